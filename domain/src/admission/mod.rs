@@ -1,12 +1,12 @@
-//! Who may ask at all: lists, number ranges, a random share, the first so many.
+//! Admission: lists of users, number ranges, a random share, the first distinct users.
 //!
-//! Every hash here is keyed by the sale's secret, so nobody can choose an id that passes and all
-//! nodes agree. Refusing allocates nothing.
+//! Every hash is keyed by the sale's secret: nobody can choose an id that passes, and all nodes
+//! agree. A refusal allocates nothing.
 //!
-//! A list is a set of users: the same pages and the same index as the ledger's, without grants.
-//! Users who are taken out keep their place, marked, so that adding and removing them again and
-//! again costs nothing more; when the last one is taken out the set is empty for good reason and
-//! starts anew. The order of the places is part of the state, so equal nodes have equal pieces.
+//! A list is a set of users, kept in the ledger's kind of pages and index, without grants. A
+//! removed user's record stays, marked, so removing and adding a user again costs no memory; when
+//! the last user is removed the set starts anew, empty. The order of the records is part of the
+//! state, so equal nodes have equal pieces.
 
 mod tests;
 
@@ -26,11 +26,11 @@ use crate::model::wire;
 /// A list of users that a sale keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum List {
-    /// Those whom ALLOWLIST lets in.
+    /// Users whom ALLOWLIST lets in.
     Allow,
-    /// Those who never may.
+    /// Users who are always refused.
     Deny,
-    /// Those whom ADMIT has let in.
+    /// Users whom ADMIT has let in.
     Admitted,
 }
 
@@ -42,27 +42,27 @@ pub const LISTS: [List; 3] = [List::Allow, List::Deny, List::Admitted];
 pub struct Admission {
     /// Only listed users.
     pub allowlist: bool,
-    /// Only users whose number has one of some remainders.
+    /// Only users whose number has one of these remainders.
     pub modulo: Option<Box<Modulo>>,
     /// Only a random share of all users.
     pub sample: Option<Box<Sample>>,
-    /// The first so many distinct users; 0 is all.
+    /// Only the first `admit` distinct users; 0 is all.
     #[serde(deserialize_with = "wire::integer")]
     pub admit: u64,
-    /// Refusals look like a sale that is sold out for now.
+    /// Whether refusals look like a sale that is sold out for now.
     pub mask: bool,
 }
 
-/// What ALTER names; what it leaves out stays as it is. `Some(None)` switches off.
+/// Terms that ALTER changes; `None` leaves a term unchanged, `Some(None)` switches it off.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdmissionChange {
-    /// Whether only listed users may ask.
+    /// Whether only listed users are admitted.
     pub allowlist: Option<bool>,
-    /// Only users whose number has one of some remainders.
+    /// Only users whose number has one of these remainders.
     pub modulo: Option<Option<Box<Modulo>>>,
     /// Only a random share of all users.
     pub sample: Option<Option<Box<Sample>>>,
-    /// The first so many distinct users; 0 is all.
+    /// Only the first `admit` distinct users; 0 is all.
     #[serde(deserialize_with = "wire::maybe_integer")]
     pub admit: Option<u64>,
     /// Whether refusals look like SOLDOUT.
@@ -81,13 +81,13 @@ impl Admission {
         }
     }
 
-    /// Whether these terms can be kept.
+    /// Whether these terms are consistent.
     pub fn check(&self) -> Result<(), Misuse> {
         self.modulo.as_ref().map_or(Ok(()), |modulo| modulo.check())?;
         self.sample.as_ref().map_or(Ok(()), |sample| sample.check())
     }
 
-    /// Whether everybody may ask.
+    /// Whether everybody is admitted.
     pub fn is_open(&self) -> bool {
         *self == Admission::default()
     }
@@ -96,10 +96,10 @@ impl Admission {
 /// MOD: the user's number modulo `modulus` is one of `residues`, which are ascending.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Modulo {
-    /// What the number of a user is divided by.
+    /// The divisor of a user's number.
     #[serde(deserialize_with = "wire::integer")]
     pub modulus: u64,
-    /// The remainders that are let in, in order.
+    /// The remainders that are admitted, ascending.
     #[serde(deserialize_with = "residues")]
     pub residues: Box<[u64]>,
 }
@@ -122,7 +122,7 @@ impl Modulo {
         }
     }
 
-    /// Whether this user is one of them.
+    /// Whether MOD admits this user.
     pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
         let residue = match user.iter().all(u8::is_ascii_digit) {
             true => user
@@ -140,12 +140,12 @@ fn residues<'de, D: Deserializer<'de>>(from: D) -> Result<Box<[u64]>, D::Error> 
     Ok(all.into())
 }
 
-/// SAMPLE: a random share of the users; another salt is another share.
+/// SAMPLE: a random share of the users; another salt selects another share.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
-    /// How many of a thousand users are let in.
+    /// Users admitted out of a thousand.
     pub permille: u64,
-    /// Another salt is another share; at most 128 bytes.
+    /// The salt, at most 128 bytes; another salt selects another share.
     pub salt: Box<[u8]>,
 }
 
@@ -160,7 +160,7 @@ impl Sample {
         Ok(())
     }
 
-    /// Whether this user is one of them. A larger share has all users of a smaller one.
+    /// Whether SAMPLE admits this user. A larger share contains all users of a smaller one.
     pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
         let bits = keyed(secret, Purpose::Sample, &[&[self.salt.len() as u8], &self.salt, user]);
         let place = (u128::from(bits) * u128::from(PERMILLE_ALL)) >> 64;
@@ -168,31 +168,31 @@ impl Sample {
     }
 }
 
-/// Head of a record: whether they are in, and the length of the user less one.
+/// Head of a record: a mark for members, and the length of the user minus one.
 const HEAD_BYTES: usize = 2;
 
 /// Longest record.
 const RECORD_BYTES_MAX: usize = HEAD_BYTES + USER_BYTES_MAX;
 
-/// A user who is in the set or was.
+/// A member of the set, or a removed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed<'a> {
     /// The user\'s id, 1 to 256 bytes.
     #[serde(with = "wire::user")]
     pub user: &'a [u8],
-    /// Whether they are in.
+    /// Whether the user is a member.
     pub is_in: bool,
 }
 
-/// A set of users. See the module's comment.
+/// A set of users, see the module's comment.
 #[derive(Clone, Debug)]
 pub(crate) struct Users {
     key: HashKey,
     pages: Pages,
-    /// Places of the records, counted from 1.
+    /// Index of the records, by position, counted from 1.
     index: Index,
     len: u64,
-    /// Where the last record ends.
+    /// Position after the last record.
     end: u64,
 }
 
@@ -202,23 +202,23 @@ impl Users {
         Users { key, pages: Pages::default(), index: Index::default(), len: 0, end: 0 }
     }
 
-    /// How many users are in.
+    /// Number of members.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// How many entries there are: of users who are in, and of those who were.
+    /// Number of records: members and removed users.
     pub fn places(&self) -> u64 {
         self.index.len()
     }
 
-    /// Whether so many more users of any length fit.
+    /// Whether `users` more users of any length fit.
     pub fn has_room_for(&self, users: usize) -> bool {
         let bytes = (users as u64).saturating_mul(2 * RECORD_BYTES_MAX as u64);
         self.end.saturating_add(bytes) <= LISTED_BYTES_MAX
     }
 
-    /// A list as full as that: so many more users of any length fit.
+    /// Makes the list so full that only `users` more users of any length fit.
     #[cfg(test)]
     pub(crate) fn leave_room_for(&mut self, users: usize) {
         self.end = LISTED_BYTES_MAX - (users * 2 * RECORD_BYTES_MAX) as u64;
@@ -240,13 +240,13 @@ impl Users {
         self.index.find(self.hash(user), is_user)
     }
 
-    /// Whether the user is in.
+    /// Whether the user is a member.
     #[inline]
     pub fn contains(&self, user: &[u8]) -> bool {
         self.find(user).and_then(|value| self.listed(value)).is_some_and(|listed| listed.is_in)
     }
 
-    /// Takes a user of 1 to 256 bytes in. False when they were in.
+    /// Adds a user of 1 to 256 bytes. False if they are a member already.
     pub fn insert(&mut self, user: &[u8]) -> bool {
         match self.find(user) {
             Some(value) => self.mark(value, true),
@@ -257,7 +257,7 @@ impl Users {
         }
     }
 
-    /// Takes a user out. False when they were not in.
+    /// Removes a user. False if they are not a member.
     pub fn remove(&mut self, user: &[u8]) -> bool {
         let removed = self.find(user).is_some_and(|value| self.mark(value, false));
         if removed && self.len == 0 {
@@ -266,12 +266,12 @@ impl Users {
         removed
     }
 
-    /// Whether a saved user is new to the set.
+    /// Whether the set has no record of a saved user.
     pub fn is_new(&self, user: &[u8]) -> bool {
         self.find(user).is_none()
     }
 
-    /// Adds a user who is new to the set, as they were saved.
+    /// Adds a saved record of a user without one.
     pub fn append(&mut self, listed: &Listed<'_>) {
         let hash = self.hash(listed.user);
         let (place, page) = self.pages.open(RECORD_BYTES_MAX);
@@ -298,12 +298,12 @@ impl Users {
         true
     }
 
-    /// All who are in or were, each with their place, from the place `first` on.
+    /// All records from position `first` on, each with its position.
     pub fn iter_from(&self, first: u64) -> impl Iterator<Item = (u64, Listed<'_>)> {
         let mut place = first;
         core::iter::from_fn(move || {
             let listed = self.pages.get(place).and_then(listed_at).or_else(|| {
-                // The page is full: the next one begins at a multiple of its size.
+                // The page is full: the next page begins at a multiple of the page size.
                 place = place.next_multiple_of(PAGE_BYTES as u64);
                 self.pages.get(place).and_then(listed_at)
             })?;
@@ -313,7 +313,7 @@ impl Users {
         })
     }
 
-    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    /// The large blocks of memory, for a defragmenter that moves them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let pages = self.pages.blocks_mut().map(Block::Page);
         pages.chain(self.index.blocks_mut().map(Block::Slots))
@@ -324,7 +324,7 @@ impl Users {
         self.pages.heap_bytes() + self.index.heap_bytes()
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Number of heap blocks: the cost of freeing them.
     pub fn heap_blocks(&self) -> usize {
         self.pages.heap_blocks() + self.index.heap_blocks()
     }

@@ -39,7 +39,7 @@ fn numbers_are_divided_digit_by_digit() {
         assert!(admits(modulus, residue, user.as_bytes()), "{user}");
         assert!(!admits(modulus, (residue + 1) % modulus, user.as_bytes()), "{user}");
     }
-    // What is no number is hashed: about as many to each residue.
+    // An id that is not a number is hashed: about equally many go to each residue.
     let named = |residue| {
         let users = (0..3000).map(|number| format!("user{number}"));
         users.filter(|user| admits(3, residue, user.as_bytes())).count()
@@ -84,7 +84,7 @@ fn a_million_users_are_compact_and_found() {
     assert!(bytes < 36, "{bytes} bytes a user of 17");
 }
 
-/// Each may need a whole record more than its own, for what a page leaves free.
+/// A user may waste the end of a page, which is at most one longest record.
 #[test]
 fn a_list_has_room_up_to_its_bound() {
     let mut users = Users::new([1, 2]);
@@ -108,7 +108,7 @@ fn the_memory_of_a_list_is_that_of_its_blocks() {
     assert_eq!(users.heap_blocks(), users.blocks_mut().count() + 2);
     let slots: usize = users.index.blocks_mut().map(|words| words.len()).sum();
     assert!((20_000..60_000).contains(&slots));
-    // From each place on, also from the end of a page.
+    // From each position on, the end of a page included.
     let all: Vec<(u64, Vec<u8>)> =
         users.iter_from(0).map(|(place, listed)| (place, listed.user.to_vec())).collect();
     assert_eq!(all.len(), 20_000);

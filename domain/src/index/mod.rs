@@ -1,18 +1,16 @@
-//! A hash index from keys that live elsewhere to 32-bit values.
+//! A hash index from keys stored elsewhere to 32-bit values.
 //!
 //! Winners are found by user and by request id. The index stores no key: a slot is one 64-bit word
-//! of hash fragment, mark and value, and the caller compares the key that the value leads to. The
-//! words of a shard are kept sorted by fragment ("ordered hash tables", Amble and Knuth, 1974), so
-//! a miss ends at the first larger fragment, and growing is one pass from left to right that
-//! fetches no key. The shards are addressed by the leading bits of the fragment through a directory
-//! ("extendible hashing", Fagin et al., 1979): one shard grows or splits at a time, so no insert
-//! pays for the whole table.
+//! of hash fragment, mark and value, and the caller compares the key behind the value. The words of
+//! a shard are sorted by fragment ("ordered hash tables", Amble and Knuth, 1974). So a miss ends at
+//! the first larger fragment, and growing is one pass from left to right that reads no key. A
+//! directory finds the shard by the leading bits of the fragment ("extendible hashing", Fagin et
+//! al., 1979): one shard grows or splits at a time, so no insert pays for the whole table.
 //!
-//! Keys of a sale that is loaded come all at once. Entered as they come, each would miss the cache,
-//! because its place has nothing to do with the place before. So they are first dealt out by the
-//! leading bits of their hash, and put into their order bucket by bucket: those of one bucket lie
-//! so near each other that the cache holds all of them ("radix partitioning", Manegold, Boncz and
-//! Kersten, 2002).
+//! The keys of a loading sale come all at once. Inserted one by one, each would miss the cache,
+//! because its slot is far from the last one. So they are first dealt into buckets by the leading
+//! bits of their hash, and then sorted bucket by bucket: one bucket fits in the cache ("radix
+//! partitioning", Manegold, Boncz and Kersten, 2002).
 
 mod shard;
 mod tests;
@@ -23,19 +21,19 @@ use shard::{Shard, FRAGMENT_BITS, SLOTS_MIN};
 
 pub use shard::Value;
 
-/// Directory bits at the most; beyond it shards just grow.
+/// Most directory bits; beyond them shards only grow.
 const DEPTH_MAX: u32 = 20;
 
-/// What a look for a key comes to.
+/// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// The key is there, with this value.
+    /// The key exists and has this value.
     Occupied(Value),
-    /// It is not, and belongs here.
+    /// The key is missing and would be inserted here.
     Vacant(Vacant),
 }
 
-/// Where a key that is not there belongs. It is checked when used: the index may have changed.
+/// Slot for a missing key. It is checked when used, because the index may have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vacant {
     shard: u32,
@@ -43,7 +41,7 @@ pub struct Vacant {
 }
 
 impl Entry {
-    /// The value of a key that is there.
+    /// The value of a key that was found.
     #[inline]
     pub fn value(self) -> Option<Value> {
         match self {
@@ -57,7 +55,7 @@ impl Entry {
 #[derive(Clone, Debug, Default)]
 pub struct Index {
     shards: Vec<Shard>,
-    /// Shard number by the leading `depth` bits of the fragment.
+    /// Shard numbers, by the leading `depth` bits of the fragment.
     directory: Vec<u32>,
     depth: u32,
     len: u64,
@@ -80,7 +78,7 @@ impl Index {
         self.directory.get(leading as usize).map(|&shard| shard as usize)
     }
 
-    /// The word that a search for this hash begins with.
+    /// The first word that a search for this hash reads; callers prefetch it.
     #[inline]
     pub fn first_look(&self, hash: u64) -> Option<&u64> {
         let fragment = fragment_in(hash);
@@ -94,7 +92,7 @@ impl Index {
         self.entry(hash, is_key).value()
     }
 
-    /// The same, or else where the key belongs.
+    /// Like [`Index::find`], but returns the slot for a missing key.
     #[inline]
     pub fn entry(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Entry {
         let fragment = fragment_in(hash);
@@ -108,7 +106,7 @@ impl Index {
         }
     }
 
-    /// Adds a key that is not there yet.
+    /// Adds a missing key.
     pub fn insert(&mut self, hash: u64, value: Value) {
         let fragment = fragment_in(hash);
         let word = word_of(hash, value);
@@ -128,8 +126,7 @@ impl Index {
         }
     }
 
-    /// Adds a key that is not there yet and that belongs into `vacant`, if nothing has changed
-    /// since.
+    /// Adds a missing key at `vacant`, if the index has not changed since the lookup.
     #[inline]
     pub fn insert_into(&mut self, vacant: Vacant, hash: u64, value: Value) {
         let (fragment, place) = (fragment_in(hash), vacant.place as usize);
@@ -143,7 +140,7 @@ impl Index {
         self.insert(hash, value);
     }
 
-    /// Replaces the value of a key that is there.
+    /// Replaces the value of an existing key.
     pub fn replace(&mut self, hash: u64, old: Value, new: Value) {
         let fragment = fragment_in(hash);
         let Some(number) = self.shard_of(fragment) else {
@@ -157,7 +154,7 @@ impl Index {
         }
     }
 
-    /// Removes a key that is there, with its value.
+    /// Removes an existing key.
     pub fn remove(&mut self, hash: u64, value: Value) {
         let fragment = fragment_in(hash);
         let Some(number) = self.shard_of(fragment) else { return };
@@ -182,7 +179,7 @@ impl Index {
         }
     }
 
-    /// Puts two halves in the place of a shard, in which `fragment` belongs.
+    /// Replaces a shard by its two halves. `fragment` is one of the shard's.
     fn split(&mut self, number: usize, fragment: u32) {
         let (lower, upper) = self.shards[number].halves(fragment);
         let depth = lower.depth;
@@ -191,7 +188,7 @@ impl Index {
             self.depth += 1;
         }
         let upper_number = self.shards.len() as u32;
-        // A shard's directory entries stand side by side; the upper half of them moves.
+        // A shard's directory entries are adjacent; the upper half of them moves to the new shard.
         let entries = 1usize << (self.depth - depth);
         let prefix = (fragment >> (FRAGMENT_BITS - depth)) as usize | 1;
         self.directory[prefix * entries..(prefix + 1) * entries].fill(upper_number);
@@ -199,8 +196,7 @@ impl Index {
         self.shards.push(upper);
     }
 
-    /// Gives back up to `blocks` shards of an index that nobody looks into any more. False when
-    /// none is left.
+    /// Frees up to `blocks` shards of an index that is no longer used. False when none is left.
     pub fn shed(&mut self, blocks: usize) -> bool {
         self.shards.truncate(self.shards.len().saturating_sub(blocks));
         !self.shards.is_empty()
@@ -212,7 +208,7 @@ impl Index {
         words + self.shards.capacity() * size_of::<Shard>() + self.directory.capacity() * 4
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Number of heap blocks: the cost of freeing them.
     pub fn heap_blocks(&self) -> usize {
         self.shards.len() + 2
     }
@@ -223,10 +219,10 @@ impl Index {
     }
 }
 
-/// Leading bits that tell the buckets apart, at the most: each is written to at its own end.
+/// Most leading bits that select a bucket: each bucket is appended to separately.
 const BUCKET_BITS_MAX: u32 = 12;
 
-/// Keys that are still to be entered. The bucket of a key is the memory that becomes its shard.
+/// Keys still to be inserted. The memory of a bucket becomes that of its shard.
 #[derive(Clone, Debug)]
 pub struct BulkLoad {
     buckets: Vec<Vec<u64>>,
@@ -234,7 +230,8 @@ pub struct BulkLoad {
 }
 
 impl BulkLoad {
-    /// No keys yet. About `keys` are said to come; room is made for a part if they are many.
+    /// An empty load. About `keys` keys are announced; if they are many, memory for a part is
+    /// allocated.
     pub fn new(keys: u64) -> BulkLoad {
         let (bits, slots) = shape_of(keys.min(GRANTS_MAX) as usize);
         let bits = bits.min(BUCKET_BITS_MAX);
@@ -243,14 +240,14 @@ impl BulkLoad {
         BulkLoad { buckets, bits }
     }
 
-    /// Adds a key, whose number is above those before.
+    /// Adds a key. Its number is above all earlier ones.
     #[inline]
     pub fn add(&mut self, hash: u64, number: u32) {
         let word = word_of(hash, Value { number, marked: false });
         self.buckets[word.unbounded_shr(u64::BITS - self.bits) as usize].push(word);
     }
 
-    /// The index of all keys. `None` when two are the same by `is_same`.
+    /// The index of all keys. `None` if two keys are equal by `is_same`.
     pub fn into_index(self, is_same: impl Fn(u32, u32) -> bool) -> Option<Index> {
         let depth = self.bits;
         let len = self.buckets.iter().map(Vec::len).sum::<usize>() as u64;
@@ -262,7 +259,7 @@ impl BulkLoad {
         self.buckets.into_iter().try_for_each(|bucket| builder.add(bucket, depth))?;
         let shards = builder.shards;
         let depth = shards.iter().map(|shard| shard.depth).max().unwrap_or(0);
-        // The shards are in the order of their leading bits, and so is the directory.
+        // Shards are in the order of their leading bits, as is the directory.
         let entries = |(number, shard): (u32, &Shard)| {
             core::iter::repeat_n(number, 1 << (depth - shard.depth))
         };
@@ -271,12 +268,12 @@ impl BulkLoad {
     }
 }
 
-/// How an index of `keys` keys is divided: leading bits that tell its shards apart, and slots that
-/// are enough for each of them.
+/// The shape of an index of `keys` keys: leading bits that select a shard, and slots enough for
+/// each shard.
 pub fn shape_of(keys: usize) -> (u32, usize) {
     let slots_at = |depth: u32| {
         let mean = keys >> depth;
-        // Shards differ: four standard deviations more.
+        // Shards vary in size: four standard deviations are added.
         slots_for(mean + 4 * mean.isqrt() + 1)
     };
     let shapes = (0..DEPTH_MAX).map(|depth| (depth, slots_at(depth)));
@@ -284,11 +281,11 @@ pub fn shape_of(keys: usize) -> (u32, usize) {
     fitting.unwrap_or((DEPTH_MAX, SLOTS_PER_SHARD_MAX))
 }
 
-/// Builds shards from words that come in no order, from the lowest leading bits to the highest.
+/// Builds shards from unsorted words, from the lowest leading bits to the highest.
 struct Builder<F> {
     shards: Vec<Shard>,
     is_same: F,
-    /// Used for one shard after the other: its words, and where those of each home begin.
+    /// Buffers that are reused for each shard: its words, and the start of each home's words.
     words: Vec<u64>,
     starts: Vec<u32>,
 }
@@ -297,7 +294,7 @@ impl<F: Fn(u32, u32) -> bool> Builder<F> {
     /// Adds the words of a `bucket`, which share their leading `depth` bits.
     fn add(&mut self, bucket: Vec<u64>, depth: u32) -> Option<()> {
         let least = slots_for(bucket.len());
-        // The memory that they came in becomes the shard's if it is about what that needs.
+        // The bucket's memory becomes the shard's if its size is about right.
         let fits = (least..=next_slots(least)).contains(&bucket.capacity());
         let mut slots = if fits { bucket.capacity() } else { least };
         let is_too_large = |slots| slots > SLOTS_PER_SHARD_MAX && depth < DEPTH_MAX;
@@ -324,8 +321,8 @@ impl<F: Fn(u32, u32) -> bool> Builder<F> {
 }
 
 impl Shard {
-    /// Fills an empty shard from words that were laid out, those of one fragment by ascending
-    /// number. `None` when two of them are the same.
+    /// Fills an empty shard from the laid-out words, words of one fragment by ascending number.
+    /// `None` if two keys are equal.
     fn deal(
         &mut self,
         words: &[u64],
@@ -352,8 +349,8 @@ impl Shard {
     }
 }
 
-/// Where the words of each home position begin in a shard that has `words` in their order
-/// ("counting sort", Seward, 1954). False when the slack overflows.
+/// Computes the start of each home position's words in a shard that holds `words` sorted ("counting
+/// sort", Seward, 1954). False if the slack overflows.
 fn lay_out(words: &[u64], slots: usize, depth: u32, starts: &mut Vec<u32>) -> bool {
     let homes = homes_in(slots);
     starts.clear();

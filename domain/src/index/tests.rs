@@ -1,4 +1,4 @@
-//! Shards that grow and split, and what finds its way in them.
+//! Shards that grow and split, and lookups in them.
 
 #![cfg(test)]
 
@@ -17,7 +17,7 @@ fn value(number: u32) -> Value {
     Value { number, marked: false }
 }
 
-/// Keys that a shard takes beside so many.
+/// Room of a shard that holds `keys` keys.
 fn room_beside(shard: &Shard, keys: usize) -> i32 {
     keys_max(homes_in(shard.words.len())) as i32 - keys as i32
 }
@@ -91,21 +91,21 @@ fn shards_of_different_depth_stand_side_by_side() {
 
 #[test]
 fn keys_that_come_at_once_fill_shards_to_their_size() {
-    // With four deviations more, one shard of the largest size is as good as full.
+    // With four deviations added, one shard of the largest size is nearly full.
     assert_eq!([0, 5, 5814, 5815].map(shape_of), [(0, 16), (0, 24), (0, 8192), (1, 6144)]);
     let (depth, slots) = shape_of(1_000_000);
     assert!(slots <= SLOTS_PER_SHARD_MAX && depth == 8, "{depth} {slots}");
     assert_eq!(shape_of(usize::MAX >> 8), (DEPTH_MAX, SLOTS_PER_SHARD_MAX));
 }
 
-/// What fits the largest shard is not split.
+/// Keys that fit in the largest shard are not split.
 #[test]
 fn a_shard_of_the_largest_size_stays_whole() {
     let built = load_of(6000, 0, 0).into_index(|_, _| false).unwrap();
     assert_eq!((built.shards.len(), built.shards[0].words.len()), (1, SLOTS_PER_SHARD_MAX));
 }
 
-/// The words of keys 1 to `keys`, dealt out by their leading `depth` bits.
+/// The words of keys 1 to `keys`, dealt into buckets by their leading `bits` bits.
 fn load_of(keys: u32, bits: u32, room: usize) -> BulkLoad {
     let mut load = BulkLoad { buckets: vec![Vec::with_capacity(room); 1 << bits], bits };
     (1..=keys).for_each(|key| load.add(mix(key.into()), key));
@@ -123,7 +123,7 @@ fn an_index_is_built_at_once_as_it_would_have_grown() {
         let (fitting, slots) = shape_of(keys as usize);
         let mut grown = Index::default();
         (1..=keys).for_each(|key| grown.insert(mix(key.into()), value(key)));
-        // Fewer buckets than shards are split, more make small shards.
+        // Buckets fewer than shards are split; more buckets make small shards.
         for depth in [fitting, 0, 3, 12] {
             let load = load_of(keys, depth, if depth == fitting { slots } else { 0 });
             let mut built = load.into_index(|_, _| false).unwrap();
@@ -165,7 +165,7 @@ fn keys_that_come_twice_are_seen_while_building() {
         assert!(load.into_index(is_same).is_none());
         assert_eq!(seen.borrow().last(), Some(&(again, 50_001)));
     }
-    // Equal fragments of different keys: each is compared with all before it.
+    // Equal fragments of different keys: each is compared with all earlier ones.
     let words: Vec<u64> = (1..=40).map(|key| word_of(u64::MAX, value(key))).collect();
     let index = load_with(words.clone()).into_index(|one, other| one >= other).unwrap();
     for key in 1..=40 {
@@ -182,7 +182,7 @@ fn a_gap_of_another_time_or_key_does_no_harm() {
         let hash = mix(key.into());
         let Entry::Vacant(vacant) = index.entry(hash, |v| v.number == key) else { panic!("{key}") };
         gaps.push(vacant);
-        // Its own gap, one that was right long ago, or that of a key elsewhere.
+        // Its own slot, one that was right long ago, or that of a key elsewhere.
         let gap = match key % 4 {
             0 => gaps[key as usize / 2],
             1 => gaps[key as usize - 1],
@@ -190,7 +190,7 @@ fn a_gap_of_another_time_or_key_does_no_harm() {
             _ => Vacant { place: gaps[key as usize - 1].place + 1, ..gaps[key as usize - 1] },
         };
         index.insert_into(gap, hash, value(key));
-        // It grows when it would have without a gap.
+        // The index grows as it would without a given slot.
         other.insert(hash, value(key));
         assert_eq!(index.heap_bytes(), other.heap_bytes(), "{key}");
     }
@@ -226,7 +226,7 @@ fn a_value_is_replaced_in_place() {
     assert_eq!(index.find(mix(2), |_| true), Some(value(2)));
 }
 
-/// Keys that nothing tells apart make a large shard, not an endless directory.
+/// Keys with equal hashes make a large shard, not an endless directory.
 #[test]
 fn equal_hashes_end_at_the_last_depth() {
     let keys = 7000;
@@ -246,7 +246,7 @@ fn a_shard_has_a_size_by_its_keys() {
     assert_eq!([288, 289].map(slots_for_half), [512, 768]);
 }
 
-/// The last slots may be taken while there is room before them.
+/// The last slots may be taken while an earlier one is empty.
 #[test]
 fn a_shard_takes_what_has_an_empty_slot_behind_it() {
     let mut shard = empty_shard(0);
@@ -278,7 +278,7 @@ fn sizes_are_the_size_classes_of_the_allocator() {
     assert_eq!(seen, [128, 192, 256, 384, 512]);
 }
 
-/// The smallest size that is enough, beside all smaller ones.
+/// The size is enough, and the next smaller one is not.
 #[test]
 fn a_shard_is_as_large_as_its_keys_need() {
     let mut sizes = vec![SLOTS_MIN];
@@ -295,7 +295,7 @@ fn a_shard_is_as_large_as_its_keys_need() {
     }
 }
 
-/// Each word is at home, or right behind the one before where that is past it.
+/// Each word is at home, or directly after the previous word if that is past its home.
 fn assert_laid_out(shard: &Shard, fragments: &[u32]) {
     let mut sorted = fragments.to_vec();
     sorted.sort_unstable();
@@ -310,7 +310,7 @@ fn assert_laid_out(shard: &Shard, fragments: &[u32]) {
     assert_eq!(shard.room, room_beside(shard, fragments.len()));
 }
 
-/// Whatever comes and goes, in a small table that is often full to its end.
+/// Random inserts and removals in a small table that is often full to its end.
 #[test]
 fn words_lie_as_if_they_had_come_in_order() {
     let value = Value { number: 0, marked: false };
@@ -320,7 +320,7 @@ fn words_lie_as_if_they_had_come_in_order() {
         let (mut shard, mut fragments) = (empty_shard(depth), Vec::<u32>::new());
         for step in 0..60_u32 {
             let chance = (seed * 60 + step + 1).wrapping_mul(0x9e37_79b9);
-            // Some in every place, more at the end, and many of one fragment.
+            // Some at every position, more at the end, and many of one fragment.
             let within = match seed % 4 {
                 0 => chance | 1,
                 1 => chance | 0xe000_0000,
@@ -330,7 +330,7 @@ fn words_lie_as_if_they_had_come_in_order() {
             let fragment = within >> 1 >> depth;
             let found = shard.find(fragment, |_| false);
             let Err(place) = found else { panic!("{found:?}") };
-            // A key is wanted at one place.
+            // A key can be inserted at one position only.
             for other in (0..=SLOTS_MIN + 1).filter(|other| *other != place) {
                 assert!(
                     !shard.insert(other, word_of(u64::from(fragment) << 33, value)),
@@ -365,7 +365,7 @@ fn words_lie_as_if_they_had_come_in_order() {
     assert!(inserted > 9000 && refused > 1000, "{inserted} {refused}");
 }
 
-/// Else all keys of a shard would lie in one run, and be looked for one by one.
+/// Otherwise all keys of a shard would be in one run, and be searched one by one.
 #[test]
 fn every_home_has_its_share_of_the_fragments() {
     for (depth, homes) in [(0, 1), (0, 13), (3, 12), (5, 100)] {

@@ -1,4 +1,4 @@
-//! The sums of the users with more than one grant, and the deadlines of what is held.
+//! Sums of users with more than one grant, and deadlines of holds.
 
 use core::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -10,11 +10,11 @@ use crate::model::outcome::State;
 /// Bytes of one node of the tree of holds: eleven entries and a head.
 pub(super) const NODE_BYTES: usize = 192;
 
-/// The held grants of a sale or of a user, by deadline, the earliest first.
+/// The held grants of a sale or of a user, by deadline, earliest first.
 ///
-/// An ordered set of (deadline, seq): adding, moving and removing are O(log n) and exact, so
-/// EXTEND and CONFIRM leave nothing behind that would have to be skipped or swept up later. The
-/// latest deadline lies first: a node is searched from there, and a new hold mostly is the latest.
+/// An ordered set of (deadline, seq). Adding, moving and removing are O(log n) and exact, so EXTEND
+/// and CONFIRM leave no entry behind. Entries are stored with the latest deadline first: a node is
+/// searched from its start, and a new hold usually is the latest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holds {
     latest_first: BTreeSet<Reverse<(u64, u32)>>,
@@ -26,7 +26,7 @@ impl Holds {
         self.latest_first.insert(Reverse((deadline, seq)));
     }
 
-    /// Removes a hold that was confirmed, given back or moved.
+    /// Removes a hold that was confirmed, cancelled or extended.
     pub fn remove(&mut self, deadline: u64, seq: u32) {
         let was_there = self.latest_first.remove(&Reverse((deadline, seq)));
         debug_assert!(was_there, "a held grant has its deadline here");
@@ -40,7 +40,7 @@ impl Holds {
     /// Whether any hold is due at `t`.
     #[inline]
     pub fn are_due(&self, t: u64) -> bool {
-        // Most sales hold nothing, and asking a tree for its first entry is a search.
+        // Most sales have no hold, and asking a tree for its first entry is a search.
         !self.is_empty() && self.next_deadline().is_some_and(|at| at <= t)
     }
 
@@ -51,22 +51,22 @@ impl Holds {
         due.rev().map(|Reverse(hold)| *hold)
     }
 
-    /// Whether this one is there.
+    /// Whether this hold is in the set.
     pub(crate) fn has(&self, deadline: u64, seq: u32) -> bool {
         self.latest_first.contains(&Reverse((deadline, seq)))
     }
 
-    /// How many there are.
+    /// Number of holds.
     pub fn len(&self) -> usize {
         self.latest_first.len()
     }
 
-    /// Whether there is none.
+    /// Whether there is no hold.
     pub fn is_empty(&self) -> bool {
         self.latest_first.is_empty()
     }
 
-    /// Bytes of heap in use, about.
+    /// Approximate bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
         tree_bytes(self.len(), NODE_BYTES)
     }
@@ -85,7 +85,7 @@ pub struct Account {
     newest: u32,
     /// Seqs of their live grants.
     live: BTreeSet<u32>,
-    /// Those of them that are held.
+    /// Seqs of these that are held, by deadline.
     holds: Holds,
 }
 
@@ -114,7 +114,7 @@ impl Account {
         &self.holds
     }
 
-    /// Takes in a grant as it stands.
+    /// Adds a grant in its current state.
     pub(super) fn add(&mut self, seq: u32, qty: u64, state: State, held_until: u64) {
         self.newest = self.newest.max(seq);
         if state.is_live() && self.live.insert(seq) {
@@ -125,7 +125,7 @@ impl Account {
         }
     }
 
-    /// Lets go of a grant as it stood.
+    /// Removes a grant by its former state.
     pub(super) fn remove(&mut self, seq: u32, qty: u64, state: State, held_until: u64) {
         if state == State::Held {
             self.holds.remove(held_until, seq);
@@ -133,7 +133,7 @@ impl Account {
         if self.live.remove(&seq) {
             self.live_units = self.live_units.saturating_sub(qty);
         }
-        // A tree that was emptied keeps a node; a new one has none.
+        // An emptied tree keeps a node; a new tree has none.
         if self.live.is_empty() {
             self.live = BTreeSet::new();
         }
@@ -142,7 +142,7 @@ impl Account {
         }
     }
 
-    /// Bytes of heap in use, about.
+    /// Approximate bytes of heap in use.
     fn heap_bytes(&self) -> usize {
         tree_bytes(self.live.len(), LIVE_NODE_BYTES) + self.holds.heap_bytes()
     }
@@ -156,25 +156,25 @@ pub(super) struct Accounts {
     inner_bytes: usize,
 }
 
-/// The block of an account, and which one in it it is.
+/// The block of an account, and its index in the block.
 fn position(number: u32) -> (usize, usize) {
     (number as usize / ACCOUNTS_PER_BLOCK, number as usize % ACCOUNTS_PER_BLOCK)
 }
 
 impl Accounts {
-    /// The account of this number, which has been opened.
+    /// The account of this number, which exists.
     pub(super) fn get(&self, number: u32) -> &Account {
         let (block, within) = position(number);
         &self.blocks[block][within]
     }
 
-    /// The account of this number, if it has been opened.
+    /// The account of this number, if it exists.
     pub(super) fn find(&self, number: u32) -> Option<&Account> {
         let (block, within) = position(number);
         self.blocks.get(block)?.get(within)
     }
 
-    /// Changes an account that has been opened.
+    /// Changes an existing account.
     pub(super) fn change(&mut self, number: u32, change: impl FnOnce(&mut Account)) {
         let (block, within) = position(number);
         let account = &mut self.blocks[block][within];
@@ -204,7 +204,7 @@ impl Accounts {
             + self.inner_bytes
     }
 
-    /// Blocks of heap in use, those of single accounts aside: what freeing costs.
+    /// Number of heap blocks, without those of single accounts: the cost of freeing them.
     pub(super) fn heap_blocks(&self) -> usize {
         self.blocks.len()
     }
@@ -214,7 +214,7 @@ impl Accounts {
         self.blocks.iter_mut().map(Block::Accounts)
     }
 
-    /// Gives back a block: many small frees. False when none is left.
+    /// Frees a block: many small frees. False when none is left.
     pub(super) fn shed(&mut self) -> bool {
         self.blocks.truncate(self.blocks.len().saturating_sub(1));
         !self.blocks.is_empty()

@@ -1,4 +1,4 @@
-//! Looking for a user and for a request id, what a user has, and entering what they are granted.
+//! Lookups by user and by request id, users' holdings, and adding grants.
 
 use siphasher::sip::SipHasher13;
 use smallvec::SmallVec;
@@ -10,57 +10,57 @@ use super::{Grant, Ledger, NewGrant};
 use crate::index::{Entry, Vacant, Value};
 use crate::model::outcome::State;
 
-/// What a look for a user or for a request id came to, so that a grant needn't look again.
+/// The result of a lookup by user or request id; passed on so that a grant needs no second lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lookup {
     pub(super) hash: u64,
-    /// Of a user, unmarked: the seq of their only grant. Marked: the number of their account. Of a
-    /// request id: the seq of its grant.
+    /// For a user, unmarked: the seq of their only grant; marked: the number of their account. For
+    /// a request id: the seq of its grant.
     pub(super) entry: Entry,
 }
 
-/// Where a new grant belongs.
+/// Slots for a new grant.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
-    /// Where the user is in the index, or belongs.
+    /// The user's slot.
     pub user: Lookup,
-    /// The same of the request id, if there is one.
+    /// The request id's slot, if there is a request id.
     pub req: Option<Lookup>,
 }
 
 impl Lookup {
-    /// Whether there is nothing of the kind.
+    /// Whether nothing was found.
     #[inline]
     pub fn is_vacant(&self) -> bool {
         self.entry.value().is_none()
     }
 
-    /// What it was looked for by, which is the same in all ledgers of one key.
+    /// The hash of the lookup, equal in all ledgers with one key.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// Seq of the grant that a request id leads to.
+    /// Seq of the grant found by a request id.
     pub fn seq(&self) -> Option<u64> {
         self.entry.value().map(|value| value.number.into())
     }
 }
 
 impl Ledger {
-    /// The hash that an id is looked for by: that of a user after 0, that of a request id after the
-    /// hash of its user. It goes into the key, because one piece is hashed much faster than two.
+    /// The hash of an id. `after` is 0 for a user, and the user's hash for a request id. `after`
+    /// goes into the key, because hashing one piece is much faster than two.
     #[inline]
     pub fn hash_of(&self, after: u64, id: &[u8]) -> u64 {
         SipHasher13::new_with_keys(self.key[0], self.key[1] ^ after).hash(id)
     }
 
-    /// The memory that looking there begins with.
+    /// The first word that a lookup of this hash reads, for prefetching.
     #[inline]
     pub fn first_look(&self, hash: u64) -> Option<&u64> {
         self.users.first_look(hash)
     }
 
-    /// The same for a request id.
+    /// The first word that a lookup of a request id reads, for prefetching.
     #[inline]
     pub fn first_look_for_req(&self, hash: u64) -> Option<&u64> {
         self.reqs.first_look(hash)
@@ -71,7 +71,7 @@ impl Ledger {
         self.reqs.find(hash, |value| self.is_req(value, user, req)).is_some()
     }
 
-    /// A user who is said to have no grant.
+    /// The result of a lookup for a user known to have no grant.
     pub fn stranger(&self, user: &[u8]) -> Lookup {
         Lookup { hash: self.hash_of(0, user), entry: Entry::Vacant(Vacant::default()) }
     }
@@ -102,7 +102,7 @@ impl Ledger {
         }
     }
 
-    /// Looks up a request id of `user`, who was looked up in a ledger of the same key.
+    /// Looks up a request id of `user`; `found` is their lookup in a ledger with this key.
     #[inline]
     pub fn find_req(&self, user: &[u8], found: &Lookup, req: &[u8]) -> Lookup {
         let hash = self.hash_of(found.hash, req);
@@ -114,14 +114,13 @@ impl Ledger {
         record.is_some_and(|it| it.user == user && it.req.is_some_and(|its| its.id == req))
     }
 
-    /// Seq of the grant of `user` that has the request id `req`, which was looked up in a ledger of
-    /// the same key.
+    /// Seq of the grant of `user` with `req`; `found` is the lookup in a ledger with this key.
     pub fn seq_of(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
         let value = self.reqs.find(found.hash, |value| self.is_req(value, user, req));
         value.map(|value| value.number.into())
     }
 
-    /// Seq of the grant that `user` got with `req`.
+    /// Seq of the grant of `user` with `req`.
     pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<u64> {
         if self.reqs.is_empty() {
             return None;
@@ -130,27 +129,27 @@ impl Ledger {
     }
 }
 
-/// What one user has.
+/// A user's live units and grants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Holding {
     /// Units in live grants.
     pub live_units: u64,
     /// Grants that are held or sold.
     pub live_grants: u32,
-    /// Seq of their newest grant, 0 when none.
+    /// Seq of their newest grant; 0 if there is none.
     pub newest: u32,
-    /// Seq of their newest live grant, 0 when none.
+    /// Seq of their newest live grant; 0 if there is none.
     pub newest_live: u32,
 }
 
 impl Ledger {
-    /// What the user found has.
+    /// Holdings of the user that was found.
     #[inline]
     pub fn holding(&self, found: &Lookup) -> Holding {
         found.entry.value().map_or_else(Holding::default, |entry| self.holding_of(entry))
     }
 
-    /// What a user has who is in the index.
+    /// Holdings of a user in the index.
     fn holding_of(&self, entry: Value) -> Holding {
         let seq = entry.number;
         if entry.marked {
@@ -188,8 +187,8 @@ impl Ledger {
         }
     }
 
-    /// The user's own holds that are due at `t`, earliest deadline first, `most` at the most: their
-    /// deadlines and seqs.
+    /// Deadlines and seqs of the user's own holds that are due at `t`, earliest first, at most
+    /// `most`.
     pub fn due_of(&self, found: &Lookup, t: u64, most: usize) -> SmallVec<[(u64, u32); 4]> {
         match found.entry.value() {
             None => SmallVec::new(),
@@ -205,11 +204,11 @@ impl Ledger {
     }
 }
 
-/// What happens to grants.
+/// Changes to grants.
 impl Ledger {
-    /// Appends a grant. The caller has checked the bounds of what it appends and that the request
-    /// id is new for this user. `places` are where they belong if they were looked up. Compiled
-    /// into the caller, who knows more of the grant.
+    /// Appends a grant. The caller has checked its bounds and that the request id is new for this
+    /// user. `places` are its slots, if known from a lookup. Inlined into callers, which know more
+    /// of the grant.
     #[inline(always)]
     pub fn push(&mut self, new: &NewGrant<'_>, places: Option<&Places>) {
         let looked_up;
@@ -224,7 +223,7 @@ impl Ledger {
         let prev = found.entry.value().map_or(0, |entry| self.newest_of(entry));
         let record = Record { user, req: tag, qty, state, at, deadline, prev };
         let seq = self.records.append(&record);
-        // While loading, the epochs were announced; else a new one begins with its first grant.
+        // While loading, epochs are announced; otherwise an epoch begins with its first grant.
         if self.epochs.last().is_none_or(|(_, last)| *last < epoch) {
             self.epochs.push((seq, epoch));
         }
@@ -252,7 +251,7 @@ impl Ledger {
         }
     }
 
-    /// Enters a grant of a user who has others, which `entry` leads to.
+    /// Adds a grant of a user who has others; `found` is their lookup.
     fn enter_again(&mut self, seq: u32, new: &NewGrant<'_>, found: &Lookup, entry: Value) {
         let had_live = self.holding(found).live_grants > 0;
         self.winners += u64::from(new.state.is_live() && !had_live);
@@ -273,7 +272,7 @@ impl Ledger {
         });
     }
 
-    /// Moves a grant to another state. `held_until` is its deadline from now on, if it is held.
+    /// Moves a grant to another state. `held_until` is its new deadline, if it is held.
     pub fn set_state(&mut self, seq: u64, state: State, held_until: u64) {
         let Some(before) = self.grant(seq) else { return };
         let counted = self.recounting.is_some().then(|| before.counted());
@@ -295,7 +294,7 @@ impl Ledger {
                 });
                 (had_live, self.holding(&found).live_grants > 0)
             }
-            // It is their only grant.
+            // The user's only grant.
             None => (was.is_live(), state.is_live()),
         };
         if let Some(bytes) = self.records.get_mut(number) {
@@ -309,9 +308,9 @@ impl Ledger {
     }
 }
 
-/// What a recount under way is told.
+/// Updates for a recount under way.
 impl Ledger {
-    /// The user whose only grant was `first` has got an account.
+    /// Tells the recount that the user whose only grant was `first` has got an account.
     fn tell_of_account(&mut self, first: u32, account: u32) {
         let Some(first) = self.recounting.as_ref().and_then(|_| self.grant(first.into())) else {
             return;
@@ -322,7 +321,8 @@ impl Ledger {
         }
     }
 
-    /// A grant that was `before` has moved. `account` is that of its user, who has others.
+    /// Tells the recount that a grant has changed from `before`. `account` is its user's, if they
+    /// have other grants.
     #[cold]
     fn tell_of_move(&mut self, before: Counted, account: Option<Value>) {
         let Some(after) = self.grant(before.seq.into()).map(|grant| grant.counted()) else {

@@ -1,10 +1,10 @@
-//! Who was granted what, and when.
+//! The ledger: all grants, in seq order.
 //!
-//! Grants are appended, in seq order, as compact records to pages of fixed size; a chunk of 4,096
-//! grants keeps the offsets of its records. Neither is ever moved or copied when the sale grows, a
-//! fork copies only the pages written last, and freeing is a few large frees. Two indexes lead from
-//! a user and from a request id to a seq. A user with one grant, the common case, costs one index
-//! slot; only the second grant opens an account that keeps their sums.
+//! Grants are appended as compact records to pages of fixed size; a chunk of 4,096 grants keeps the
+//! offsets of its records. Pages and chunks are never moved or copied when the sale grows, a fork
+//! copies only the pages written last, and freeing is a few large frees. Two indexes map a user and
+//! a request id to a seq. A user with one grant, the common case, costs one index slot; only the
+//! second grant opens an account with their sums.
 
 mod accounts;
 mod find;
@@ -22,23 +22,24 @@ pub use accounts::Holds;
 pub use find::{Holding, Lookup, Places};
 pub use recount::{Recount, Recounting};
 
-/// Key of the index's hash: drawn for each sale that is made or loaded, never replicated or stored.
+/// Key of the indexes' hash: drawn for each sale that is created or loaded, never replicated or
+/// stored.
 pub type HashKey = [u64; 2];
 
-/// A grant as it stands.
+/// A grant in its current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant<'a> {
-    /// Its number, counted from 1.
+    /// Its seq, counted from 1.
     pub seq: u64,
     /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
     /// Units.
     pub qty: u64,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,
-    /// Unix ms until which it was or is held; 0 when it never was.
+    /// Present or past deadline, Unix ms; 0 if it was never held.
     pub held_until: u64,
     /// The request id, if it has one.
     pub req: Option<ReqTag<'a>>,
@@ -54,17 +55,17 @@ impl<'a> Grant<'a> {
         self.req.map(|req| req.id)
     }
 
-    /// Whether it is an offer that stands.
+    /// Whether this is an offer that is still held.
     pub fn is_offer(&self) -> bool {
         self.state == State::Held && self.req.is_some_and(|req| req.asked == Asked::Offered)
     }
 
-    /// Whether it is a hold whose time is over at `t`.
+    /// Whether this is a hold past its deadline at `t`.
     pub fn is_due(&self, t: u64) -> bool {
         self.state == State::Held && self.held_until <= t
     }
 
-    /// The grant as replies show it, once the holds that are due at `t` have expired.
+    /// The grant for replies, after the holds due at `t` have expired.
     pub fn view_at(&self, t: u64) -> GrantView {
         match self.is_due(t) {
             true => GrantView { state: State::Expired, deadline: 0, ..self.view() },
@@ -72,7 +73,7 @@ impl<'a> Grant<'a> {
         }
     }
 
-    /// The grant as replies show it.
+    /// The grant for replies.
     pub fn view(&self) -> GrantView {
         let deadline = if self.state == State::Held { self.held_until } else { 0 };
         GrantView { seq: self.seq, qty: self.qty, state: self.state, deadline }
@@ -88,13 +89,13 @@ pub struct NewGrant<'a> {
     pub req: Option<ReqTag<'a>>,
     /// Units.
     pub qty: u64,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,
-    /// Unix ms; 0 for a grant that never was held.
+    /// Deadline, Unix ms; 0 for a grant that was never held.
     pub held_until: u64,
-    /// The epoch in which it was granted.
+    /// The epoch of the grant.
     pub epoch: u64,
 }
 
@@ -102,29 +103,29 @@ pub struct NewGrant<'a> {
 #[derive(Clone, Debug)]
 pub struct Ledger {
     key: HashKey,
-    /// The round it is of, 0 in a sale without rounds.
+    /// Number of its round; 0 in a sale without rounds.
     round: u64,
     records: Records,
     users: Index,
     reqs: Index,
     accounts: Accounts,
     holds: Holds,
-    /// First seq of each epoch that granted, ascending.
+    /// First seq of each epoch with grants, ascending.
     epochs: Vec<(u32, u64)>,
     winners: u64,
-    /// Users who are not in the index yet, while a sale is loaded.
+    /// Users not in the index yet, while a sale is loading.
     bulk_load: Option<Box<BulkLoad>>,
-    /// A recount under way, which is told of what changes.
+    /// The recount under way, which follows changes.
     recounting: Option<Box<Recounting>>,
 }
 
 impl Ledger {
-    /// An empty ledger.
+    /// An empty ledger of a sale without rounds.
     pub fn new(key: HashKey) -> Ledger {
         Ledger::starting(key, 0, 0)
     }
 
-    /// An empty ledger of `round`, whose first grant comes after `base` earlier ones.
+    /// An empty ledger of `round`, after `base` grants of earlier rounds.
     pub fn starting(key: HashKey, base: u32, round: u64) -> Ledger {
         Ledger {
             key,
@@ -141,12 +142,12 @@ impl Ledger {
         }
     }
 
-    /// Grants before its first one.
+    /// Grants of earlier rounds.
     pub fn base(&self) -> u64 {
         self.records.base().into()
     }
 
-    /// Whether the grant `seq` is in it.
+    /// Whether this ledger has grant `seq`.
     pub fn has(&self, seq: u64) -> bool {
         (self.base() + 1..=self.len()).contains(&seq)
     }
@@ -156,7 +157,7 @@ impl Ledger {
         self.key
     }
 
-    /// Grants ever, those of earlier rounds included: the newest seq.
+    /// Grants ever, earlier rounds included: the newest seq.
     pub fn len(&self) -> u64 {
         self.records.len().into()
     }
@@ -186,7 +187,7 @@ impl Ledger {
         &self.holds
     }
 
-    /// How far apart the records of two grants lie, the ids of all between them included.
+    /// Distance in bytes between the records of two grants, including the ids of those between.
     pub fn bytes_between(&self, seq: u64, later: u64) -> Option<u64> {
         let place = |seq: u64| self.records.place(u32::try_from(seq).ok()?);
         place(later)?.checked_sub(place(seq)?)
@@ -197,24 +198,24 @@ impl Ledger {
         record::read(&mut Reader::new(bytes), base_at)
     }
 
-    /// The records from the grant `first` on.
+    /// The records from grant `first` on.
     pub fn records(&self, first: u64) -> impl Iterator<Item = Record<'_>> {
         let read = |(bytes, base_at)| record::read(&mut Reader::new(bytes), base_at);
         self.records.iter_from(first).map_while(read)
     }
 
-    /// How long the ids of the grants from `first` on are, user and request together.
+    /// Lengths of the ids of the grants from `first` on, user and request id together.
     pub fn ids_lens(&self, first: u64) -> impl Iterator<Item = usize> + '_ {
         self.records.iter_from(first).map(|(bytes, _)| record::ids_len(bytes))
     }
 
-    /// The grant numbered `seq`.
+    /// The grant of this seq.
     pub fn grant(&self, seq: u64) -> Option<Grant<'_>> {
         let number = u32::try_from(seq).ok()?;
         Some(self.granted(number, self.record(number)?))
     }
 
-    /// The grant numbered `seq`, whose record this is.
+    /// The grant of this seq, from its record.
     fn granted<'a>(&self, seq: u32, record: Record<'a>) -> Grant<'a> {
         Grant {
             seq: seq.into(),
@@ -230,16 +231,16 @@ impl Ledger {
     }
 }
 
-/// Which epoch granted which seqs.
+/// Epochs of grants.
 impl Ledger {
-    /// First seq here and epoch of every epoch that granted; not of those only announced.
+    /// First seq and epoch of every epoch with grants here; merely announced epochs are left out.
     pub fn epochs(&self) -> &[(u32, u64)] {
         let granted = self.epochs.partition_point(|(first, _)| *first <= self.records.len());
         &self.epochs[..granted]
     }
 
-    /// Announces, before any grant is loaded, that `epoch` granted from seq `first` on. False when
-    /// the epochs announced are not ascending.
+    /// Announces, before grants are loaded, that `epoch` begins at seq `first`. False if the
+    /// announced epochs are not ascending.
     pub fn expect_epoch(&mut self, first: u32, epoch: u64) -> bool {
         let ascending = match self.epochs.last() {
             None => u64::from(first) == self.base() + 1,
@@ -251,28 +252,27 @@ impl Ledger {
         ascending
     }
 
-    /// Whether every epoch has granted something once there are so many `grants`: what loading must
-    /// end with.
+    /// Whether every epoch has a grant once there are `grants` grants; loading must end with that.
     pub fn all_epochs_granted(&self, grants: u64) -> bool {
         self.epochs.last().is_none_or(|(first, _)| u64::from(*first) <= grants)
     }
 
-    /// The epoch that granted `seq`, or would by what was announced.
+    /// The epoch of grant `seq`, made or announced.
     pub fn epoch_of(&self, seq: u64) -> u64 {
         let after = self.epochs.partition_point(|(first, _)| u64::from(*first) <= seq);
         after.checked_sub(1).map_or(0, |last| self.epochs[last].1)
     }
 }
 
-/// Grants of users who are all different, when a sale is loaded.
+/// Loading grants of distinct users.
 impl Ledger {
-    /// Begins to take grants of which each is said to be of another user: nobody is looked up
+    /// Begins to add grants that are announced to be of distinct users: users are not looked up
     /// until [`Ledger::end_bulk_load`].
     pub fn begin_bulk_load(&mut self, users: u64) {
         self.bulk_load = Some(Box::new(BulkLoad::new(users)));
     }
 
-    /// Enters the users, if they were kept back. False when one came twice.
+    /// Indexes the users that were kept back, if any. False if one came twice.
     pub fn end_bulk_load(&mut self) -> bool {
         let Some(bulk_load) = self.bulk_load.take() else { return true };
         let user_of = |seq| self.records.get(seq).map(|(bytes, _)| record::user(bytes));
@@ -282,7 +282,7 @@ impl Ledger {
         all_differ
     }
 
-    /// Whether users are kept back, to be entered all at once.
+    /// Whether users are kept back, to be indexed together.
     pub fn is_bulk_loading(&self) -> bool {
         self.bulk_load.is_some()
     }
@@ -293,7 +293,7 @@ impl Ledger {
 pub enum Block<'a> {
     /// Records of grants.
     Page(&'a mut Vec<u8>),
-    /// Where records begin.
+    /// Offsets of records.
     Places(&'a mut Vec<u32>),
     /// Sums of users with several grants.
     Accounts(&'a mut Vec<Account>),
@@ -313,7 +313,7 @@ impl Ledger {
             + self.recounting.as_ref().map_or(0, |counting| counting.heap_bytes())
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Number of heap blocks: the cost of freeing them.
     pub fn heap_blocks(&self) -> usize {
         self.records.heap_blocks()
             + self.accounts.heap_blocks()
@@ -321,14 +321,14 @@ impl Ledger {
             + self.reqs.heap_blocks()
     }
 
-    /// The blocks that hold the bulk of the memory, for a defragmenter that moves them.
+    /// The large blocks of memory, for a defragmenter that moves them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let slots = self.users.blocks_mut().chain(self.reqs.blocks_mut()).map(Block::Slots);
         self.records.blocks_mut().chain(self.accounts.blocks_mut()).chain(slots)
     }
 
-    /// Gives back up to `blocks` blocks of each kind of a ledger that nobody looks into any more.
-    /// False when none is left.
+    /// Frees up to `blocks` blocks of each kind of a ledger that is no longer used. False when none
+    /// is left.
     pub fn shed(&mut self, blocks: usize) -> bool {
         let indexes = self.users.shed(blocks) | self.reqs.shed(blocks);
         self.records.shed(blocks) | self.accounts.shed() | indexes

@@ -1,15 +1,15 @@
-//! The grants as they lie in memory, found by seq.
+//! Records of grants in memory, found by seq.
 //!
-//! Records are appended to pages. A chunk of 4,096 grants keeps the places of its records and the
-//! time that theirs count from. A record is a few bytes of head, then what only some grants have:
+//! Records are appended to pages. A chunk of 4,096 grants keeps their positions and a base time. A
+//! record is a head of a few bytes, then optional parts:
 //!
 //! ```text
 //! flags  user length - 1  [deadline 6]  [prev 4]  user  [req length - 1  req  asked]  [qty]  at
 //! ```
-//! `flags` holds the state and which optional parts are there. Numbers of fixed width are
-//! little-endian and can be changed in place; `qty` and `at` are varints. `at` counts from the base
-//! of the grant's chunk, or is an absolute varint when it lies before that base. Nothing but this
-//! process reads it: snapshots have a form of their own.
+//! `flags` holds the state and marks the optional parts. Numbers of fixed width are little-endian
+//! and can be changed in place; `qty` and `at` are varints. `at` is relative to the chunk's base
+//! time, or an absolute varint if it is earlier. Only this process reads records: snapshots have
+//! their own encoding.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,17 +26,17 @@ const HAS_DEADLINE: u8 = 0b0010_0000;
 const HAS_PREV: u8 = 0b0100_0000;
 const AT_IS_ABSOLUTE: u8 = 0b1000_0000;
 
-/// Every state at the number that stands for it in memory.
+/// States by their number in memory.
 pub(super) const STATES: [State; 6] =
     [State::Held, State::Sold, State::Cancelled, State::Expired, State::Forfeited, State::Refunded];
 
-/// Every way to ask at the number that stands for it in memory.
+/// Ways to ask by their number in memory.
 pub(super) const ASKED: [Asked; 4] = [Asked::Exactly, Asked::UpTo, Asked::Either, Asked::Offered];
 
 /// Longest record: head, deadline, prev, user, req and two varints.
 pub const RECORD_BYTES_MAX: usize = 2 + 6 + 4 + USER_BYTES_MAX + 2 + REQ_BYTES_MAX + 10 + 10;
 
-/// How a request id asked for its amount: what a repeat of it is compared with.
+/// How a request asked for its amount; a repeat of it must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Asked {
     /// QTY: the repeat must name the same number.
@@ -45,11 +45,11 @@ pub enum Asked {
     UpTo,
     /// IMPORT: a GRAB's repeat may have asked either way.
     Either,
-    /// QTY, by one who waited: the grant was offered.
+    /// QTY by a waiter: the grant was offered.
     Offered,
 }
 
-/// A request id and how it asked.
+/// A request id and how it asked for its amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReqTag<'a> {
     /// The request id, 1 to 128 bytes.
@@ -59,7 +59,7 @@ pub struct ReqTag<'a> {
     pub asked: Asked,
 }
 
-/// A grant as its record has it.
+/// A grant as stored in its record.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
     /// The user's id, 1 to 256 bytes.
@@ -68,17 +68,17 @@ pub struct Record<'a> {
     pub req: Option<ReqTag<'a>>,
     /// Units.
     pub qty: u64,
-    /// Where it stands.
+    /// Its state.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,
-    /// Unix ms; 0 for a grant that never was held.
+    /// Deadline, Unix ms; 0 for a grant that was never held.
     pub deadline: u64,
-    /// Seq of the same user's grant before this one, 0 when it is their first.
+    /// Seq of this user's previous grant; 0 if this is their first.
     pub prev: u32,
 }
 
-/// The user of the record that starts at `bytes`: what a lookup compares, without the rest.
+/// The user of the record at the start of `bytes`. A lookup compares it without reading the rest.
 #[inline]
 pub fn user(bytes: &[u8]) -> &[u8] {
     let (flags, len) = (bytes[0], usize::from(bytes[1]) + 1);
@@ -88,7 +88,7 @@ pub fn user(bytes: &[u8]) -> &[u8] {
     &bytes[start..start + len]
 }
 
-/// How long the ids of the record that starts at `bytes` are together, user and request.
+/// Length of the ids, user and request id, of the record at the start of `bytes`.
 #[inline]
 pub fn ids_len(bytes: &[u8]) -> usize {
     let user = user(bytes);
@@ -102,7 +102,7 @@ pub fn ids_len(bytes: &[u8]) -> usize {
     user.len() + len
 }
 
-/// Changes the state of the record that starts at `bytes`, and its deadline if it is held.
+/// Changes the state of the record at the start of `bytes`, and its deadline if it is held.
 pub(super) fn set_state(bytes: &mut [u8], state: State, held_until: u64) {
     bytes[0] = bytes[0] & !STATE_BITS | state as u8;
     if state == State::Held && bytes[0] & HAS_DEADLINE != 0 {
@@ -110,7 +110,7 @@ pub(super) fn set_state(bytes: &mut [u8], state: State, held_until: u64) {
     }
 }
 
-/// The next record; `None` when the bytes are none.
+/// The next record; `None` if the bytes are invalid.
 pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
     let flags = reader.byte()?;
     let user_len = usize::from(reader.byte()?) + 1;
@@ -145,23 +145,23 @@ pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
 
 #[derive(Clone, Debug)]
 struct Chunk {
-    /// T of its first grant; the others count from it.
+    /// T of its first grant; the times of the others are relative to it.
     base_at: u64,
-    /// Place of its first record.
+    /// Position of its first record.
     base_place: u64,
-    /// Places of its records, counted from `base_place`.
+    /// Positions of its records, relative to `base_place`.
     places: Vec<u32>,
 }
 
 impl Chunk {
-    /// The place in the pages that a place of its own stands for.
+    /// The position in the pages of a relative position.
     #[inline]
     fn in_pages(&self, place: u32) -> u64 {
         self.base_place + u64::from(place)
     }
 }
 
-/// The chunk of the grant that comes after so many others, and which one in it it is.
+/// The chunk of the grant after `grants` others, and its index in the chunk.
 #[inline]
 fn position(grants: usize) -> (usize, usize) {
     (grants / GRANTS_PER_CHUNK, grants % GRANTS_PER_CHUNK)
@@ -170,31 +170,31 @@ fn position(grants: usize) -> (usize, usize) {
 /// The records of a ledger.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
-    /// Grants before the first one: those of earlier rounds.
+    /// Grants of earlier rounds.
     base: u32,
-    /// Seq of the last one, or `base`.
+    /// Seq of the last grant, or `base`.
     len: u32,
     pages: Pages,
     chunks: Vec<Chunk>,
 }
 
 impl Records {
-    /// No records yet: the first one comes after `base` earlier grants.
+    /// No records yet; the first one follows `base` earlier grants.
     pub(super) fn starting(base: u32) -> Records {
         Records { base, len: base, pages: Pages::default(), chunks: Vec::new() }
     }
 
-    /// Grants before the first one.
+    /// Grants of earlier rounds.
     pub(super) fn base(&self) -> u32 {
         self.base
     }
 
-    /// Seq of the last one, or the base.
+    /// Seq of the last grant, or the base.
     pub(super) fn len(&self) -> u32 {
         self.len
     }
 
-    /// The chunk of a grant, and where in the pages its record begins.
+    /// The chunk of a grant, and its record's position in the pages.
     #[inline]
     fn find(&self, seq: u32) -> Option<(&Chunk, u64)> {
         let (number, within) = position((seq.checked_sub(self.base)? as usize).checked_sub(1)?);
@@ -202,25 +202,25 @@ impl Records {
         Some((chunk, chunk.in_pages(*chunk.places.get(within)?)))
     }
 
-    /// Where in the pages a grant's record begins.
+    /// Position of a grant's record in the pages.
     pub(super) fn place(&self, seq: u32) -> Option<u64> {
         self.find(seq).map(|(_, place)| place)
     }
 
-    /// A grant's record, and what follows it in its page; and the base of its time.
+    /// The bytes from a grant's record to the end of its page, and the base of its time.
     #[inline]
     pub(super) fn get(&self, seq: u32) -> Option<(&[u8], u64)> {
         let (chunk, place) = self.find(seq)?;
         Some((self.pages.get(place)?, chunk.base_at))
     }
 
-    /// The same, to change the record in place.
+    /// The bytes of a grant's record, to change it in place.
     pub(super) fn get_mut(&mut self, seq: u32) -> Option<&mut [u8]> {
         let place = self.place(seq)?;
         self.pages.get_mut(place)
     }
 
-    /// The records from the grant `first` on, each with the base of its time.
+    /// The records from grant `first` on, each with the base of its time.
     pub(super) fn iter_from(&self, first: u64) -> impl Iterator<Item = (&[u8], u64)> {
         let skipped = first.saturating_sub(u64::from(self.base) + 1) as usize;
         let (number, mut within) = position(skipped);
@@ -279,18 +279,18 @@ impl Records {
         self.pages.heap_bytes() + places + self.chunks.capacity() * size_of::<Chunk>()
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Number of heap blocks: the cost of freeing them.
     pub(super) fn heap_blocks(&self) -> usize {
         self.pages.heap_blocks() + self.chunks.len()
     }
 
-    /// The pages and the places in them, for a defragmenter that moves them.
+    /// Pages and offsets, for a defragmenter that moves them.
     pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let places = self.chunks.iter_mut().map(|chunk| Block::Places(&mut chunk.places));
         self.pages.blocks_mut().map(Block::Page).chain(places)
     }
 
-    /// Gives back up to `blocks` blocks of each kind. False when none is left.
+    /// Frees up to `blocks` blocks of each kind. False when none is left.
     pub(super) fn shed(&mut self, blocks: usize) -> bool {
         self.chunks.truncate(self.chunks.len().saturating_sub(blocks));
         self.pages.shed(blocks) | !self.chunks.is_empty()

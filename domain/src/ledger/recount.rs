@@ -1,15 +1,15 @@
-//! Counting a ledger anew from its grants, in steps. Between two steps grants may be added and may
-//! change: a grant that was counted before is then counted again as it is now. So the count is at
-//! each moment that of all grants up to a seq, and exact when that seq is the last.
+//! Recounting a ledger from its grants, in steps. Grants may be added and may change between two
+//! steps: a counted grant that changes is counted again in its new state. So at each moment the
+//! count is exact for all grants up to a seq, and complete when that is the last one.
 
 use super::accounts::{Account, ACCOUNTS_PER_BLOCK};
 use super::{Grant, Ledger};
 use crate::model::outcome::State;
 
-/// What a recount of all grants found.
+/// The result of a full recount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recount {
-    /// Grants, whatever came of them.
+    /// Grants, whatever their state.
     pub grants: u64,
     /// Users with a grant.
     pub users: u64,
@@ -17,7 +17,7 @@ pub struct Recount {
     pub winners: u64,
     /// Live grants.
     pub live: u64,
-    /// Grants that their request id leads to.
+    /// Grants that are found by their request id.
     pub requests: u64,
     /// Held grants.
     pub holds: u64,
@@ -27,27 +27,27 @@ pub struct Recount {
     pub sold: u64,
     /// Held grants that are offers.
     pub offered: u64,
-    /// Users whose sums are not those of their grants, and grants that their user doesn't lead to
-    /// or whose account has them otherwise.
+    /// Users whose sums differ from their grants, plus grants that are not found by their user or
+    /// that differ from their user's account.
     pub holdings_wrong: u64,
 }
 
 /// A recount under way.
 #[derive(Clone, Debug, Default)]
 pub struct Recounting {
-    /// Names the recount, so that nobody goes on with another one's.
+    /// Identifies the recount, so that no other one continues it.
     token: u64,
-    /// The last grant that was counted.
+    /// Seq of the last counted grant.
     seq: u64,
     count: Recount,
-    /// The sums of the users with several grants, as counted.
+    /// Counted sums of users with several grants.
     sums: Sums,
-    /// How many of them were compared with those of the ledger.
+    /// Accounts compared with the ledger's so far.
     compared: u32,
 }
 
-/// What the counted grants of a user come to. Which of them are live or held is looked at grant by
-/// grant, so how many there are is all that is left to compare.
+/// The counted sum of a user's grants. Each grant's presence in the live and held sets is checked
+/// grant by grant, so only the sizes of these sets are left to compare.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     live_units: u64,
@@ -56,7 +56,7 @@ struct Sum {
     holds: u32,
 }
 
-/// Sums by the number of their account, in blocks that are there where one was counted.
+/// Sums by account number, in blocks that are allocated when needed.
 #[derive(Clone, Debug, Default)]
 struct Sums {
     blocks: Vec<Vec<Sum>>,
@@ -91,7 +91,7 @@ impl Sum {
 }
 
 impl Sums {
-    /// The sum of this account, which is there from now on.
+    /// The sum of this account, created if missing.
     fn at(&mut self, number: u32) -> &mut Sum {
         let (block, within) = position(number);
         if self.blocks.len() <= block {
@@ -110,18 +110,18 @@ impl Sums {
         self.blocks.get(block)?.get(within).filter(|sum| sum.newest > 0)
     }
 
-    /// All numbers are below this one.
+    /// A number above all account numbers.
     fn end(&self) -> u32 {
         (self.blocks.len() * ACCOUNTS_PER_BLOCK) as u32
     }
 }
 
-/// The block of a number, and which one in it it is.
+/// The block of a number, and its index in the block.
 fn position(number: u32) -> (usize, usize) {
     (number as usize / ACCOUNTS_PER_BLOCK, number as usize % ACCOUNTS_PER_BLOCK)
 }
 
-/// A grant as far as it is counted.
+/// The counted fields of a grant.
 #[derive(Clone, Copy)]
 pub(super) struct Counted {
     pub seq: u32,
@@ -132,7 +132,7 @@ pub(super) struct Counted {
 }
 
 impl Counted {
-    /// Whether the account of its user has it as it stands.
+    /// Whether its user's account has this grant in this state.
     fn is_in(&self, account: &Account) -> bool {
         account.live().contains(&self.seq) == self.state.is_live()
             && account.holds().has(self.deadline, self.seq) == (self.state == State::Held)
@@ -172,7 +172,7 @@ impl Recounting {
         Recounting { token, ..Recounting::default() }
     }
 
-    /// Whether it is the recount of this name.
+    /// Whether `token` identifies this recount.
     pub(crate) fn is_of(&self, token: u64) -> bool {
         self.token == token
     }
@@ -191,7 +191,7 @@ impl Recounting {
         self.count.winners -= u64::from(before.live > 0);
     }
 
-    /// A grant that was counted has moved. `account` is that of its user, who has others.
+    /// A counted grant has changed. `account` is its user's, if they have other grants.
     #[cold]
     pub(super) fn moved(&mut self, account: Option<u32>, from: Counted, to: Counted) {
         self.count.remove(from);
@@ -216,7 +216,7 @@ impl Recounting {
         self.change_sum(number, |sum| sum.add(first));
     }
 
-    /// Gives a block of memory back. False when none is left.
+    /// Frees a block of memory. False when none is left.
     pub(crate) fn shed(&mut self) -> bool {
         self.sums.blocks.pop().is_some()
     }
@@ -230,16 +230,16 @@ impl Recounting {
 }
 
 impl Ledger {
-    /// Counts everything anew from the grants, finding each by its user and request id as a
-    /// buyer's command would.
+    /// Recounts everything from the grants, finding each by its user and request id as a buyer's
+    /// command does.
     pub fn recount(&self) -> Recount {
         let mut counting = Recounting::default();
         while self.recount_some(&mut counting, u64::MAX).is_none() {}
         counting.count
     }
 
-    /// Goes on with the recount `token`, or begins it, over at most `most` grants and accounts.
-    /// Answers what was counted, and what is to be given back, once all of it is.
+    /// Continues or begins the recount `token` over at most `most` grants and accounts. At its end
+    /// it returns the count, and memory to be freed.
     pub(crate) fn recount_on(&mut self, token: u64, most: u64) -> Option<(Recount, Recounting)> {
         let counting = self.recounting.take().filter(|counting| counting.is_of(token));
         let mut counting = counting.unwrap_or_else(|| Box::new(Recounting::new(token)));
@@ -253,7 +253,7 @@ impl Ledger {
         }
     }
 
-    /// Lets go of the recount `token`.
+    /// Ends the recount `token`.
     pub(crate) fn end_recount(&mut self, token: u64) -> Option<Recounting> {
         match &self.recounting {
             Some(counting) if counting.is_of(token) => self.recounting.take().map(|it| *it),
@@ -261,7 +261,7 @@ impl Ledger {
         }
     }
 
-    /// Counts at most `most` grants and accounts further. Answers once all are counted.
+    /// Counts at most `most` further grants and accounts. Returns the result at the end.
     fn recount_some(&self, counting: &mut Recounting, most: u64) -> Option<Recount> {
         let mut left = most;
         counting.seq = counting.seq.max(self.base());
@@ -272,7 +272,7 @@ impl Ledger {
                 self.count_in(counting, &grant);
             }
         }
-        // Only those are compared that a grant led to.
+        // Only accounts of counted grants are compared.
         while counting.compared < counting.sums.end() && left > 0 {
             if let Some(sum) = counting.sums.get(counting.compared) {
                 let stored = self.accounts.find(counting.compared).map(Sum::of);

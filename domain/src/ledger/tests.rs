@@ -10,7 +10,7 @@ use super::*;
 use crate::index::Value;
 use crate::model::limits::{REQ_BYTES_MAX, USER_BYTES_MAX};
 
-/// The bytes of a record that comes second in a chunk whose first is of `base_at`, and its base.
+/// The bytes of a record that is second in a chunk whose first grant is at `base_at`, and its base.
 fn written(record: &Record<'_>, base_at: u64) -> (Vec<u8>, u64) {
     let mut records = Records::starting(0);
     records.append(&Record { at: base_at, ..*record });
@@ -19,7 +19,7 @@ fn written(record: &Record<'_>, base_at: u64) -> (Vec<u8>, u64) {
     (bytes.to_vec(), base_at)
 }
 
-/// A state and a way to ask come back as they went.
+/// States and ways to ask survive writing and reading.
 #[test]
 fn numbers_in_memory_are_places() {
     for (number, state) in (0..).zip(STATES) {
@@ -84,7 +84,7 @@ fn accounts_are_numbered_and_counted() {
     let inner = 2053 * (LIVE_NODE_BYTES + NODE_BYTES);
     let lists = rooms * size_of::<Account>() + accounts.blocks.capacity() * 24;
     assert_eq!((bytes, accounts.heap_bytes()), (0, lists + inner));
-    // What an account lets go of is not counted any more.
+    // A removed grant no longer counts in its account.
     accounts.change(1024, |account| account.remove(1025, 3, State::Held, 9));
     assert_eq!(accounts.heap_bytes(), lists + inner - LIVE_NODE_BYTES - NODE_BYTES);
     assert_eq!(accounts.get(1024).holding().live_units, 0);
@@ -105,8 +105,7 @@ fn holds_are_due_from_their_deadline_on() {
     assert_eq!(holds.heap_bytes(), NODE_BYTES);
 }
 
-/// An account is many small frees: a ledger that nobody needs any more lets a block go at a
-/// time.
+/// An account is many small frees: an unused ledger frees one block at a time.
 #[test]
 fn blocks_are_given_back_one_by_one() {
     let mut accounts = Accounts::default();
@@ -124,7 +123,7 @@ fn push(ledger: &mut Ledger, user: &str, qty: u64, state: State, req: Option<(&s
     ledger.push(&NewGrant { user, req, qty, state, at: 5, held_until, epoch: 1 }, None);
 }
 
-/// One user with one grant, one with four, one with none that is live.
+/// One user with one grant, one with four, one without a live grant.
 fn of_three() -> Ledger {
     let mut ledger = Ledger::starting([1, 2], 5, 0);
     push(&mut ledger, "one", 2, State::Sold, Some(("r", Asked::Exactly)));
@@ -154,7 +153,7 @@ fn a_recount_is_that_of_the_grants() {
     assert_eq!(ledger.recount(), expected);
     assert_eq!((ledger.users(), ledger.winners(), ledger.requests()), (3, 2, 3));
     assert_eq!([5, 6, 11, 12].map(|seq| ledger.has(seq)), [false, true, true, false]);
-    // An account that says something else, and a user who leads to another grant.
+    // An account with a wrong sum, and a user who maps to another grant.
     ledger.accounts.change(0, |account| account.add(9, 5, State::Sold, 0));
     assert_eq!(ledger.recount().holdings_wrong, 2, "the grant and the sum");
     let mut ledger = of_three();
@@ -163,7 +162,7 @@ fn a_recount_is_that_of_the_grants() {
     ledger.users.replace(hash, right, wrong);
     let recount = ledger.recount();
     assert_eq!((recount.holdings_wrong, recount.users), (1, 2));
-    // A user with four grants who has no account: three are not the one they lead to.
+    // A user with four grants but no account: three of them are not found by their user.
     let mut ledger = of_three();
     let hash = ledger.hash_of(0, b"many");
     let right = ledger.users.find(hash, |value| value.marked).unwrap();
@@ -177,7 +176,7 @@ fn the_memory_of_a_ledger_is_that_of_its_parts() {
     assert_eq!((empty.heap_bytes(), empty.heap_blocks()), (0, 4));
     let mut ledger = Ledger::new([1, 2]);
     for number in 0..20_000_u64 {
-        // Each in an epoch of its own, and held.
+        // Each grant in an epoch of its own, and held.
         let user = &format!("user:{:012}", number / 2).into_bytes()[..];
         let req = number.to_be_bytes();
         let req = Some(ReqTag { id: &req, asked: Asked::Exactly });
@@ -190,16 +189,16 @@ fn the_memory_of_a_ledger_is_that_of_its_parts() {
     let indexes = ledger.users.heap_bytes() + ledger.reqs.heap_bytes();
     assert!(indexes >= 30_000 * 8);
     let (records, accounts) = (ledger.records.heap_bytes(), ledger.accounts.heap_bytes());
-    // Two live seqs and two holds of each user, and every hold once more.
+    // Two live seqs and two holds of each user, and every hold a second time in the ledger's set.
     assert!(records > 20_000 * 25 && accounts >= 10_000 * (size_of::<Account>() + 56 + 192));
     let holds = ledger.holds.heap_bytes();
     assert!((20_000 * 16..20_000 * 40).contains(&holds));
     assert_eq!(ledger.heap_bytes(), records + accounts + epochs + holds + indexes);
-    // Lists of the indexes are not lent.
+    // The lists inside the indexes are not lent.
     assert_eq!(ledger.heap_blocks(), ledger.blocks_mut().count() + 4);
 }
 
-/// Whatever kind there is most of, a step gives back so many blocks of each.
+/// Whichever kind of block is most frequent, a step frees a number of each kind.
 #[test]
 fn a_ledger_is_given_back_in_as_many_steps_as_it_has_blocks() {
     let of = |count: u64, each: u64, user_len: usize, has_reqs: bool| {
@@ -210,7 +209,7 @@ fn a_ledger_is_given_back_in_as_many_steps_as_it_has_blocks() {
         }
         ledger
     };
-    // Shards as many as one asked for before any came.
+    // As many shards as announced, before any key has come.
     let mut sparse = Ledger::new([1, 2]);
     sparse.begin_bulk_load(1 << 20);
     (0..100).for_each(|number| push(&mut sparse, &number.to_string(), 1, State::Sold, None));
@@ -247,7 +246,7 @@ fn a_ledger_is_given_back_in_as_many_steps_as_it_has_blocks() {
     }
 }
 
-/// Any changes between any two steps of a recount: it comes to what one at a go would.
+/// Random changes between the steps of a recount: the result equals a recount in one go.
 #[test]
 fn a_recount_in_steps_is_exact_whatever_changes_between() {
     const STATES: [State; 4] = [State::Held, State::Sold, State::Expired, State::Refunded];
@@ -270,7 +269,7 @@ fn a_recount_in_steps_is_exact_whatever_changes_between() {
                 push(ledger, &format!("u{}", below(12)), 1 + below(5), state, req);
             } else {
                 let seq = ledger.base() + 1 + below(ledger.len() - ledger.base());
-                // What is not held is never held again.
+                // A grant that is not held is never held again.
                 match (ledger.grant(seq).unwrap().state, state) {
                     (State::Held, State::Held) => ledger.set_state(seq, state, 9 + below(5)),
                     (_, State::Held) => ledger.set_state(seq, State::Sold, 0),

@@ -1,8 +1,8 @@
-//! The held grants of a sale that repeats, whatever round they are of.
+//! The held grants of a repeating sale, of all rounds.
 //!
-//! Each round has a ledger of its own, and very many are kept while each has a held grant. What is
-//! asked of all of them at once is answered here, without a look into each: what is due next, what
-//! a user has, which grant a request id led to.
+//! Each round has a ledger of its own, and very many rounds may be kept while each has a held
+//! grant. Questions about all of them are answered here without searching each: the next deadline,
+//! a user's due holds, the grant of a request id.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -14,11 +14,11 @@ use crate::memory::tree_bytes;
 /// head.
 const NODE_BYTES: [usize; 2] = [320, 192];
 
-/// A held grant, and what it is found by.
+/// A held grant and its keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hold {
     pub seq: u32,
-    /// Unix ms.
+    /// Deadline, Unix ms.
     pub deadline: u64,
     /// Hash of its user.
     pub user: u64,
@@ -26,38 +26,38 @@ pub(crate) struct Hold {
     pub req: Option<u64>,
 }
 
-/// See the module's comment. The hashes are those of [`Ledger::hash_of`]; the caller compares who
-/// was found.
+/// See the module's comment. The hashes are those of [`Ledger::hash_of`]; the caller compares the
+/// found grants' users and request ids.
 ///
 /// [`Ledger::hash_of`]: crate::ledger::Ledger::hash_of
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
-    /// All of them, by deadline.
+    /// All holds, by deadline.
     all: Holds,
-    /// Hash of the user, deadline and seq of each.
+    /// User's hash, deadline and seq of each hold.
     by_deadline: BTreeSet<(u64, u64, u32)>,
-    /// Hash of the user and seq of each, and hash of the request id and seq.
+    /// User's hash and seq of each hold, and request id's hash and seq.
     by_hash: BTreeSet<(u64, u32)>,
 }
 
-/// How far a recount has come; entries may come and go meanwhile.
+/// Progress of a recount; entries may come and go meanwhile.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HeldRecount {
-    /// The last entries that were looked at.
+    /// The last checked entries.
     by_deadline: Option<(u64, u64, u32)>,
     by_hash: Option<(u64, u32)>,
-    /// Entries that are not those of a held grant, or don't lead to it in all ways.
+    /// Entries that belong to no held grant, or lack an entry in another tree.
     wrong: u64,
 }
 
 impl Held {
-    /// How many there are.
+    /// Number of holds.
     pub(crate) fn len(&self) -> usize {
         self.by_deadline.len()
     }
 
-    /// Looks at `most` entries further. `hold_of` finds the grant of a seq, if it is held. Answers
-    /// how many entries are wrong, once it has looked at all.
+    /// Checks at most `most` further entries. `hold_of` finds the grant of a seq, if it is held.
+    /// Returns the number of wrong entries at the end.
     pub(crate) fn recount_some(
         &self,
         walk: &mut HeldRecount,
@@ -90,12 +90,12 @@ impl Held {
         Some(walk.wrong + self.all.len().abs_diff(self.by_deadline.len()) as u64)
     }
 
-    /// All of them, by deadline.
+    /// All holds, by deadline.
     pub(crate) fn all(&self) -> &Holds {
         &self.all
     }
 
-    /// Adds a grant that is held from now on.
+    /// Adds a grant that is now held.
     pub(crate) fn insert(&mut self, hold: &Hold) {
         self.all.insert(hold.deadline, hold.seq);
         self.by_deadline.insert((hold.user, hold.deadline, hold.seq));
@@ -103,7 +103,7 @@ impl Held {
         self.by_hash.extend(hold.req.map(|hash| (hash, hold.seq)));
     }
 
-    /// Takes out a grant that is held no more, or until another moment.
+    /// Removes a grant that is no longer held, or that gets another deadline.
     pub(crate) fn remove(&mut self, hold: &Hold) {
         self.all.remove(hold.deadline, hold.seq);
         self.by_deadline.remove(&(hold.user, hold.deadline, hold.seq));
@@ -113,20 +113,19 @@ impl Held {
         }
     }
 
-    /// Deadlines and seqs of what is due at `t` of users with this hash, the earliest first.
+    /// Deadlines and seqs of holds due at `t` of users with this hash, earliest first.
     pub(crate) fn due_of(&self, user: u64, t: u64) -> impl Iterator<Item = (u64, u32)> + '_ {
         let due = self.by_deadline.range((user, 0, 0)..=(user, t, u32::MAX));
         due.map(|(_, deadline, seq)| (*deadline, *seq))
     }
 
-    /// Seqs, up to `most`, of what is held under this hash of a user or of a request id, the newest
-    /// first.
+    /// At most `most` seqs of holds with this hash of a user or of a request id, newest first.
     pub(crate) fn seqs_of(&self, hash: u64, most: u32) -> impl Iterator<Item = u64> + '_ {
         let seqs = self.by_hash.range((hash, 0)..=(hash, most)).rev();
         seqs.map(|(_, seq)| u64::from(*seq))
     }
 
-    /// Bytes of heap in use, about.
+    /// Approximate bytes of heap in use.
     pub(crate) fn heap_bytes(&self) -> usize {
         let trees = [self.by_deadline.len(), self.by_hash.len()].into_iter().zip(NODE_BYTES);
         let trees = trees.map(|(len, node_bytes)| tree_bytes(len, node_bytes));

@@ -1,4 +1,4 @@
-//! When rounds begin, what is kept of those that are over, and how a sale goes through them.
+//! Beginnings of rounds, rounds that are kept, and a sale across its rounds.
 
 #![cfg(test)]
 
@@ -39,7 +39,7 @@ fn periods_and_what_of_them_is_open_have_bounds() {
     assert_eq!(check(9, 0, 10), Err(Misuse::LastsOutOfRange));
 }
 
-/// The memory of rounds that nobody needs goes in small steps, and is counted until it went.
+/// The memory of dropped rounds is freed in small steps, and is counted until then.
 #[test]
 fn rounds_that_nobody_needs_are_given_back_step_by_step() {
     let old = |round, held| {
@@ -73,7 +73,7 @@ fn rounds_that_nobody_needs_are_given_back_step_by_step() {
     assert_eq!(rounds.blocks_mut().count() + 2 * 4 + 3, {
         rounds.older.iter().map(|old| old.ledger.heap_blocks()).sum::<usize>() + 3
     });
-    // Each step gives some back; 38 pages of records are the most that one has of a kind.
+    // Each step frees some; the largest number of blocks of a kind is 38 pages of records.
     let mut steps = 0;
     loop {
         let before = rounds.heap_blocks();
@@ -89,7 +89,7 @@ fn rounds_that_nobody_needs_are_given_back_step_by_step() {
     assert_eq!((rounds.older.len(), rounds.shed()), (2, false));
 }
 
-/// MEMORY USAGE and what freeing costs: three lists, and what lies in them.
+/// MEMORY USAGE and the cost of freeing: three lists and their contents.
 #[test]
 fn the_bytes_of_rounds_are_those_of_their_lists() {
     let mut rounds = Rounds::default();
@@ -140,7 +140,7 @@ fn every_round_starts_anew_and_seq_runs_on() {
     let rows: Vec<_> = sale.grants_of(b"a").map(|grant| (grant.seq, grant.round)).collect();
     assert_eq!(rows, [(3, 6), (1, 5)]);
     assert_eq!((sale.seqs_of_round(5), sale.seqs_of_round(6)), (Some((1, 2)), Some((3, 3))));
-    // Several rounds later: only the stored and the previous one are kept.
+    // Several rounds later only the stored and the previous round are kept.
     assert_eq!(wins(&mut sale, "a", 9300), 4);
     assert_eq!(sale.grants_of(b"a").count(), 2);
     assert_eq!((sale.grant(1), sale.next_seq(0), sale.next_seq(3)), (None, Some(3), Some(4)));

@@ -8,21 +8,21 @@ use crate::rounds::HeldRecount;
 use crate::waitlist::{self, Waitlist};
 use crate::Sale;
 
-/// A number that is not what the grants say.
+/// A number that differs from the grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Its name as AUDIT replies it.
     pub field: &'static str,
     /// The number that the sale has.
     pub stored: u64,
-    /// What the grants say.
+    /// The number counted from the grants.
     pub counted: u64,
 }
 
-/// What a recount found.
+/// The result of a recount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audit {
-    /// Grants, whatever came of them.
+    /// Grants, whatever their state.
     pub grants: u64,
     /// Users with a grant.
     pub winners: u64,
@@ -34,37 +34,38 @@ pub struct Audit {
     pub held: u64,
     /// Units in sold grants.
     pub sold: u64,
-    /// Empty when every stored number is what was counted.
+    /// The differences; empty if every stored number equals the counted one.
     pub differences: Vec<Difference>,
     /// The version of the sale when the audit began and when it ended.
     pub version: [u64; 2],
 }
 
-/// An audit in steps between which the sale may change. It goes over the waiting list, then over
-/// the rounds that are kept, the oldest first, then over the index of all held grants, if the sale
-/// has rounds, and last over the stored round. Each is judged at the moment when all of it is
+/// An audit in steps, between which the sale may change. It counts the waiting list, then the kept
+/// rounds from the oldest on, then the index of all holds (in a sale with rounds), and last the
+/// stored round. Each is compared when its count is complete with the numbers of that moment, so a
+/// change in between is no difference.
 /// counted, by what is stored then, so that a change in between is no difference.
 #[derive(Clone, Debug)]
 pub struct AuditWalk {
-    /// Names the walk within the sale.
+    /// Identifies the walk within the sale.
     token: u64,
-    /// The sale that it began with.
+    /// Id of the sale at the walk's beginning.
     sale: u64,
-    /// Its version then.
+    /// Version of the sale at the walk's beginning.
     version: u64,
-    /// What the list came to, once it is counted.
+    /// Results for the waiting list, once it is counted.
     list: Option<Vec<Row>>,
-    /// The last older round that was counted.
+    /// Number of the last older round that was counted.
     round: Option<u64>,
     older: OlderRows,
     held: HeldRecount,
-    /// Memory to give back.
+    /// Memory to be freed.
     counted: Vec<Recounting>,
 }
 
 /// A name, the number that the sale has, and what was counted.
 type Row = (&'static str, u64, u64);
-/// The same of the sums over all older rounds.
+/// A [`Row`] each for the sums over all older rounds.
 type OlderRows = [Row; 5];
 
 const OLDER: OlderRows = [
@@ -76,12 +77,12 @@ const OLDER: OlderRows = [
 ];
 
 impl AuditWalk {
-    /// Whether this is the sale that it began with.
+    /// Whether this is the sale of the walk's beginning.
     pub fn is_of(&self, sale: &Sale) -> bool {
         self.sale == sale.id
     }
 
-    /// Gives some memory back, once it is over. False when none is left.
+    /// Frees some memory after the walk's end. False when none is left.
     pub fn shed(&mut self) -> bool {
         let Some(counted) = self.counted.last_mut() else { return false };
         if !counted.shed() {
@@ -91,7 +92,7 @@ impl AuditWalk {
     }
 }
 
-/// The waiting list: its numbers, and what its entries come to.
+/// The rows of the waiting list: its numbers against its counted entries.
 fn list_rows(list: &Waitlist, count: waitlist::Recount) -> Vec<Row> {
     vec![
         ("waiting", list.len(), count.waiting),
@@ -100,7 +101,7 @@ fn list_rows(list: &Waitlist, count: waitlist::Recount) -> Vec<Row> {
     ]
 }
 
-/// Adds a round that is over, of which `begun` packets were made.
+/// Adds a round that is over; `begun` packets were made in it.
 fn add_older(rows: &mut OlderRows, balances: &Balances, count: &Recount, begun: Option<u64>) {
     let packets = balances.packets.unwrap_or(0);
     let pairs = [
@@ -144,7 +145,8 @@ impl Sale {
         }
     }
 
-    /// Goes on with an audit, over at most `most` grants, users or entries. Answers at its end.
+    /// Continues an audit over at most `most` grants, users or waiters. Returns the result at its
+    /// end.
     pub fn audit_some(&mut self, walk: &mut AuditWalk, most: u64) -> Option<Audit> {
         let Some(list) = &walk.list else {
             walk.list = self.recount_list(walk.token, most);
@@ -165,22 +167,22 @@ impl Sale {
         Some(self.judge(walk.version, others.collect(), &count))
     }
 
-    /// Lets go of a walk that nobody waits for any more.
+    /// Ends a walk whose client has gone.
     pub fn end_audit(&mut self, walk: &mut AuditWalk) {
         let ledgers = self.rounds_mut().and_then(|rounds| rounds.first_behind(walk.round));
         walk.counted.extend(ledgers.and_then(|old| old.ledger.end_recount(walk.token)));
         walk.counted.extend(self.ledger.end_recount(walk.token));
     }
 
-    /// What the waiting list comes to, once all of it is counted.
+    /// Continues counting the waiting list; returns its rows at the end.
     fn recount_list(&mut self, token: u64, most: u64) -> Option<Vec<Row>> {
         let Some(list) = self.waitlist_mut() else { return Some(Vec::new()) };
         let count = list.recount_on(token, most)?;
         Some(list_rows(list, count))
     }
 
-    /// Looks at the index of the held grants of all rounds. Answers how many entries are wrong,
-    /// once it has looked at all of it; 0 where there is none.
+    /// Continues checking the index of all holds. Returns the number of wrong entries at the end; 0
+    /// in a sale without that index.
     fn recount_held(&self, walk: &mut HeldRecount, most: u64) -> Option<u64> {
         let Some(rounds) = self.rounds() else { return Some(0) };
         rounds.held.recount_some(walk, most, |seq| {
@@ -189,8 +191,8 @@ impl Sale {
         })
     }
 
-    /// The index of the held grants of all rounds, against the ledgers. A sale without rounds has
-    /// nothing of it.
+    /// The rows of the index of all holds, compared with the ledgers; zeros in a sale without
+    /// rounds.
     fn held_rows(&self, wrong: u64) -> [Row; 2] {
         let stored = self.rounds().map_or(0, |rounds| rounds.held.len());
         let ledgers = self.older().map(|old| &old.ledger).chain([&self.ledger]);
@@ -198,14 +200,14 @@ impl Sale {
         [("held_index", stored as u64, counted as u64), ("held_index_wrong", 0, wrong)]
     }
 
-    /// Recounts what a part sent and received, and what it must have after that: the sum of what it
-    /// has and gave, against the sum of what it got.
+    /// Recounts the units a part sent and received, and its balance: units it has and gave, against
+    /// units it got.
     fn part_rows(&self) -> [Row; 3] {
         let Balances { supply, deficit, .. } = self.balances;
         let Escrow { put_in, sent, received, .. } = self.escrow.unwrap_or_default();
         let counted = self.pairs.sums();
         let (added, withdrawn) = (put_in.max(0).unsigned_abs(), put_in.min(0).unsigned_abs());
-        // A sale that is no part has nothing of it.
+        // A sale that is not a part has none of these units.
         let (got, has) = match self.escrow {
             Some(_) => (added + received + deficit, supply + sent + withdrawn),
             None => (0, 0),
@@ -213,11 +215,10 @@ impl Sale {
         [("sent", sent, counted.0), ("received", received, counted.1), ("put_in", got, has)]
     }
 
-    /// Compares the stored round with `count`, which was just made, and `others`, which were
-    /// counted before.
+    /// Compares the stored round with its fresh `count`, and adds the rows `others` counted before.
     fn judge(&self, begun_at: u64, others: Vec<Row>, count: &Recount) -> Audit {
         let balances = &self.balances;
-        // The supply is the operator's word; what the grants leave of it is available.
+        // The supply is set by the operator; the units that grants leave of it are available.
         let available = balances.supply.saturating_sub(count.held.saturating_add(count.sold));
         let pairs = [
             ("grants", balances.grants, self.ledger.base() + count.grants),
@@ -282,7 +283,7 @@ mod tests {
         commit(sale, &decision);
     }
 
-    /// Numbers that are wrong before an audit in steps, or become wrong between two of them, are
+    /// Numbers that are wrong before an audit in steps, or become wrong between two steps, are
     /// found although the sale changes meanwhile.
     #[test]
     fn planted_numbers_are_found_in_steps() {
@@ -307,7 +308,7 @@ mod tests {
                     if let Some(audit) = sale.audit_some(&mut walk, 1) {
                         break audit;
                     }
-                    // Nothing is granted of a sale that is broken: it is only there.
+                    // A broken sale grants nothing more.
                     if steps < planted_at {
                         grab(&mut sale, steps as u8);
                     }
@@ -328,8 +329,8 @@ mod tests {
         while walk.shed() {}
     }
 
-    /// The index of the held grants of all rounds: an entry that it lacks, and one of a grant that
-    /// is not held, in steps and in one.
+    /// In the index of all holds, a missing entry and an entry of a grant that is not held are
+    /// found, in steps and in one go.
     #[test]
     fn a_wrong_index_of_held_grants_is_found() {
         let every = Schedule { period_ms: 100, offset_ms: 0, lasts_ms: 100, carry: false };

@@ -1,4 +1,4 @@
-//! A sale across its rounds: the stored one and those that are over but still kept.
+//! A sale across its rounds: the stored one and older ones that are kept.
 
 use crate::ledger::{Grant, Holding, Holds, Ledger, Lookup};
 use crate::model::balances::Balances;
@@ -26,7 +26,7 @@ impl Sale {
         self.rounds().map_or(self.ledger.holds(), |rounds| rounds.held.all())
     }
 
-    /// The place among the older rounds of the one that has `seq`; `None` for the stored round.
+    /// Index among the older rounds of the round that has `seq`; `None` for the stored round.
     pub(crate) fn old_place_of(&self, seq: u64) -> Option<usize> {
         if seq > self.ledger.base() {
             return None;
@@ -37,35 +37,35 @@ impl Sale {
         older.get(place).filter(|old| old.ledger.has(seq)).map(|_| place)
     }
 
-    /// The ledger of the round that has `seq`; of the stored one when none has.
+    /// The ledger of the round that has `seq`; of the stored round if none has it.
     pub(crate) fn ledger_with(&self, seq: u64) -> &Ledger {
         let place = self.old_place_of(seq);
         let old = place.and_then(|place| self.rounds()?.older.get(place));
         old.map_or(&self.ledger, |old| &old.ledger)
     }
 
-    /// The grant numbered `seq`, also one that is no longer shown.
+    /// The grant of this seq, even if it is no longer shown.
     #[inline]
     pub(crate) fn stored_grant(&self, seq: u64) -> Option<Grant<'_>> {
         self.ledger_with(seq).grant(seq)
     }
 
-    /// Whether a grant is kept: of rounds before the previous one only held grants are.
+    /// Whether a grant is kept: of rounds before the previous one only held grants are kept.
     fn is_kept(&self, grant: &Grant<'_>) -> bool {
         let previous = self.older().next().map_or(0, |old| old.balances.round);
         grant.round >= previous || grant.state == State::Held
     }
 
-    /// The grant numbered `seq`, while it is kept.
+    /// The grant of this seq, while it is kept.
     pub fn grant(&self, seq: u64) -> Option<Grant<'_>> {
         self.stored_grant(seq).filter(|grant| self.is_kept(grant))
     }
 
-    /// The user's grants that are kept, newest first.
+    /// The user's kept grants, newest first.
     pub fn grants_of<'s>(&'s self, user: &'s [u8]) -> impl Iterator<Item = Grant<'s>> {
         let previous = self.older().next();
         let in_previous = previous.into_iter().flat_map(move |old| old.ledger.grants_of(user));
-        // Of all before that, the held ones alone.
+        // Of all rounds before that, held grants only.
         let most = previous.map_or(0, |old| old.ledger.base() as u32);
         let held = self
             .rounds()
@@ -80,13 +80,14 @@ impl Sale {
         self.by_req_of(user, &self.ledger.find(user), req)
     }
 
-    /// The same of a user who was looked up.
+    /// Seq of the kept grant of a user whose lookup is `found`.
     pub(crate) fn by_req_of(&self, user: &[u8], found: &Lookup, req: &[u8]) -> Option<u64> {
         let found = self.ledger.find_req(user, found, req);
         found.seq().or_else(|| self.older_by_req(user, req, &found))
     }
 
-    /// The same in the rounds that are over. `found` is what the stored one has.
+    /// Seq of the kept grant with `req` in an older round. `found` is the user's lookup in the
+    /// stored round.
     pub(crate) fn older_by_req(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
         let previous = self.older().next()?;
         let held = || {
@@ -97,17 +98,17 @@ impl Sale {
         previous.ledger.seq_of(user, req, found).or_else(held)
     }
 
-    /// What a user has in the stored round.
+    /// A user's holdings in the stored round.
     pub fn holding_of(&self, user: &[u8]) -> Holding {
         self.ledger.holding(&self.ledger.find(user))
     }
 
-    /// The smallest seq above `seq` of a round that is kept; `None` when there is none.
+    /// The smallest seq above `seq` in a kept round; `None` if there is none.
     pub fn next_seq(&self, seq: u64) -> Option<u64> {
         self.grants_after(seq).next().map(|(next, _)| next)
     }
 
-    /// The seqs above `seq` of rounds that are kept, in order, each with its grant if that is kept.
+    /// The seqs above `seq` in kept rounds, in order, each with its grant if that is kept.
     pub fn grants_after(&self, seq: u64) -> impl Iterator<Item = (u64, Option<Grant<'_>>)> {
         let older = self.rounds().map(|rounds| {
             let first = rounds.older.partition_point(|old| old.ledger.len() <= seq);
@@ -160,13 +161,13 @@ impl Sale {
         }
     }
 
-    /// Frees a little of the memory of rounds that are no longer kept, so that no call frees all of
-    /// it at once. False when there is none left to free.
+    /// Frees a little memory of dropped rounds, so that no call frees all of it at once. False when
+    /// none is left.
     pub fn shed(&mut self) -> bool {
         self.rounds_mut().is_some_and(Rounds::shed)
     }
 
-    /// Follows a grant of a sale with rounds whose hold begins, ends or moves.
+    /// Adds, removes or moves a hold in the index of a sale with rounds.
     pub(crate) fn follow_hold(&mut self, hold: &Hold, is_held: bool) {
         if let Some(rounds) = self.rounds_mut() {
             match is_held {
@@ -176,14 +177,14 @@ impl Sale {
         }
     }
 
-    /// What a held grant is found by.
+    /// A held grant's keys in the index of all holds.
     pub(crate) fn hold_of(&self, grant: &Grant<'_>) -> Hold {
         let user = self.ledger.hash_of(0, grant.user);
         let req = grant.req_id().map(|req| self.ledger.hash_of(user, req));
         Hold { seq: grant.seq as u32, deadline: grant.held_until, user, req }
     }
 
-    /// Enters the held grants of the stored round from `first` on.
+    /// Adds the held grants of the stored round from `first` on to the index.
     pub(crate) fn enter_holds(&mut self, first: u64) {
         if self.rounds().is_none() {
             return;

@@ -19,12 +19,12 @@ use crate::waitlist::{Waiter, Waitlist};
 /// One sale: the value of one key.
 #[derive(Clone, Debug)]
 pub struct Sale {
-    /// Random, fixed at INIT: differs in a re-created sale.
+    /// Random, fixed at INIT: a re-created sale has another id.
     pub(crate) id: u64,
-    /// Random, fixed at INIT, replicated, never shown: what is drawn or shed is keyed by it.
+    /// Random, fixed at INIT, replicated, never shown: keys draws, SAMPLE and other hashes.
     pub(crate) secret: [u8; 16],
     pub(crate) created_at: u64,
-    /// What INIT named, so that a repeated INIT is known from another one.
+    /// INIT's supply, to compare a repeated INIT with.
     pub(crate) initial_supply: u64,
     pub(crate) initial_terms: Box<Terms>,
     pub(crate) terms: Terms,
@@ -33,29 +33,30 @@ pub struct Sale {
     pub(crate) ledger: Ledger,
     pub(crate) restocks: Restocks,
     pub(crate) fences: Fences,
-    /// What a part of a split was given, and what has moved in all; `None` in a sale that is none.
+    /// The units a part was given and has exchanged in all; `None` if the sale is not a part.
     pub(crate) escrow: Option<Escrow>,
-    /// What was sent to other parts of a split and received from them.
+    /// Units exchanged with each other part of a split.
     pub(crate) pairs: Pairs,
-    /// What only some sales keep.
+    /// State that only some sales have.
     pub(crate) extras: Option<Box<Extras>>,
-    /// Changes by kind: the same on every node.
+    /// Changes by kind; equal on every node.
     pub(crate) tallies: Tallies,
-    /// Refusals by kind: of this node alone.
+    /// Refusals by kind, of this node only.
     pub(crate) refusals: Refusals,
-    /// Whether the last entry for the outbox could not be appended. Not replicated.
+    /// Whether the last entry could not be appended to the outbox. Not replicated.
     pub(crate) outbox_failed: bool,
-    /// Pieces of a rewritten log that are still to come. Until then nothing may be sold.
+    /// Pieces of a rewritten AOF still to come. Until then nothing may be sold.
     pub(crate) awaits: u64,
-    /// The earliest time at which the sweeper was asked to look at this sale. Not replicated.
+    /// The earliest time at which the sweeper is to look at this sale. Not replicated.
     pub(crate) look_at: Option<u64>,
-    /// The run of this primary whose epoch the sale has; 0 when none has changed it here yet.
+    /// Epoch of this node when it last changed the sale; 0 if it has not changed it yet.
     pub(crate) run: u64,
-    /// Whether a RESTORE or a log brought it here: a copy of it may be elsewhere. Not replicated.
+    /// Whether a RESTORE or an AOF brought it here: a copy may exist elsewhere. Not replicated.
     pub(crate) arrived: bool,
 }
 
-/// The two hexadecimal digits of each byte: every entry of the outbox shows eight of them.
+/// The two hexadecimal digits of each byte, precomputed because every outbox entry has eight bytes
+/// of them.
 static HEX_PAIRS: [[u8; 2]; 256] = {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let (mut pairs, mut byte) = ([[0; 2]; 256], 0);
@@ -66,19 +67,19 @@ static HEX_PAIRS: [[u8; 2]; 256] = {
     pairs
 };
 
-/// The bits of the part of an epoch that is drawn.
+/// Bits of the drawn part of an epoch.
 const DRAWN_BITS: u32 = 32;
 
 impl Sale {
-    /// It came here by a RESTORE or a log, so that a copy of it may be elsewhere: no epoch of the
-    /// two may be the same.
+    /// Marks a sale from a RESTORE or an AOF: a copy may exist elsewhere, and the epochs of the two
+    /// must differ.
     pub fn arrive(&mut self) {
         self.arrived = true;
     }
 
-    /// The epoch of the run of a primary that `run` names, Unix ms, above all epochs of the sale's
-    /// history. Where another node, or a copy of the sale, could come to the same one, a part of it
-    /// is drawn: from the key of the indexes, which no two values of a sale share.
+    /// The sale's next epoch on a node whose epoch is `run` (Unix ms), above all epochs of the
+    /// sale's history. If another node or a copy of the sale could compute an equal one, a part of
+    /// it is drawn from the key of the indexes, which no two values of a sale share.
     pub(crate) fn next_epoch(&self, run: u64) -> u64 {
         let last = self.balances.epoch;
         if run > last && !self.arrived {
@@ -104,7 +105,7 @@ impl Sale {
         &self.balances
     }
 
-    /// Whether the law holds over its numbers: what [`Balances::is_lawful`] says.
+    /// Whether the law holds over its numbers, see [`Balances::is_lawful`].
     pub fn is_lawful(&self) -> bool {
         self.balances.is_lawful(self.escrow.as_ref())
     }
@@ -114,29 +115,29 @@ impl Sale {
         &self.tallies
     }
 
-    /// Whether a user is at home in this sale. In one that is no part of a split everybody is.
+    /// Whether this is the user's home part. A sale that is not a part is home to everybody.
     #[inline]
     pub fn is_home(&self, user: &[u8]) -> bool {
         self.terms.split.as_ref().is_none_or(|split| split.is_home(user))
     }
 
-    /// Whether it is a part of a split that has this part, too.
+    /// Whether `part` is another part of this sale's split.
     pub(crate) fn has_other_part(&self, part: u16) -> bool {
         self.terms.split.as_ref().is_some_and(|split| split.has_other(part))
     }
 
-    /// Whether what was sent and received is what the numbers say.
+    /// Whether the pairs agree with the sale's sums of sent and received units.
     pub(crate) fn pairs_agree(&self) -> bool {
         let Escrow { sent, received, .. } = self.escrow.unwrap_or_default();
         self.pairs.sums() == (sent, received)
     }
 
-    /// The T that a request is judged by: never before the last change.
+    /// The T of a request: the clock, but never before the last change.
     pub fn time(&self, now: &Now) -> u64 {
         now.clock_ms.max(self.balances.t)
     }
 
-    /// Whether anything may be grabbed at `t`: the window is open, and the sale not paused.
+    /// Checks that the sale is open at `t` and not paused.
     #[inline]
     pub(crate) fn judge_time(&self, t: u64) -> Result<(), Outcome> {
         let Terms { open_at, close_at, schedule, .. } = &self.terms;
@@ -152,15 +153,15 @@ impl Sale {
         }
     }
 
-    /// Whether it has nothing that only some sales keep: no rounds, no lists of users, nobody who
-    /// waits.
+    /// Whether it has no state that only some sales have: no rounds, no lists of users, no waiting
+    /// list.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.extras.is_none()
     }
 
-    /// Counts on this node what a call came to that asked for `amount`, if it was refused: then
-    /// which of [`REFUSALS`](crate::outcome::REFUSALS) it is. Changes count themselves when
+    /// Counts an outcome on this node if it is a refusal of a call for `amount`, and returns its
+    /// index in [`REFUSALS`](crate::outcome::REFUSALS). Changes are counted when they are
     /// committed.
     #[inline]
     pub fn count(&mut self, outcome: &Outcome, amount: Amount) -> Option<usize> {
@@ -173,28 +174,28 @@ impl Sale {
         Some(place)
     }
 
-    /// Remembers that the sale's outbox took no entry, until it takes some: STATUS shows it. One
-    /// that ALTER names and that takes nothing never becomes this sale's.
+    /// Remembers, for STATUS, that the sale's outbox refused entries, until it accepts some. A
+    /// stream that ALTER names and that refuses entries never becomes this sale's outbox.
     pub fn note_outbox_failed(&mut self) {
         self.outbox_failed = self.terms.outbox.is_some();
     }
 
-    /// Whether the sale can go on under these terms.
+    /// Whether the sale can continue under these terms.
     pub(crate) fn check_terms(&self, terms: &Terms) -> Result<(), Misuse> {
         terms.check()?;
-        // Those who wait are still offered what comes back, and never for good.
+        // Waiters are still offered units, and an offer must end.
         match self.waiters().is_some() && terms.offer_ms() == 0 {
             true => Err(Misuse::OfferNeedsTime),
             false => Ok(()),
         }
     }
 
-    /// Whether all pieces that it was rebuilt from have come.
+    /// Whether all announced pieces have been loaded.
     pub fn is_whole(&self) -> bool {
         self.awaits == 0
     }
 
-    /// Forgets that the sweeper was asked: it has looked, or the sale is elsewhere now.
+    /// Clears the sweeper's request: it has looked, or the sale has moved.
     pub fn forget_look(&mut self) {
         self.look_at = None;
     }
@@ -226,7 +227,7 @@ impl Sale {
         self.ledger.blocks_mut().chain(extras)
     }
 
-    /// The words of all indexes: what [`Sale::pieces`] does not look at.
+    /// The words of all indexes, which [`Sale::pieces`] does not read.
     pub fn slots_mut(&mut self) -> impl Iterator<Item = &mut [u64]> {
         self.blocks_mut().filter_map(|block| match block {
             Block::Slots(slots) => Some(&mut **slots),
@@ -234,13 +235,13 @@ impl Sale {
         })
     }
 
-    /// Blocks of memory in use: what freeing costs.
+    /// Number of memory blocks: the cost of freeing the sale.
     pub fn memory_blocks(&self) -> usize {
         let extras = self.extras.as_ref().map_or(0, |extras| extras.heap_blocks());
         1 + self.ledger.heap_blocks() + self.restocks.len() + self.fences.len() + extras
     }
 
-    /// What only some sales keep, made when it is missing.
+    /// State that only some sales have, created if missing.
     pub(crate) fn extras_mut(&mut self) -> &mut Extras {
         let key = self.ledger.key();
         self.extras.get_or_insert_with(|| Box::new(Extras::new(key)))
@@ -257,7 +258,7 @@ impl Sale {
         self.extras.as_deref_mut().filter(|_| is_list).map(|extras| &mut extras.amounts)
     }
 
-    /// Who waits, in a sale that has a list or had one.
+    /// The waiting list of a sale that has one or had one.
     pub fn waitlist(&self) -> Option<&Waitlist> {
         self.extras.as_deref().and_then(|extras| extras.waitlist.as_deref())
     }
@@ -266,18 +267,18 @@ impl Sale {
         self.extras.as_deref_mut().and_then(|extras| extras.waitlist.as_deref_mut())
     }
 
-    /// The waiting list, if anybody is on it.
+    /// The waiting list, if it is not empty.
     pub(crate) fn waiters(&self) -> Option<&Waitlist> {
         self.waitlist().filter(|list| !list.is_empty())
     }
 
-    /// The entry of this user and request, if they wait with it.
+    /// The waiter with this user and request id, if there is one.
     pub(crate) fn waiter_of(&self, user: &[u8], req: &[u8]) -> Option<Waiter<'_>> {
         let waiter = self.waiters()?.find(user);
         waiter.filter(|waiter| waiter.req == req)
     }
 
-    /// Makes what its terms need beside a plain sale, where it is missing.
+    /// Creates the state that its terms need, if missing.
     pub(crate) fn make_extras(&mut self) {
         if !self.terms.has_extras() {
             return;
@@ -289,7 +290,7 @@ impl Sale {
         }
     }
 
-    /// Where the units are: while anybody waits, those that are available are spoken for.
+    /// The state of the stock. While anybody waits, available units count as spoken for.
     pub(crate) fn stock(&self) -> Stock {
         match self.waiters() {
             Some(_) => Stock::AllHeld,
@@ -297,12 +298,12 @@ impl Sale {
         }
     }
 
-    /// Packets that a round begins with; `None` when the sale counts none.
+    /// Packets at the beginning of a round; `None` if the sale has no fixed number.
     pub(crate) fn packets_begun(&self) -> Option<u64> {
         self.terms.draw.as_ref().and_then(Draw::packets)
     }
 
-    /// An empty sale with the given identity; the numbers follow.
+    /// An empty sale with this identity; the caller sets its numbers.
     pub(crate) fn blank(id: u64, secret: [u8; 16], terms: Terms, key: HashKey) -> Sale {
         let mut extras = terms.has_extras().then(|| Box::new(Extras::new(key)));
         if let Some(extras) = extras.as_mut().filter(|_| terms.schedule.is_some()) {
@@ -336,21 +337,21 @@ impl Sale {
     }
 }
 
-/// What only some sales keep: a plain sale has none of it and pays one check for that.
+/// State that only some sales have. A plain sale pays one check for it.
 #[derive(Clone, Debug)]
 pub struct Extras {
-    /// Amounts of DRAW LIST that are still to be drawn.
+    /// Amounts of DRAW LIST still to be drawn.
     pub amounts: Amounts,
-    /// What is kept of rounds that are over, in a sale that repeats.
+    /// Rounds that are over, in a repeating sale.
     pub rounds: Option<Box<Rounds>>,
-    /// Who waits, in a sale that has a list or had one.
+    /// The waiting list of a sale that has one or had one.
     pub waitlist: Option<Box<Waitlist>>,
     /// The users on each list, in the order of [`LISTS`].
     users: [Users; LISTS.len()],
 }
 
 impl Extras {
-    /// Nothing yet. `key` keys the hashes of the indexes.
+    /// Empty state. `key` keys the hashes of the indexes.
     pub fn new(key: HashKey) -> Extras {
         let users = LISTS.map(|_| Users::new(key));
         Extras { amounts: Amounts::default(), rounds: None, waitlist: None, users }
@@ -383,7 +384,7 @@ impl Extras {
         self.amounts.heap_bytes() + rounds + list + users
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Number of heap blocks: the cost of freeing them.
     pub fn heap_blocks(&self) -> usize {
         let rounds = self.rounds.as_ref().map_or(0, |rounds| rounds.heap_blocks());
         let users: usize = self.users.iter().map(Users::heap_blocks).sum();

@@ -1,4 +1,4 @@
-//! What STATUS, its JSON form and INFO show.
+//! The numbers of STATUS, of its JSON form and of INFO.
 
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -20,16 +20,16 @@ pub struct Tallies {
     /// Holds that were paid in time.
     #[serde(deserialize_with = "wire::integer")]
     pub confirmed: u64,
-    /// Holds that were given back.
+    /// Holds that were cancelled.
     #[serde(deserialize_with = "wire::integer")]
     pub cancelled: u64,
-    /// Holds that ran out.
+    /// Holds that expired.
     #[serde(deserialize_with = "wire::integer")]
     pub expired: u64,
-    /// Sold grants that were taken back.
+    /// Sold grants that were refunded.
     #[serde(deserialize_with = "wire::integer")]
     pub refunded: u64,
-    /// Late payments that got their units after all.
+    /// Late payments that were accepted.
     #[serde(deserialize_with = "wire::integer")]
     pub reclaimed: u64,
     /// Grants that IMPORT entered.
@@ -37,26 +37,26 @@ pub struct Tallies {
     pub imported: u64,
 }
 
-/// What one node refused or replayed.
+/// Calls that one node refused or answered with a replay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusals {
-    /// Each kind of [`REFUSALS`] at its place.
+    /// Number of each kind, by its index in [`REFUSALS`].
     #[serde(deserialize_with = "wire::integers")]
     kinds: [u64; REFUSALS.len()],
-    /// Units that were asked of a part of a split and were not there.
+    /// Units that were asked of a part of a split and were not available.
     #[serde(deserialize_with = "wire::integer")]
     unmet_units: u64,
 }
 
 impl Refusals {
-    /// Counts a refusal or a replay of the kind at this place.
+    /// Counts a refusal or a replay by its index.
     pub fn count(&mut self, place: usize) {
         if let Some(counter) = self.kinds.get_mut(place) {
             count(counter);
         }
     }
 
-    /// Counts units that were asked for and were not there.
+    /// Counts units that were asked for and were not available.
     pub fn add_unmet(&mut self, units: u64) {
         self.unmet_units = INTEGER_MAX.min(self.unmet_units.saturating_add(units));
     }
@@ -67,21 +67,21 @@ impl Refusals {
 pub struct Counters {
     /// Changes by kind.
     pub tallies: Tallies,
-    /// What was refused here.
+    /// Refusals on this node.
     pub refusals: Refusals,
-    /// Offers made to those who waited.
+    /// Offers made to waiters.
     pub offers: u64,
     /// Entries of the waiting list that were dropped.
     pub dropped: u64,
 }
 
 impl Counters {
-    /// GRABs and MGRABs that were judged: grants and refusals together.
+    /// GRABs and MGRABs that were decided: grants and refusals together.
     pub fn attempts(&self) -> u64 {
         self.tallies.granted + self.refusals.kinds.iter().sum::<u64>()
     }
 
-    /// All with their names, in the order of STATUS.
+    /// All counters with their names, in the order of STATUS.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let Tallies { granted, confirmed, cancelled, expired, refunded, reclaimed, imported } =
             self.tallies;
@@ -109,13 +109,13 @@ impl Serialize for Counters {
     }
 }
 
-/// The name of a key as JSON has it, which knows text alone.
+/// A key's name for JSON, which has text only.
 fn as_text<S: Serializer>(name: &Option<Box<[u8]>>, serializer: S) -> Result<S::Ok, S::Error> {
     name.as_deref().map(String::from_utf8_lossy).serialize(serializer)
 }
 
-/// A sale at a glance. The fields, in this order, are those of the STATUS reply. Moments are Unix
-/// milliseconds, spans milliseconds; of both, and of what limits users, 0 says that there is none.
+/// A sale at a glance. The fields, in this order, are those of the STATUS reply. Times are Unix
+/// milliseconds, spans are milliseconds; 0 in a time, a span or a limit means none.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// `pending`, `open`, `allheld`, `soldout`, `paused` or `closed`.
@@ -128,49 +128,49 @@ pub struct Status {
     pub held: u64,
     /// Units in sold grants.
     pub sold: u64,
-    /// Units that IMPORT promised beyond the supply of then.
+    /// Units promised beyond the supply.
     pub deficit: u64,
     /// Users with a live grant.
     pub winners: u64,
-    /// Grants so far, whatever came of them.
+    /// Grants so far, whatever their state.
     pub grants: u64,
     /// Units a user may have in live grants.
     pub limit: u64,
     /// Live grants a user may have.
     pub grabs: u64,
-    /// How long a grant is reserved.
+    /// How long a grant is held.
     pub hold_ms: u64,
-    /// First moment a GRAB is taken.
+    /// Time from which GRAB is accepted.
     pub open_at: u64,
-    /// First moment a GRAB is no longer taken.
+    /// Time from which GRAB is no longer accepted.
     pub close_at: u64,
-    /// The moment that this status is of.
+    /// Time of this status.
     pub now: u64,
-    /// When the next hold runs out.
+    /// Earliest deadline of a hold.
     pub next_deadline: u64,
-    /// When INIT created the sale.
+    /// Time of INIT.
     pub created_at: u64,
-    /// When the newest grant was made.
+    /// Time of the newest grant.
     pub last_grant_at: u64,
-    /// The id that was drawn when the sale began, as text.
+    /// Id drawn at INIT, as text.
     pub id: String,
     /// The epoch of the last change.
     pub epoch: u64,
     /// Changes so far.
     pub version: u64,
-    /// Outbox entries so far, for which the next number stands.
+    /// Outbox entries so far: the number of the last one.
     pub rev: u64,
     #[serde(serialize_with = "as_text")]
     /// The stream that entries go to.
     pub outbox: Option<Box<[u8]>>,
-    /// Whether the outbox took no entry when it was last asked.
+    /// Whether the outbox refused the last entry.
     pub outbox_error: u64,
-    /// Fences that made room for newer ones.
+    /// Fences forgotten early to make room for newer ones.
     pub fences_dropped: u64,
-    /// Packets left to draw, in sales that count them.
+    /// Packets left to draw, in a sale with a fixed number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
-    /// The stored round.
+    /// Number of the stored round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<u64>,
     /// When the stored round closes.
@@ -179,10 +179,10 @@ pub struct Status {
     /// When the next round opens, 0 when the series is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_round_at: Option<u64>,
-    /// Which part of a split it is.
+    /// Number of this part of a split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<u16>,
-    /// How many parts the split has.
+    /// Number of parts of the split.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<u16>,
     /// The share of this part and the restocks that were applied to it.
@@ -200,7 +200,7 @@ pub struct Status {
     /// Units that refused calls asked for on this node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmet_units: Option<u64>,
-    /// Entries that the waiting list may have.
+    /// Most entries of the waiting list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waitlist: Option<u64>,
     /// How long an offer stands.
@@ -209,35 +209,35 @@ pub struct Status {
     /// How often the head of the list may be passed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overtake: Option<u64>,
-    /// Entries of the waiting list.
+    /// Number of waiters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u64>,
-    /// Units that they ask for.
+    /// Units that the waiters ask for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_units: Option<u64>,
-    /// When the first of them joined.
+    /// Time at which the first waiter joined.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting_since: Option<u64>,
-    /// Offers that stand.
+    /// Offers that are held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<u64>,
-    /// What callers were answered, and what became of grants.
+    /// Counters of grants and refusals.
     pub counters: Counters,
 }
 
-/// What a balancer reads of a part, all of it in one step.
+/// A part's numbers for a balancer, read in one step.
 #[derive(Clone, Copy, Debug)]
 pub struct PartView<'s> {
-    /// Which part of which split.
+    /// The split and the number of the part.
     pub split: &'s Split,
-    /// What was put in, and what has moved in all.
+    /// Units put in and exchanged in all.
     pub escrow: Escrow,
-    /// What has moved between it and each other part.
+    /// Units exchanged with each other part.
     pub pairs: &'s [Pair],
 }
 
 impl Sale {
-    /// The sale as a part; `None` when it is none.
+    /// The sale as a part; `None` if it is not one.
     pub fn part(&self) -> Option<PartView<'_>> {
         let split = self.terms.split.as_deref()?;
         Some(PartView { split, escrow: self.escrow?, pairs: self.pairs.as_slice() })

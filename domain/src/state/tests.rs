@@ -1,5 +1,5 @@
-//! What a sale says of its memory, beside what it is made of: MEMORY USAGE shows the bytes, freeing
-//! and defragmenting go by the blocks.
+//! Memory that a sale reports, compared with its real blocks: MEMORY USAGE shows bytes, freeing and
+//! defragmenting count blocks.
 
 #![cfg(test)]
 
@@ -22,7 +22,7 @@ fn bytes_in<T>(room: &Vec<T>) -> usize {
     room.capacity() * size_of::<T>()
 }
 
-/// Bytes and number of the blocks that a defragmenter is lent.
+/// Bytes and number of the blocks lent to a defragmenter.
 fn lent(sale: &mut Sale) -> (usize, usize) {
     let bytes = |block: Block<'_>| match block {
         Block::Page(page) => bytes_in(page),
@@ -33,7 +33,7 @@ fn lent(sale: &mut Sale) -> (usize, usize) {
     sale.blocks_mut().fold((0, 0), |(sum, count), block| (sum + bytes(block), count + 1))
 }
 
-/// Judges and commits, rounds that begin first.
+/// Decides and commits a request, after rounds that begin.
 fn make(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) {
     loop {
         let decision = sale.decide(request, &at(clock_ms));
@@ -62,12 +62,13 @@ fn grab(sale: &mut Sale, count: u64, each: u64, clock_ms: u64) {
 fn an_empty_sale_is_its_structs() {
     let plain = created(&init(9, Terms::default()), 1);
     let bytes = size_of::<Sale>() + size_of::<Terms>();
-    // Itself, and two lists of each index.
+    // The sale itself, and two lists of each index.
     assert_eq!((plain.memory_bytes(), plain.memory_blocks()), (bytes, 1 + 4));
     let waitlist = Some(WaitTerms { max: 9, offer_ms: 9, overtake: 0 });
     let waiting = created(&init(9, Terms { waitlist, ..Terms::default() }), 1);
     let bytes = bytes + size_of::<Extras>();
-    // The extras, their amounts, three indexes of users; the index and the leaf of the list.
+    // The extras, their amounts, three indexes of users; the index and the leaf of the waiting
+    // list.
     let blocks = 1 + 4 + 1 + 1 + 6;
     let list = size_of::<Waitlist>();
     assert_eq!((waiting.memory_bytes(), waiting.memory_blocks()), (bytes + list, blocks + 3));
@@ -76,7 +77,7 @@ fn an_empty_sale_is_its_structs() {
     assert_eq!((repeating.memory_bytes(), repeating.memory_blocks()), (bytes + rounds, blocks + 3));
 }
 
-/// Winners, users with many grants, users on lists, those who wait, and rounds that are over.
+/// Winners, users with many grants, users on lists, waiters, and rounds that are over.
 #[test]
 fn memory_is_that_of_its_blocks_and_little_more() {
     const COUNT: u64 = 6000;
@@ -120,7 +121,7 @@ fn memory_is_that_of_its_blocks_and_little_more() {
         }
         let (more, freed) = (sale.memory_bytes() - bytes, sale.memory_blocks() - blocks);
         let (lent_bytes, lent_blocks) = lent(&mut sale);
-        // A user with two grants has two numbers on the heap, those who wait are in a tree.
+        // A user with two grants has two numbers on the heap; waiters are in a tree.
         let most = lent_bytes * if kind == 1 || kind == 3 { 15 } else { 11 } / 10;
         assert!((lent_bytes..most).contains(&more), "{kind}: {more} of {lent_bytes}");
         let most = lent_blocks + lent_blocks / 8 + 12;
@@ -136,7 +137,7 @@ fn memory_is_that_of_its_blocks_and_little_more() {
     }
 }
 
-/// What is no block of its own is counted as often as it is there.
+/// State outside the large blocks is counted with its number of entries.
 #[test]
 fn memory_is_that_of_what_is_remembered_too() {
     let mut sale = created(&init(9, Terms::default()), 1);
@@ -163,7 +164,7 @@ fn memory_is_that_of_what_is_remembered_too() {
         sale.pairs.set(Pair { peer: number as u16, sent: 1, received: 0 });
     });
     assert!((100 * size_of::<Pair>()..200 * size_of::<Pair>()).contains(&pairs), "{pairs}");
-    // Amounts of a list that nobody has drawn are numbers in a row, what came back is in two trees.
+    // Undrawn amounts of a list are one array, returned amounts are in two trees.
     sale.extras_mut().amounts = (0..1000).collect();
     let (bytes, blocks) = (sale.memory_bytes(), sale.memory_blocks());
     sale.extras_mut().amounts = (0..2000).collect();
@@ -174,7 +175,7 @@ fn memory_is_that_of_what_is_remembered_too() {
     assert!((2 * 2000 / 11..2 * 2000 / 5).contains(&nodes), "{nodes}");
 }
 
-/// When something happens by itself: a hold of any round runs out, or a round begins.
+/// Time of the next due change: a hold of any round expires, or a round begins.
 #[test]
 fn what_is_due_next() {
     let holding = |close_at| Terms {
@@ -195,7 +196,7 @@ fn what_is_due_next() {
         assert_eq!(sale.next_look(1), Some(1000));
         grab(&mut sale, 2, 1, 700);
         grab(&mut sale, 1, 1, 1100);
-        // Held until 2200 twice in the round before, and until 2600 in this one.
+        // Twice held until 2200 in the previous round, and once until 2600 in this one.
         assert_eq!((sale.next_deadline(), sale.holds_len()), (Some(2200), 3));
         assert_eq!(sale.next_round_at(&at(1100)), next);
         assert_eq!(sale.next_due(), Some(next.unwrap_or(2200)));
@@ -205,7 +206,7 @@ fn what_is_due_next() {
         sale.forget_look();
         assert_eq!((sale.next_look(1), sale.is_whole()), (None, false));
     }
-    // The clock says which round is next, also where nobody has begun this one.
+    // The clock determines the next round, even if nobody has begun this one.
     let sale = created(&init(9, holding(0)), 1);
     assert_eq!(
         [at(1), at(999), at(1000), at(5500)].map(|now| sale.next_round_at(&now)),
@@ -220,7 +221,7 @@ fn what_is_due_next() {
     assert_eq!((plain.next_look(1), plain.next_due()), (Some(57), Some(57)));
 }
 
-/// Grants are found in the round that has them, and pages go on where one ends.
+/// Grants are found in their round, and a page of grants continues across rounds.
 #[test]
 fn rounds_have_their_grants() {
     let terms = Terms { schedule: Some(SCHEDULE), limit: 0, ..Terms::default() };

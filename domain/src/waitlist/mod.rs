@@ -1,11 +1,10 @@
-//! The waiting list: who asked for what came too late, in the order in which they asked.
+//! The waiting list: users who want units that are not available, in the order of asking.
 //!
-//! An entry holds no units. It leaves the list when its units are offered, which is a held grant
-//! like any other, when its user leaves, or when it is dropped. One tree keeps the entries in
-//! order with the sums that places and offers are found by, see `queue`; one index leads from a
-//! user to their entry.
+//! An entry reserves no units. It leaves the list when its units are offered (a held grant), when
+//! its user leaves, or when it is dropped. A tree keeps the entries in order, with sums for finding
+//! places and offers, see `queue`; an index maps a user to their entry.
 //!
-//! An entry lies in memory as numbers in varints and then its ids:
+//! An entry in memory is numbers as varints, then its ids:
 //!
 //! ```text
 //! ticket  qty  at  until  user length - 1  req length - 1  user  req
@@ -31,18 +30,18 @@ use queue::{Found, Queue};
 /// WAITLIST with OFFER and OVERTAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitTerms {
-    /// Entries at the most; 0: nobody joins any more.
+    /// Most entries; 0: nobody can join any more.
     #[serde(deserialize_with = "wire::integer")]
     pub max: u64,
-    /// How long an offer stands, in milliseconds; 0: as long as HOLD.
+    /// How long an offer stands, in ms; 0: as long as HOLD.
     #[serde(deserialize_with = "wire::integer")]
     pub offer_ms: u64,
-    /// How often the head may be passed by those who ask for less.
+    /// How often the head may be passed by users who ask for less.
     #[serde(deserialize_with = "wire::integer")]
     pub overtake: u64,
 }
 
-/// What ALTER names of them; what it leaves out stays as it is.
+/// Terms that ALTER changes; `None` leaves a term unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitTermsChange {
     /// WAITLIST.
@@ -57,8 +56,8 @@ pub struct WaitTermsChange {
 }
 
 impl WaitTerms {
-    /// The terms after `change`, if there are any. A sale that never had a list has none by
-    /// `WAITLIST 0` either; one that had keeps its other terms for those who still wait.
+    /// The terms after `change`, if any. `WAITLIST 0` gives no terms to a sale that never had a
+    /// list; a sale with a list keeps its other terms for its waiters.
     pub(crate) fn altered(terms: Option<WaitTerms>, change: &WaitTermsChange) -> Option<WaitTerms> {
         let usual = WaitTerms { max: 0, offer_ms: 0, overtake: OVERTAKE_USUAL };
         let before = terms.unwrap_or(usual);
@@ -70,7 +69,7 @@ impl WaitTerms {
         (terms.is_some() || after.max > 0).then_some(after)
     }
 
-    /// Whether these terms can be kept in a sale that holds grants for `hold_ms`.
+    /// Whether these terms are consistent with holds of `hold_ms`.
     pub(crate) fn check(&self, hold_ms: u64) -> Result<(), Misuse> {
         if self.max > WAITERS_MAX {
             return Err(Misuse::WaitlistTooLong);
@@ -85,11 +84,10 @@ impl WaitTerms {
     }
 }
 
-/// An entry as it stands on the list: who waits, and for what. The effect that enters it is
-/// `Joining`.
+/// A waiter: an entry of the list. The effect that adds it is `Joining`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter<'a> {
-    /// Its number: who asked first has the lowest.
+    /// Its ticket: the earliest waiter has the lowest.
     #[serde(deserialize_with = "wire::quantity")]
     pub ticket: u64,
     /// The user's id, 1 to 256 bytes.
@@ -98,13 +96,13 @@ pub struct Waiter<'a> {
     /// The request id, 1 to 128 bytes.
     #[serde(with = "wire::req")]
     pub req: &'a [u8],
-    /// Units, all or none of them.
+    /// Units, granted all or not at all.
     #[serde(deserialize_with = "wire::quantity")]
     pub qty: u64,
-    /// When they joined, Unix ms.
+    /// Time of joining, Unix ms.
     #[serde(deserialize_with = "wire::moment")]
     pub at: u64,
-    /// First moment at which they wait no more, Unix ms; 0 for none.
+    /// Time at which they stop waiting, Unix ms; 0 for none.
     #[serde(deserialize_with = "wire::moment")]
     pub until: u64,
 }
@@ -116,9 +114,9 @@ pub enum Reason {
     Until,
     /// The sale is closed.
     Closed,
-    /// Its user may not have so much by now.
+    /// The user's limit no longer allows these units.
     Limit,
-    /// Its user may not buy by now.
+    /// The user is no longer admitted.
     Denied,
 }
 
@@ -134,10 +132,10 @@ impl Reason {
     }
 }
 
-/// Numbers of a list that are not those of its entries.
+/// Numbers of a list that can't be counted from its entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
-    /// The ticket that was given out last.
+    /// The last ticket that was given out.
     #[serde(deserialize_with = "wire::integer")]
     pub last_ticket: u64,
     /// Offers made so far.
@@ -153,40 +151,40 @@ pub struct Totals {
 pub struct Waitlist {
     key: HashKey,
     queue: Queue,
-    /// From a user to the low 32 bits of their ticket.
+    /// Low 32 bits of a user's ticket.
     users: Index,
-    /// How often an entry was passed while it was the head; those that never were are not here.
+    /// How often each entry was passed as the head, if ever.
     passed: BTreeMap<u64, u64>,
     /// Held grants that are offers.
     pub(crate) offered: u64,
     pub(crate) totals: Totals,
-    /// A recount under way, which is told of who leaves.
+    /// A recount under way, which follows entries that leave.
     recounting: Option<Recounting>,
 }
 
 /// A recount of a list, in steps between which entries may come and go.
 #[derive(Clone, Copy, Debug, Default)]
 struct Recounting {
-    /// Names the recount, so that nobody goes on with another one's.
+    /// Identifies the recount, so that no other one continues it.
     token: u64,
-    /// The last ticket that was counted.
+    /// The last counted ticket.
     ticket: u64,
     count: Recount,
 }
 
-/// What the entries of a list come to.
+/// Sums over the entries of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recount {
     /// Entries.
     pub waiting: u64,
     /// Units that they ask for.
     pub units: u64,
-    /// Entries that their user doesn't lead to, or that are not at their place.
+    /// Entries that are not found by their user, or whose place is wrong.
     pub wrong: u64,
 }
 
 impl Waitlist {
-    /// Nobody waits. `key` keys the hash of the index.
+    /// An empty list. `key` keys the hash of the index.
     pub(crate) fn new(key: HashKey) -> Waitlist {
         Waitlist {
             key,
@@ -199,49 +197,49 @@ impl Waitlist {
         }
     }
 
-    /// How many wait.
+    /// Number of waiters.
     pub fn len(&self) -> u64 {
         self.users.len()
     }
 
-    /// Whether nobody waits.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.users.is_empty()
     }
 
-    /// Units that all ask for, as far as callers can count.
+    /// Units that all waiters ask for, at most the largest integer.
     pub fn units(&self) -> u64 {
         counted(self.queue.root.sum.units)
     }
 
-    /// The first entry.
+    /// The first waiter.
     pub fn first(&self) -> Option<Waiter<'_>> {
         self.iter_from(0).next()
     }
 
-    /// The entry of this ticket.
+    /// The waiter with this ticket.
     pub fn get(&self, ticket: u64) -> Option<Waiter<'_>> {
         self.queue.find(ticket).waiter
     }
 
-    /// The entry of this user.
+    /// The waiter of this user.
     pub fn find(&self, user: &[u8]) -> Option<Waiter<'_>> {
         self.found(user)?.waiter
     }
 
-    /// How many entries are before this ticket, and how many units they ask for, once this one is
-    /// gone, who is before it.
+    /// The place of a ticket: waiters and units before it. `gone`, an earlier waiter, no longer
+    /// counts.
     pub(crate) fn place(&self, ticket: u64, gone: Option<Waiter<'_>>) -> Place {
         place(ticket, &self.queue.find(ticket), gone)
     }
 
-    /// The same of this user's entry, and that.
+    /// The waiter of this user, and their place.
     pub fn place_of(&self, user: &[u8]) -> Option<(Waiter<'_>, Place)> {
         let found = self.found(user)?;
         found.waiter.map(|waiter| (waiter, place(waiter.ticket, &found, None)))
     }
 
-    /// The entry of this user and what is before it, on one way down.
+    /// The waiter of this user and the sums before them, in one descent of the tree.
     fn found(&self, user: &[u8]) -> Option<Found<'_>> {
         let oldest = self.queue.oldest()?;
         let mut found = None;
@@ -254,32 +252,32 @@ impl Waitlist {
         found
     }
 
-    /// The entries of `ticket` and later, in order.
+    /// The waiters from `ticket` on, in order.
     pub fn iter_from(&self, ticket: u64) -> impl Iterator<Item = Waiter<'_>> {
         self.queue.iter_from(ticket)
     }
 
-    /// Ticket of the entry behind so many others.
+    /// Ticket of the waiter after the first `number`.
     pub(crate) fn nth(&self, number: u64) -> Option<u64> {
         self.queue.nth(number)
     }
 
-    /// The first entry of `from` or later that asks for at most so much.
+    /// The first waiter from `from` on who asks for at most `most` units.
     pub(crate) fn first_within(&self, most: u64, from: u64) -> Option<Waiter<'_>> {
         self.queue.first_within(most, from)
     }
 
-    /// The first entry of `from` or later whose UNTIL has come at `t`.
+    /// The first waiter from `from` on whose UNTIL has come at `t`.
     pub(crate) fn first_over(&self, t: u64, from: u64) -> Option<Waiter<'_>> {
         self.queue.first_over(t, from)
     }
 
-    /// Whether the UNTIL of every entry has come at `t`.
+    /// Whether the UNTIL of every waiter has come at `t`.
     pub(crate) fn are_all_over(&self, t: u64) -> bool {
         self.queue.root.sum.last_ends <= t
     }
 
-    /// How many entries have an UNTIL that has come at `t`, counted up to `most`.
+    /// Waiters whose UNTIL has come at `t`, counted up to `most`.
     pub(crate) fn count_over(&self, t: u64, most: u64) -> u64 {
         let mut from = 0;
         let over = core::iter::from_fn(|| {
@@ -295,19 +293,19 @@ impl Waitlist {
         Some(self.queue.root.sum.ends).filter(|ends| *ends != u64::MAX)
     }
 
-    /// How often this entry was passed while it was the head.
+    /// How often this waiter was passed as the head.
     pub(crate) fn passed(&self, ticket: u64) -> u64 {
         self.passed.get(&ticket).copied().unwrap_or(0)
     }
 
-    /// Whether another entry can get the next ticket.
+    /// Whether another waiter can get the next ticket.
     pub(crate) fn has_room(&self) -> bool {
         let next = self.totals.last_ticket + 1;
         let oldest = self.queue.oldest().map_or(next, |oldest| oldest.min(next));
         self.len() < WAITERS_MAX && next <= INTEGER_MAX && next - oldest < u64::from(u32::MAX)
     }
 
-    /// Appends an entry of a user who does not wait. Its ticket is higher than all before it.
+    /// Appends a waiter whose user is not on the list. Their ticket is above all earlier ones.
     pub(crate) fn join(&mut self, waiter: &Waiter<'_>) {
         let value = Value { number: waiter.ticket as u32, marked: false };
         self.users.insert(self.hash(waiter.user), value);
@@ -315,7 +313,7 @@ impl Waitlist {
         self.totals.last_ticket = self.totals.last_ticket.max(waiter.ticket);
     }
 
-    /// Takes an entry out.
+    /// Removes a waiter.
     pub(crate) fn remove(&mut self, ticket: u64) {
         let Some(waiter) = self.get(ticket) else { return };
         let (hash, qty) = (self.hash(waiter.user), waiter.qty);
@@ -328,15 +326,15 @@ impl Waitlist {
         self.passed.remove(&ticket);
     }
 
-    /// Recounts the list from its entries, finding each as a buyer's command would.
+    /// Recounts the list from its entries, finding each as a buyer's command does.
     pub fn recount(&self) -> Recount {
         let mut recounting = Recounting::default();
         self.recount_some(&mut recounting, u64::MAX);
         recounting.count
     }
 
-    /// Goes on with the recount `token`, or begins it, over at most `most` entries. Answers once
-    /// all are counted.
+    /// Continues or begins the recount `token` over at most `most` entries. Returns the result at
+    /// its end.
     pub(crate) fn recount_on(&mut self, token: u64, most: u64) -> Option<Recount> {
         let begun = self.recounting.take().filter(|recounting| recounting.token == token);
         let mut recounting = begun.unwrap_or(Recounting { token, ..Recounting::default() });
@@ -347,7 +345,7 @@ impl Waitlist {
         None
     }
 
-    /// Counts at most `most` entries further. True when none is left.
+    /// Counts at most `most` further entries. True when none is left.
     fn recount_some(&self, recounting: &mut Recounting, most: u64) -> bool {
         let Recounting { ticket, count, .. } = recounting;
         let mut rest = self.iter_from(*ticket + 1);
@@ -364,7 +362,7 @@ impl Waitlist {
         rest.next().is_none()
     }
 
-    /// Notes that the entry was passed so often more.
+    /// Counts `times` more passes of this waiter.
     pub(crate) fn pass(&mut self, ticket: u64, times: u64) {
         if times > 0 {
             let passed = self.passed.entry(ticket).or_default();
@@ -388,13 +386,13 @@ impl Waitlist {
         self.queue.root.heap_bytes() + self.users.heap_bytes() + passed
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Number of heap blocks: the cost of freeing them.
     pub(crate) fn heap_blocks(&self) -> usize {
         self.queue.root.heap_blocks() + self.users.heap_blocks()
     }
 }
 
-/// Units as callers can count them.
+/// Units, limited to the largest integer that callers can represent.
 fn counted(units: u64) -> u64 {
     units.min(INTEGER_MAX)
 }
@@ -405,7 +403,7 @@ fn place(ticket: u64, found: &Found<'_>, gone: Option<Waiter<'_>>) -> Place {
     Place { ticket, ahead, units_ahead: counted(units_ahead) }
 }
 
-/// The ticket with these low bits: none is 2^32 or more behind the oldest.
+/// The ticket with these low bits: no ticket is 2^32 or more above the oldest.
 fn ticket_of(low: u32, oldest: u64) -> u64 {
     oldest + u64::from(low.wrapping_sub(oldest as u32))
 }
@@ -435,7 +433,7 @@ fn all(bytes: &[u8]) -> impl Iterator<Item = Waiter<'_>> {
     core::iter::from_fn(move || read(&mut reader))
 }
 
-/// Where in a leaf the entry of this ticket lies.
+/// Position of this ticket's entry in a leaf.
 fn span(bytes: &[u8], ticket: u64) -> Option<Range<usize>> {
     let mut reader = Reader::new(bytes);
     loop {

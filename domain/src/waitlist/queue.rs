@@ -1,33 +1,33 @@
-//! The entries in the order of their tickets, and what each part of the list comes to.
+//! A tree of the entries in ticket order, with sums over each branch.
 //!
-//! A tree whose paths are the digits of a ticket: a leaf is for 16 tickets in a row, an inner node
-//! for 32 branches, and branches without entries are not there ("array mapped tries", Bagwell,
-//! 2000). Tickets only grow: entries come at the end and leave anywhere, and nothing is split or
-//! balanced. Each branch has the sums of what is below it: how many entries, how many units, the
-//! smallest quantity and the earliest end; and of what is before it in its node. So the place of an
-//! entry, the first who can be served whole and the first whose time is over are each found on one
-//! way down, and a place costs one branch a level and a few entries: in a long list each is a cache
-//! miss. A Fenwick tree would be shorter but has no such ends: it keeps a place for every ticket
-//! ever given out, or is built anew, which at a million entries would be a pause.
+//! The path to an entry is the digits of its ticket: a leaf is for 16 consecutive tickets, an inner
+//! node for 32 branches, and empty branches are not stored ("array mapped tries", Bagwell, 2000).
+//! Tickets only grow: entries are appended and may leave anywhere, and nothing is split or
+//! balanced. Each branch has sums over the entries below it (their number, their units, the
+//! smallest quantity, the earliest end) and over the branches before it in its node. So one descent
+//! finds the place of an entry, the first entry that can be served whole, or the first whose time
+//! is over. A place costs one branch a level and a few entries; in a long list each is a cache
+//! miss. A Fenwick tree would be shorter, but it needs a slot for every ticket ever given out, or a
+//! rebuild, which at a million entries would be a pause.
 
 use super::{all, span, write, Waiter};
 
-/// Bits of a ticket that tell the entries of a leaf apart.
+/// Bits of a ticket that select an entry in a leaf.
 const LEAF_BITS: u32 = 4;
 
-/// Bits of a ticket that tell the branches of an inner node apart.
+/// Bits of a ticket that select a branch of an inner node.
 const NODE_BITS: u32 = 5;
 
-/// What a part of the list comes to.
+/// Sums over a part of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sum {
-    /// Units that they ask for, or the largest number.
+    /// Units asked for, saturating at the largest number.
     pub units: u64,
     /// The smallest quantity.
     pub least: u64,
-    /// The earliest end; the largest number when none has one.
+    /// The earliest end; the largest number if none has one.
     pub ends: u64,
-    /// The latest end; the largest number when one has none.
+    /// The latest end; the largest number if one has none.
     pub last_ends: u64,
     /// Entries.
     pub entries: u32,
@@ -52,11 +52,11 @@ impl Sum {
     }
 }
 
-/// The entries before a ticket, and that of the ticket if it is there.
+/// Sums over the entries before a ticket, and the ticket's entry, if it exists.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found<'q> {
     pub(super) ahead: u64,
-    /// Units that those ask for, or the largest number.
+    /// Units of the entries before it, saturating at the largest number.
     pub(super) units_ahead: u64,
     pub(super) waiter: Option<Waiter<'q>>,
 }
@@ -74,7 +74,7 @@ enum Node {
     Inner(Box<[Branch]>),
 }
 
-/// A node, and what it comes to.
+/// A node and its sums.
 #[derive(Clone, Debug)]
 pub(super) struct Branch {
     pub(super) sum: Sum,
@@ -92,11 +92,11 @@ pub(super) struct Queue {
     pub(super) root: Branch,
     /// Inner nodes between the top and a leaf, that of the top included.
     height: u32,
-    /// What all tickets have in front of the digits that the tree tells apart.
+    /// The leading bits that all tickets share, before the digits in the tree.
     prefix: u64,
 }
 
-/// Bits that a tree of this height tells apart.
+/// Number of ticket bits in a tree of this height.
 fn bits_of(height: u32) -> u32 {
     LEAF_BITS + NODE_BITS * height
 }
@@ -125,13 +125,13 @@ impl Default for Branch {
 }
 
 impl Branch {
-    /// How many of its digits are lower, and whether it has this one.
+    /// Number of present digits below `digit`, and whether `digit` is present.
     fn place_of(&self, digit: u32) -> (usize, bool) {
         let lower = self.digits & ((1 << digit) - 1);
         (lower.count_ones() as usize, self.digits >> digit & 1 == 1)
     }
 
-    /// Appends an entry, whose ticket is higher than all others.
+    /// Appends an entry; its ticket is above all others.
     fn append(&mut self, waiter: &Waiter<'_>, height: u32) {
         let digit = digit_of(waiter.ticket, height);
         match &mut self.node {
@@ -139,7 +139,7 @@ impl Branch {
             Node::Inner(branches) => {
                 if self.digits >> digit & 1 == 0 {
                     if let Some(Branch { node: Node::Leaf(bytes), .. }) = branches.last_mut() {
-                        // Nothing comes to it any more.
+                        // No entry will be added to it any more.
                         bytes.shrink_to_fit();
                     }
                     let node = match height {
@@ -159,7 +159,7 @@ impl Branch {
         self.sum = self.sum.with(Sum::of(waiter));
     }
 
-    /// Takes the entry of this ticket out. False when there is none.
+    /// Removes the entry of this ticket. False if there is none.
     fn remove(&mut self, ticket: u64, height: u32) -> bool {
         let digit = digit_of(ticket, height);
         let (place, true) = self.place_of(digit) else { return false };
@@ -188,7 +188,7 @@ impl Branch {
         true
     }
 
-    /// Works its sums out again, when something below has left.
+    /// Recomputes its sums after an entry below it has left.
     fn sum_up(&mut self) {
         self.sum = match &mut self.node {
             Node::Leaf(bytes) => {
@@ -201,8 +201,8 @@ impl Branch {
         };
     }
 
-    /// The first leaf that has an entry of `from` or later which `fits`: what fits a sum fits one
-    /// of its entries.
+    /// The first leaf with an entry from `from` on that `fits`. A sum that fits has an entry that
+    /// fits.
     fn leaf_with(&self, height: u32, from: u64, fits: &impl Fn(&Sum) -> bool) -> Option<&[u8]> {
         let branches = match &self.node {
             Node::Leaf(bytes) => {
@@ -214,7 +214,7 @@ impl Branch {
         let (place, is_within) = self.place_of(digit_of(from, height));
         let mut from = if is_within { from } else { 0 };
         branches.get(place..)?.iter().find_map(|branch| {
-            // All of what comes behind the first is later.
+            // All tickets after the first branch are later than `from`.
             let from = core::mem::take(&mut from);
             fits(&branch.sum).then(|| branch.leaf_with(height - 1, from, fits)).flatten()
         })
@@ -249,7 +249,7 @@ impl Branch {
 }
 
 impl Queue {
-    /// Appends an entry, whose ticket is higher than all others.
+    /// Appends an entry; its ticket is above all others.
     pub(super) fn append(&mut self, waiter: &Waiter<'_>) {
         if self.root.sum.entries == 0 {
             *self = Queue { prefix: waiter.ticket >> LEAF_BITS, ..Queue::default() };
@@ -265,12 +265,12 @@ impl Queue {
         self.root.append(waiter, self.height);
     }
 
-    /// Takes the entry of this ticket out, if it is there.
+    /// Removes the entry of this ticket, if it exists.
     pub(super) fn remove(&mut self, ticket: u64) {
         if ticket >> bits_of(self.height) == self.prefix {
             self.root.remove(ticket, self.height);
         }
-        // A top with one branch is not needed, and one without is a leaf.
+        // A top with one branch is replaced by that branch, an empty top by a leaf.
         while let Branch { digits, node: Node::Inner(branches), .. } = &mut self.root {
             let [branch] = &mut branches[..] else { break };
             self.prefix = self.prefix << NODE_BITS | u64::from(digits.trailing_zeros());
@@ -282,7 +282,7 @@ impl Queue {
         }
     }
 
-    /// The entry of this ticket, and what those before it come to.
+    /// The entry of this ticket, and the sums over the entries before it.
     pub(super) fn find(&self, ticket: u64) -> Found<'_> {
         let mut found = Found { ahead: 0, units_ahead: 0, waiter: None };
         let (mut branch, mut height) = (&self.root, self.height);
@@ -321,14 +321,14 @@ impl Queue {
         found
     }
 
-    /// The first entry of `from` or later that `fits`.
+    /// The first entry from `from` on that `fits`.
     fn first(&self, from: u64, fits: &impl Fn(&Sum) -> bool) -> Option<Waiter<'_>> {
         let leaf = self.leaf_with(from, fits)?;
         all(leaf).find(|it| it.ticket >= from && fits(&Sum::of(it)))
     }
 
     fn leaf_with(&self, from: u64, fits: &impl Fn(&Sum) -> bool) -> Option<&[u8]> {
-        // Digits alone would take what is before or behind all entries for one of them.
+        // The digits alone could take a ticket before or after all entries for one of them.
         match (from >> bits_of(self.height)).cmp(&self.prefix) {
             core::cmp::Ordering::Less => self.root.leaf_with(self.height, 0, fits),
             core::cmp::Ordering::Equal => self.root.leaf_with(self.height, from, fits),
@@ -336,17 +336,17 @@ impl Queue {
         }
     }
 
-    /// The first entry of `from` or later that asks for at most so much.
+    /// The first entry from `from` on that asks for at most `most` units.
     pub(super) fn first_within(&self, most: u64, from: u64) -> Option<Waiter<'_>> {
         self.first(from, &|sum| sum.least <= most)
     }
 
-    /// The first entry of `from` or later whose time is over at `t`.
+    /// The first entry from `from` on whose time is over at `t`.
     pub(super) fn first_over(&self, t: u64, from: u64) -> Option<Waiter<'_>> {
         self.first(from, &|sum| sum.ends <= t)
     }
 
-    /// The entries of `ticket` and later, in order.
+    /// The entries from `ticket` on, in order.
     pub(super) fn iter_from(&self, ticket: u64) -> impl Iterator<Item = Waiter<'_>> {
         let mut next = ticket;
         let leaves = core::iter::from_fn(move || {
@@ -357,7 +357,7 @@ impl Queue {
         leaves.flatten()
     }
 
-    /// The first ticket. The way to it is one that every look goes, so it is in the caches.
+    /// The first ticket. Every lookup takes this path, so it is in the caches.
     pub(super) fn oldest(&self) -> Option<u64> {
         let mut node = &self.root.node;
         while let Node::Inner(branches) = node {
@@ -367,7 +367,7 @@ impl Queue {
         all(bytes).next().map(|waiter| waiter.ticket)
     }
 
-    /// Ticket of the entry behind so many others.
+    /// Ticket of the entry after the first `number`.
     pub(super) fn nth(&self, mut number: u64) -> Option<u64> {
         let mut node = &self.root.node;
         while let Node::Inner(branches) = node {

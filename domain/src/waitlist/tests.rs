@@ -1,4 +1,4 @@
-//! The list beside a plain one.
+//! The waiting list compared with a plain map.
 
 #![cfg(test)]
 
@@ -19,7 +19,7 @@ fn join(list: &mut Waitlist, ticket: u64, qty: u64, until: u64) {
     list.join(&Waiter { ticket, user, req, qty, at: AT, until });
 }
 
-/// Every question beside the answer of a list that is looked through from its beginning.
+/// Compares every question's result with a scan of the plain map.
 fn assert_equal(list: &Waitlist, plain: &BTreeMap<u64, (u64, u64)>, probe: u64) {
     assert_eq!(list.len() as usize, plain.len());
     let units = |upto: u64| plain.range(..upto).map(|(_, (qty, _))| qty).sum::<u64>();
@@ -53,7 +53,7 @@ fn a_tree_answers_as_a_plain_list_does() {
     let (mut list, mut plain) = (Waitlist::new([1, 2]), BTreeMap::new());
     for step in 0..30_000 {
         let draw = mix(step);
-        // It grows, shrinks to little, and grows again.
+        // The list grows, shrinks to a few entries, and grows again.
         let grows = step % 10_000 < 6_000;
         if plain.is_empty() || draw % 10 < if grows { 8 } else { 1 } {
             let ticket = list.totals.last_ticket + 1;
@@ -80,7 +80,7 @@ fn a_tree_answers_as_a_plain_list_does() {
     assert!(list.blocks_mut().next().is_none());
 }
 
-/// More than callers can count is one number for all, from which nothing can be taken.
+/// Units beyond the largest integer saturate, so a waiter who is gone must be left out first.
 #[test]
 fn who_is_gone_is_left_out_before_units_are_counted() {
     let mut list = Waitlist::new([1, 2]);
@@ -91,7 +91,7 @@ fn who_is_gone_is_left_out_before_units_are_counted() {
     assert_eq!(left, Place { ticket: 3, ahead: 1, units_ahead: INTEGER_MAX - 1 });
 }
 
-/// At most 60 bytes an entry beside its ids, also once every other one has left.
+/// At most 60 bytes per entry without its ids, even after every other entry has left.
 #[test]
 fn a_million_entries_are_compact() {
     let mut list = Waitlist::new([1, 2]);
@@ -107,7 +107,8 @@ fn a_million_entries_are_compact() {
     assert_eq!(list.place(1_000_000, None).ahead, 499_999);
 }
 
-/// A list that spans as many tickets as fit its index takes no more, however few are on it.
+/// A list that spans as many tickets as its index can tell apart accepts no more, however few are
+/// left.
 #[test]
 fn tickets_far_apart_are_told_apart() {
     let mut list = Waitlist::new([1, 2]);
@@ -125,7 +126,7 @@ fn tickets_far_apart_are_told_apart() {
     assert!(!list.has_room());
 }
 
-/// A list that nobody is on any more is as small as a new one, wherever its tickets go on.
+/// An empty list is as small as a new one, whatever its next ticket.
 #[test]
 fn an_empty_list_begins_anew() {
     let (mut list, mut new) = (Waitlist::new([1, 2]), Waitlist::new([1, 2]));
@@ -135,14 +136,14 @@ fn an_empty_list_begins_anew() {
         join(list, 1 << 30, 1, 0);
     }
     assert_eq!((list.heap_bytes(), list.heap_blocks()), (new.heap_bytes(), new.heap_blocks()));
-    // Who was never passed takes nothing for it.
+    // A waiter who was never passed uses no memory for it.
     for (times, bytes) in [(0, 0), (2, 4 * size_of::<u64>())] {
         list.pass(1 << 30, times);
         assert_eq!(list.heap_bytes(), new.heap_bytes() + bytes);
     }
 }
 
-/// Room is given back when half of it is free, not with everybody who leaves.
+/// Memory is released when half of it is unused, not with every waiter who leaves.
 #[test]
 fn a_leaf_keeps_room_for_a_while() {
     let mut list = Waitlist::new([1, 2]);
