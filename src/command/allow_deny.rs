@@ -1,4 +1,5 @@
-//! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: who may ask, and who never may.
+//! `SECKILL.ALLOW|DENY key ADD|REMOVE user [user ...]`: changes the lists of allowed and denied
+//! users.
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, Spec};

@@ -1,5 +1,5 @@
-//! `SECKILL.ALTER key option [option ...]`: the terms of grants to come. Its options are those of
-//! [`terms`] that can be altered.
+//! `SECKILL.ALTER key option [option ...]`: changes the terms of future grants. Its options are
+//! those of [`terms`] that can be altered.
 
 use super::args::{Args, Parsed};
 use super::options::Options;

@@ -1,5 +1,5 @@
-//! `SECKILL.APPLY key position effect [effect ...]`: what replicas and logs are sent. It carries
-//! what was decided and judges nothing; what can't be applied as a whole changes nothing.
+//! `SECKILL.APPLY key position effect [effect ...]`: the command for replicas and AOFs. It carries
+//! the primary's changes and decides nothing; it applies all of them or none.
 
 use super::change::{self, Source};
 use super::errors;
@@ -19,7 +19,8 @@ use seckill_domain::Sale;
 pub const SPEC: Spec = Spec {
     name: "SECKILL.APPLY",
     arity: -4,
-    // An INIT's effect holds the secret of its sale, which SLOWLOG and MONITOR of a replica showed.
+    // An INIT's effect holds the secret of its sale, which a replica's SLOWLOG and MONITOR would
+    // show.
     flags: "write no-monitor no-slowlog",
     acl: "write slow admin dangerous",
     keys: vocabulary::CHANGES,
@@ -61,7 +62,7 @@ fn refusal(refused: Refused) -> Refusal {
     (refused, errors::APPLY_REFUSED)
 }
 
-/// Where the effects belong, and all of them.
+/// The position and the effects.
 fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(Position, Changes<'a>), Refused> {
     let [_, position, effects @ ..] = args else {
         return Err(Refused::Unknown);
@@ -105,8 +106,8 @@ fn apply(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Resul
     Ok(())
 }
 
-/// Where the entries of a plan go, and the id of the first. The sale and the command must agree
-/// whether there are any.
+/// The stream for a plan's entries, and the first entry's id. The sale and the command must agree
+/// on whether there are entries.
 fn stream_of<'c>(
     sale: &Sale,
     outbox: Outbox<'c>,
@@ -120,8 +121,7 @@ fn stream_of<'c>(
     }
 }
 
-/// Makes the sale that begins with the changes. It begins with an INIT or with the base of a
-/// rewritten log, which follow nothing.
+/// Creates the sale of an INIT, or of the base of a rewritten AOF; no version comes before these.
 fn begin(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Result<(), Refusal> {
     let (mut sale, plan) = create(position, changes).map_err(|refused| match refused {
         Refused::Place => (refused, errors::NO_SALE),

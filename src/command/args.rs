@@ -1,11 +1,11 @@
-//! From argument bytes to typed values. Nothing here touches a key.
+//! Arguments: from bytes to typed values. Nothing here touches a key.
 //!
-//! Arguments are read from left to right and the first that is wrong decides the error. An option
-//! given twice, or against another one, is wrong at its name, before its value is read. What shows
-//! only when all arguments are known (an empty window) comes last, and the key after that.
+//! Arguments are read from left to right, and the first wrong one determines the error. A repeated
+//! or conflicting option is wrong at its name, before its value is read. Errors that need all
+//! arguments (an empty window) come next, and errors of the key last.
 //!
-//! Which numbers and how many bytes an argument takes, and the error for others, stand in its row:
-//! the [`Arg`] that the command's entry of the table has.
+//! The argument's row, the [`Arg`] in the command's table entry, gives its numbers or lengths and
+//! the error for others.
 
 use super::errors::{self, Error};
 use super::vocabulary::{Arg, REQ, SEQ, USER};
@@ -15,16 +15,16 @@ use seckill_domain::request::Which;
 /// A parsed value, or the error to reply.
 pub type Parsed<T> = Result<T, Error>;
 
-/// The arguments that were not read yet.
+/// The arguments not read yet.
 #[derive(Clone, Debug)]
 pub struct Args<'a> {
     rest: &'a [&'a [u8]],
-    /// How many there are with those that were read.
+    /// Number of all arguments, those read included.
     given: usize,
 }
 
 impl<'a> Args<'a> {
-    /// The arguments behind the key. The table's arity makes sure that there is a key.
+    /// The arguments after the key. The table's arity guarantees that there is a key.
     pub fn after_key(args: &'a [&'a [u8]]) -> Args<'a> {
         Args { rest: args.get(1..).unwrap_or(&[]), given: args.len() }
     }
@@ -34,18 +34,18 @@ impl<'a> Args<'a> {
         Args { rest: args, given: args.len() }
     }
 
-    /// The error of the argument that was read last: it can't stand there, or its value is missing.
+    /// The error of the last argument read: it can't stand here, or its value is missing.
     #[cold]
     pub fn stray(&self) -> Error {
         Error::Stray(self.given - self.rest.len())
     }
 
-    /// How many arguments were read.
+    /// Number of arguments read.
     pub fn position(&self) -> usize {
         self.given - self.rest.len()
     }
 
-    /// The next argument as it is.
+    /// The next argument unchanged.
     pub fn bytes(&mut self) -> Parsed<&'a [u8]> {
         self.option().ok_or_else(|| self.stray())
     }
@@ -57,7 +57,7 @@ impl<'a> Args<'a> {
         Some(first)
     }
 
-    /// Whether the next argument is the word `name`; if so it is read.
+    /// Whether the next argument is the word `name`; if so, reads it.
     pub fn accept(&mut self, name: &str) -> bool {
         let next = self.rest.first().is_some_and(|word| word.eq_ignore_ascii_case(name.as_bytes()));
         if next {
@@ -66,26 +66,26 @@ impl<'a> Args<'a> {
         next
     }
 
-    /// The next `count` arguments; none when there are fewer.
+    /// The next `count` arguments; none if there are fewer.
     pub fn take(&mut self, count: usize) -> Option<&'a [&'a [u8]]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(taken)
     }
 
-    /// All arguments that are left.
+    /// All remaining arguments.
     pub fn rest(&mut self) -> &'a [&'a [u8]] {
         core::mem::take(&mut self.rest)
     }
 
-    /// A number that `row` takes.
+    /// A number within the bounds of `row`.
     pub fn number(&mut self, row: &'static Arg) -> Parsed<u64> {
         let number = integer(self.bytes()?).filter(|number| row.accepts(*number));
         number.ok_or_else(|| refused(row))
     }
 
-    /// One more number of a list of those that `row` takes, if the next argument looks like a
-    /// number. No option's name begins like one.
+    /// The next number of a list within the bounds of `row`, if the next argument looks like a
+    /// number. No option's name begins with a digit.
     pub fn next_number(&mut self, row: &'static Arg) -> Parsed<Option<u64>> {
         let begins = self.rest.first().and_then(|word| word.first());
         match begins.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-') {
@@ -94,8 +94,8 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// A number that may be negative but not 0, of a size that `row` takes. A plus sign is as
-    /// wrong as elsewhere.
+    /// A number that may be negative but not 0, its size within the bounds of `row`. A plus sign is
+    /// an error.
     pub fn delta(&mut self, row: &'static Arg) -> Parsed<i64> {
         let text = self.bytes()?;
         let (digits, sign) = match text.split_first() {
@@ -107,7 +107,7 @@ impl<'a> Args<'a> {
         size.map(|size| size * sign).ok_or_else(|| refused(row))
     }
 
-    /// As many bytes as `row` takes.
+    /// A string whose length is within the bounds of `row`.
     pub fn id(&mut self, row: &'static Arg) -> Parsed<&'a [u8]> {
         let id = self.bytes()?;
         row.accepts(id.len() as u64).then_some(id).ok_or_else(|| refused(row))
@@ -123,7 +123,7 @@ impl<'a> Args<'a> {
         self.id(&REQ)
     }
 
-    /// Which grant is meant, and whether RECLAIM was said: SEQ n, REQ id, or neither.
+    /// The requested grant (SEQ n, REQ id, or neither), and whether RECLAIM was given.
     pub fn which(&mut self, may_reclaim: bool) -> Parsed<(Which<'a>, bool)> {
         let (mut which, mut reclaim) = (None, false);
         while let Some(name) = self.option() {
@@ -145,7 +145,7 @@ impl<'a> Args<'a> {
         Ok((which.unwrap_or(Which::Only), reclaim))
     }
 
-    /// COUNT, as `row` takes it, if it is said, and nothing behind it.
+    /// COUNT within the bounds of `row`, if given; no argument may follow it.
     pub fn last_count(&mut self, row: &'static Arg) -> Parsed<Option<u64>> {
         let count = match self.accept("COUNT") {
             true => Some(self.number(row)?),
@@ -155,7 +155,7 @@ impl<'a> Args<'a> {
         Ok(count)
     }
 
-    /// Nothing may be left.
+    /// Checks that no argument is left.
     pub fn end(&self) -> Parsed<()> {
         match self.rest.is_empty() {
             true => Ok(()),
@@ -164,7 +164,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// The error of a value that the row does not take.
+/// The error of a value outside the bounds of `row`.
 #[cold]
 fn refused(row: &'static Arg) -> Error {
     Error::Text(row.error())
@@ -172,7 +172,7 @@ fn refused(row: &'static Arg) -> Error {
 
 /// Plain decimal: no sign, no space, no leading zero, at most 2^53-1.
 fn integer(text: &[u8]) -> Option<u64> {
-    // 2^53-1 has 16 digits, so what passes here can't overflow 64 bits.
+    // 2^53-1 has 16 digits, so 16 digits can't overflow 64 bits.
     if text.is_empty() || text.len() > 16 || (text.len() > 1 && text.starts_with(b"0")) {
         return None;
     }
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(read(&[b"k", &[7; REQ_BYTES_MAX + 1]]).req(), Err(req));
     }
 
-    /// Counted from 1 behind the command's name.
+    /// Arguments are counted from 1, after the command's name.
     #[test]
     fn a_syntax_error_tells_where() {
         let mut args = read(&[b"k", b"COUNT"]);

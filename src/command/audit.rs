@@ -32,13 +32,13 @@ fn run(call: &mut Call<'_>) {
     call.in_steps(KEY, Box::new(Auditing(None)));
 }
 
-/// Grants, users or entries that one step counts.
+/// Grants, users or waiters that one step counts.
 const STEP: u64 = 256;
 
-/// Names each walk of this process.
+/// The token of the next walk of this process.
 static WALKS: AtomicU64 = AtomicU64::new(1);
 
-/// An audit, once it has begun.
+/// An audit; none until it has begun.
 struct Auditing(Option<AuditWalk>);
 
 impl Walk for Auditing {

@@ -1,14 +1,14 @@
-//! The way of every change, whoever decided it: a command ([`Source::Here`]), the sweeper, or
-//! another node ([`Source::Elsewhere`]).
+//! The path of every change, decided by a command, the sweeper ([`Source::Here`]) or another node
+//! ([`Source::Elsewhere`]).
 //!
-//! 1. The sale was opened and a plan was decided for it. Without entries it is committed at once.
-//! 2. With entries the sale is closed, and their stream is created, if it is missing, and opened.
-//!    Code of other modules may run in that and call any command. Then the sale is opened again. If
-//!    it is another one by now, or has changed, nothing happens. [`commit_one`], for MGRAB
-//!    [`commit_all`], for a new sale [`begin`]
-//! 3. The entries are appended, or nothing happens; but a node that follows leaves out what its
-//!    stream does not take. Then the plan is committed, which can't fail. [`Source::append`]
-//! 4. One command is handed over that makes the change and its entries everywhere. Nothing foreign
+//! 1. The sale was opened and a plan was decided. Without entries it is committed at once.
+//! 2. With entries the sale is closed, and their stream is opened, and created if missing.
+//!    Foreign code may run meanwhile and call any command. Then the sale is opened again; if it was
+//!    replaced or changed, nothing happens. [`commit_one`], for MGRAB [`commit_all`], for a new
+//!    sale [`begin`]
+//! 3. The entries are appended, or nothing happens; a replica drops entries that its stream
+//!    refuses. Then the plan is committed, which can't fail. [`Source::append`]
+//! 4. One command is replicated that makes the change and its entries everywhere. No foreign code
 //!    runs from 3 until here. [`finish`]
 //! 5. Notifications are sent, in which foreign code may run again. The reply comes last.
 
@@ -26,45 +26,45 @@ use seckill_domain::plan::{Plan, StreamId};
 use seckill_domain::request::{Amount, Now};
 use seckill_domain::Sale;
 
-/// Where the key is among the arguments of every command that has one.
+/// Index of the key among the arguments of every command that has one.
 pub const KEY: usize = 0;
 
-/// An attempt to buy, and what it came to.
+/// An attempt to buy, and its outcome.
 #[derive(Clone, Copy)]
 pub struct Attempt<'p> {
-    /// What it came to.
+    /// Its outcome.
     pub outcome: &'p Outcome,
-    /// What was asked for.
+    /// The amount asked for.
     pub amount: Amount,
 }
 
-/// What is to be done to one sale.
+/// The work on one sale.
 pub struct Task<'p, 'a, 's> {
-    /// Where its key is among the arguments.
+    /// Index of its key among the arguments.
     pub arg: usize,
-    /// None when nothing changes and the attempt is only counted.
+    /// None if nothing changes and the attempt is only counted.
     pub plan: Option<&'p Plan<'a>>,
-    /// The attempt to buy, if it was one.
+    /// The attempt to buy, if the call is one.
     pub attempt: Option<Attempt<'p>>,
-    /// Where entries go, if there are any.
+    /// The stream for its entries, if there are any.
     pub stream: Option<&'s Stream<'s>>,
 }
 
-/// Who decided a change.
+/// The node that decided a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// This node. The stream gives the entries their ids, and where it does not take one nothing
-    /// happens. Replicas are sent the effects.
+    /// This node. The stream chooses the entries' ids; if it refuses one, nothing changes. Replicas
+    /// get the effects.
     Here,
-    /// A primary, or the one that wrote the log; it gave the first entry this id, if there are any.
-    /// The change is made whatever the stream takes: it is the sale that must not be lost. Replicas
-    /// and the log are sent the very call.
+    /// The primary, or the writer of the AOF; it chose the first entry's id, if there are entries.
+    /// The change is made even if the stream refuses entries: the sale must not be lost. Replicas
+    /// and the AOF get the call unchanged.
     Elsewhere(Option<StreamId>),
 }
 
 impl Source {
-    /// Appends the entries of `plan`, which is for `sale`. Where they are not taken that should
-    /// have been, nothing is left of them.
+    /// Appends the entries of `plan` for `sale`. If one is refused that must not be, none of them
+    /// remains.
     #[inline(always)]
     fn append(
         self,
@@ -89,7 +89,7 @@ impl Source {
         Ok(())
     }
 
-    /// Hands over what makes the change elsewhere.
+    /// Replicates the change.
     #[inline(always)]
     fn hand_over(self, call: &mut Call<'_>, plan: &Plan<'_>, committed: &Committed<'_>) {
         match self {
@@ -99,7 +99,8 @@ impl Source {
     }
 }
 
-/// What follows once the plan for the sale at the call's key is committed. The key is closed.
+/// Replication, signal and notification after the commit of a plan for the sale at the call's key.
+/// The key is closed.
 #[inline(always)]
 pub fn finish(call: &mut Call<'_>, plan: &Plan<'_>, committed: &Committed<'_>, source: Source) {
     source.hand_over(call, plan, committed);
@@ -107,9 +108,9 @@ pub fn finish(call: &mut Call<'_>, plan: &Plan<'_>, committed: &Committed<'_>, s
     call.notify(KEY, plan, committed);
 }
 
-/// Commits a plan whose entries go to `stream`, or nothing. First the stream is made ready and
-/// opened, in which foreign code may run; then the sale at the call's key, which is closed, is
-/// opened, the entries are appended and the plan is made.
+/// Commits a plan with entries for `stream`, or nothing. First the stream is made ready and opened,
+/// in which foreign code may run. Then the sale at the call's key, which is closed, is opened, the
+/// entries are appended and the plan is committed.
 #[inline(always)]
 pub fn commit_one<'s>(
     call: &mut Call<'_>,
@@ -137,14 +138,14 @@ pub fn commit_one<'s>(
     })
 }
 
-/// Opens the stream that takes the entries of `plan`.
+/// Opens the stream for the entries of `plan`.
 #[inline(always)]
 fn open_one<'s>(
     call: &mut Call<'_>,
     plan: &Plan<'_>,
     stream: &'s Stream<'s>,
 ) -> Result<Option<OpenStream<'s>>, NotTaken> {
-    // A stream that is there takes a single entry or not: nothing is to be asked before.
+    // An existing stream takes a single entry or refuses it, so nothing need be asked first.
     if plan.events.len() == 1 {
         if let Ok(open) = stream.open() {
             return Ok(Some(open));
@@ -154,8 +155,8 @@ fn open_one<'s>(
     Ok(open_streams(call, &[task])?.pop().flatten())
 }
 
-/// Puts a sale at the call's key, where none is, or nothing. With `plan` it comes with the entries
-/// of that, which go to `stream`, if there is one.
+/// Puts a sale at the call's missing key, or nothing. The entries of `plan`, if given, go to
+/// `stream`.
 pub fn begin(
     call: &mut Call<'_>,
     mut sale: Sale,
@@ -191,7 +192,7 @@ pub fn begin(
     Ok(())
 }
 
-/// The same for all `tasks` or none, some of which may have no entries.
+/// Commits all `tasks` or none; some of them may have no entries.
 pub fn commit_all<'s>(
     call: &mut Call<'_>,
     tasks: &[Task<'_, '_, 's>],
@@ -217,14 +218,14 @@ pub fn commit_all<'s>(
     Ok(parts.map(commit_task).collect())
 }
 
-/// Leaves streams open whose sale is not as it was a moment ago: its time to live was over just now
-/// and foreign code ran. Nothing is known of their values, and the server is not led to them.
+/// Leaks open streams after a sale's TTL has passed and foreign code ran. Their values may be gone,
+/// so the server must not touch them.
 fn abandon<'s>(streams: impl IntoIterator<Item = OpenStream<'s>>) -> NotTaken {
     streams.into_iter().for_each(OpenStream::abandon);
     NotTaken::Changed
 }
 
-/// Opens the streams of all tasks. The sales are closed: foreign code may run in it.
+/// Opens the streams of all tasks. The sales must be closed: foreign code may run.
 fn open_streams<'s>(
     call: &mut Call<'_>,
     tasks: &[Task<'_, '_, 's>],
@@ -246,14 +247,13 @@ fn open_streams<'s>(
     Err(why)
 }
 
-/// The sale at the key, if it is still the one that was planned for.
+/// The sale at the key, if it is still the plan's sale at the plan's version.
 fn same_sale<'k>(key: &'k mut Key<'_>, plan: Option<&Plan<'_>>) -> Option<&'k mut Sale> {
     key.sale().ok().filter(|sale| plan.is_none_or(|plan| plan.is_for(sale)))
 }
 
-/// Counts an attempt, in the open sale that it was made of and on this node, and commits the plan,
-/// once its entries are appended to `stream`. Compiled into its callers, some of which never have
-/// any.
+/// Counts an attempt in the open sale and on this node, and commits the plan after its entries are
+/// appended to `stream`. Inlined into its callers, some of which never have entries.
 #[inline(always)]
 pub fn commit<'s>(
     sale: &mut Sale,
@@ -264,7 +264,7 @@ pub fn commit<'s>(
 ) -> Committed<'s> {
     if let Some(Attempt { outcome, amount }) = attempt {
         let counter = match outcome {
-            // A change counts itself in its sale.
+            // A committed change counts itself in its sale.
             Outcome::Granted { .. } => Some(&counts::GRANTED),
             refusal => sale.count(refusal, amount).and_then(|place| counts::REFUSED.get(place)),
         };
@@ -294,8 +294,8 @@ pub fn commit<'s>(
     Committed { entries, expired, look_at, is_urgent }
 }
 
-/// Commits the plan of a sale that may have rounds and a waiting list. Answers when the sweeper
-/// must look at it, and whether it must at once.
+/// Commits the plan of a sale that may have rounds and a waiting list. Returns the time at which
+/// the sweeper must look at it, and whether it must at once.
 #[cold]
 fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u64>, bool) {
     let (before, (offers, dropped)) = (Load::of(sale), sale.list_totals());
@@ -306,7 +306,7 @@ fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u6
     (look_at(sale, now.clock_ms), sale.serves_at(now))
 }
 
-/// Commits what another node has decided, which counts it.
+/// Commits a plan of another node, which has counted it.
 pub fn follow<'s>(
     sale: &mut Sale,
     plan: &Plan<'_>,
@@ -320,8 +320,8 @@ pub fn follow<'s>(
     Committed { entries, look_at: look_at(sale, clock_ms), ..Committed::default() }
 }
 
-/// When the sweeper must look at the sale. Rounds that are over give their memory back in steps,
-/// which the sweeper goes on with, on replicas, too.
+/// The time at which the sweeper must look at the sale. Memory of dropped rounds is freed in steps
+/// by the sweeper, on replicas, too.
 pub fn look_at(sale: &mut Sale, clock_ms: u64) -> Option<u64> {
     if sale.shed() {
         return Some(AT_ONCE);

@@ -1,6 +1,6 @@
-//! The errors of commands. Their texts are constant, plain ASCII, the first word a code; what the
-//! caller sent is never part of one. Those of numbers and ids that are out of their bounds are made
-//! of the rows of the arguments. Where a text here names a bound, a test below compares the two.
+//! The errors of commands. Their texts are constant, plain ASCII, and begin with a code; the
+//! caller's input is never part of one. Errors of numbers and ids outside their bounds come from
+//! the rows of the arguments. A test below compares the bounds in these texts with the real ones.
 
 use super::terms;
 use crate::server::call::Reply;
@@ -11,15 +11,15 @@ use seckill_domain::outcome::Misuse;
 /// Why a call is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// For the reason that this text gives.
+    /// An error with this text.
     Text(&'static str),
-    /// The argument of this number can't stand there, or its value is missing. They are counted
-    /// from 1 behind the command's name.
+    /// The argument at this position, counted from 1 after the command's name, can't stand there,
+    /// or its value is missing.
     Stray(usize),
 }
 
 impl Error {
-    /// Replies it.
+    /// Replies the error.
     pub fn reply(self, reply: Reply<'_>) {
         match self {
             Error::Text(text) => reply.error(text),
@@ -34,94 +34,94 @@ impl From<&'static str> for Error {
     }
 }
 
-/// An option that is unknown, repeated or lacks its value; its number among the arguments follows.
+/// An option is unknown, repeated or lacks its value; the text ends with its position.
 pub const SYNTAX: &str = "ERR syntax error at argument";
-/// The key holds something that is not a sale.
+/// The key holds another type.
 pub const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wrong kind of value";
 /// The key does not exist; only INIT creates one.
 pub const NO_SALE: &str = "NOSALE no sale at this key (the key is the first argument)";
-/// The same of a key of MGRAB.
+/// One of the keys of MGRAB does not exist.
 pub const NO_SALE_OF_SEVERAL: &str = "NOSALE no sale at this key (one of those behind numkeys)";
 /// INIT with other terms on a key that holds a sale.
 pub const SALE_EXISTS: &str =
     "SALEEXISTS a sale with other terms is at this key (RESTOCK and ALTER change a sale)";
-/// A request id came back with other arguments.
+/// A request id was used with other arguments.
 pub const REQ_MISMATCH: &str = "REQMISMATCH request id was used with other arguments";
-/// Two ways to say how many.
+/// QTY and UPTO together.
 pub const QTY_AND_UPTO: &str = "ERR QTY can't be combined with UPTO";
-/// Two ways to say which grant.
+/// SEQ and REQ together.
 pub const SEQ_AND_REQ: &str = "ERR SEQ can't be combined with REQ";
-/// RECLAIM without a grant that is named.
+/// RECLAIM without SEQ or REQ.
 pub const RECLAIM_NEEDS_ID: &str = "ERR RECLAIM needs SEQ or REQ";
 /// WAIT without a request id.
 pub const WAIT_NEEDS_REQ: &str = "ERR WAIT needs a REQ";
-/// WAIT for an amount that is not said.
+/// WAIT with UPTO.
 pub const WAIT_AND_UPTO: &str = "ERR WAIT can't be combined with UPTO";
-/// UNTIL of those who don't wait.
+/// UNTIL without WAIT.
 pub const UNTIL_NEEDS_WAIT: &str = "ERR UNTIL needs WAIT";
 /// IMPORT without a request id.
 pub const IMPORT_NEEDS_REQ: &str = "ERR IMPORT needs a REQ";
-/// MGRAB with fewer keys than it says.
+/// MGRAB with fewer keys than numkeys.
 pub const KEYS_MISSING: &str = "ERR numkeys is greater than the number of keys";
-/// MGRAB with another number of quantities than of keys.
+/// MGRAB whose number of quantities is neither 1 nor numkeys.
 pub const QTY_COUNT: &str = "ERR QTY takes one number for all keys, or one for each";
-/// MGRAB that names a key often and asks for more than can be counted.
+/// MGRAB whose quantities for one key add up to too large a number.
 pub const QTY_SUM: &str = "ERR QTY of one key must add up to at most 9007199254740991";
 /// DRAW UNIFORM with one amount.
 pub const UNIFORM_NEEDS_TWO: &str = "ERR DRAW UNIFORM needs a smallest and a largest amount";
-/// MIN without packets.
+/// MIN without DRAW PACKETS.
 pub const MIN_NEEDS_PACKETS: &str = "ERR MIN needs DRAW PACKETS";
-/// SALT of no share.
+/// SALT without SAMPLE.
 pub const SALT_NEEDS_SAMPLE: &str = "ERR SALT needs SAMPLE";
-/// An option of rounds in a sale without.
+/// OFFSET, LASTS or CARRY without EVERY.
 pub const NEEDS_EVERY: &str = "ERR OFFSET, LASTS and CARRY need EVERY";
-/// An option of a waiting list without one.
+/// OFFER or OVERTAKE without WAITLIST.
 pub const NEEDS_WAITLIST: &str = "ERR OFFER and OVERTAKE need WAITLIST";
-/// A part without all that names it.
+/// PART without OF, SPLIT or TOTAL, or one of these without PART.
 pub const PART_INCOMPLETE: &str = "ERR PART needs OF, SPLIT and TOTAL, and they need PART";
-/// ALTER of what is fixed.
+/// ALTER of a term that is fixed at INIT.
 pub const FIXED: &str = "ERR DRAW, EVERY and PART, and what goes with them, are fixed at INIT";
 /// CLOSEAT is not after OPENAT.
 pub const WINDOW_EMPTY: &str = "ERR CLOSEAT must be after OPENAT";
-/// Several grants, and none was named.
+/// The user has several grants, and the request names none.
 pub const AMBIGUOUS: &str = "AMBIGUOUS user has several grants, give SEQ or REQ";
 /// ALTER names another outbox than the sale has.
 pub const OUTBOX_SET: &str = "ERR OUTBOX can be set only while the sale has none";
 /// The outbox is missing on a cluster node.
 pub const OUTBOX_NOT_HERE: &str = "TRYAGAIN outbox stream is not here";
-/// Very many holds of the user are due: the call has written some of them.
+/// Too many due holds of the user for one call, which has expired some of them.
 pub const MANY_OWN_ENDING: &str = "TRYAGAIN many holds of this user are ending";
-/// Very many holds of others are due: the call has written some of them.
+/// Too many due holds of others for one call, which has expired some of them.
 pub const MANY_ENDING: &str = "TRYAGAIN many holds are ending";
-/// The outbox takes no entry.
+/// The outbox refuses the entries.
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
-/// Another module's code ran in the middle, or calls while writes are paused.
+/// Another module's code runs in the middle of a change, or writes during a pause.
 pub use crate::server::call::BEING_CHANGED;
 /// Offers without a deadline.
 pub const OFFER_NEEDS_TIME: &str = "ERR WAITLIST needs OFFER or HOLD, so that offers end";
-/// A waiting list in a sale that draws or repeats.
+/// WAITLIST with DRAW or EVERY.
 pub const WAITLIST_TAKES_NO_DRAW: &str = "ERR WAITLIST can't be combined with DRAW or EVERY";
 /// A list longer than one INIT takes.
 pub const DRAW_LIST_TOO_LONG: &str = "ERR DRAW LIST takes at most 100000 amounts";
-/// The supply does not reach for every packet.
+/// The supply is too small for every packet.
 pub const DRAW_SUPPLY_TOO_SMALL: &str = "ERR supply must be enough for every packet";
-/// UNIFORM with its bounds the wrong way round.
+/// DRAW UNIFORM whose lower bound is above the upper one.
 pub const DRAW_RANGE_EMPTY: &str = "ERR DRAW UNIFORM must go from a smaller to a larger amount";
-/// The amounts of a list are not the supply.
+/// The amounts of DRAW LIST don't add up to the supply.
 pub const DRAW_SUM_DIFFERS: &str = "ERR supply must be the sum of the DRAW LIST amounts";
-/// A list in a sale that repeats.
+/// DRAW LIST with EVERY.
 pub const DRAW_LIST_REPEATS: &str = "ERR DRAW LIST can't be combined with EVERY";
-/// LIMIT on a sale that draws.
+/// LIMIT on a sale with DRAW.
 pub const DRAW_TAKES_NO_LIMIT: &str = "ERR a sale with DRAW takes no LIMIT other than 0";
-/// QTY or UPTO on a sale that draws.
+/// QTY or UPTO on a sale with DRAW.
 pub const DRAW_TAKES_NO_AMOUNT: &str = "ERR a sale with DRAW takes neither QTY nor UPTO";
 /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
 pub const DRAW_FIXES_SUPPLY: &str = "ERR the supply of a sale with DRAW packets is fixed";
-/// Rounds that last longer than their period.
+/// LASTS longer than EVERY.
 pub const LASTS_OUT_OF_RANGE: &str = "ERR LASTS must be at least 1 and at most EVERY";
 /// IMPORT on a sale with rounds.
 pub const ROUNDS_TAKE_NO_IMPORT: &str = "ERR a sale with EVERY takes no IMPORT";
-/// HELP of what is no command.
+/// HELP of an unknown command.
 pub const NO_COMMAND: &str = "ERR no such command, SECKILL.HELP lists all";
 /// MOD without a residue.
 pub const MOD_NO_RESIDUE: &str = "ERR MOD needs at least 1 remainder, or is 0 to switch it off";
@@ -129,43 +129,43 @@ pub const MOD_NO_RESIDUE: &str = "ERR MOD needs at least 1 remainder, or is 0 to
 pub const MOD_RESIDUE_TOO_LARGE: &str = "ERR MOD remainders must be less than the modulus";
 /// MOD with too many remainders.
 pub const MOD_TOO_MANY_RESIDUES: &str = "ERR MOD takes at most 1000 remainders";
-/// A list of users without room for so many more, were their ids the longest.
+/// A list of users without room for that many more of the longest ids.
 pub const LIST_FULL: &str = "ERR a list of users must stay within 3758096384 bytes";
 /// More users than one ALLOW or DENY takes.
 pub const LIST_TOO_MANY: &str = "ERR at most 100000 users at once";
-/// A user who is at home in another part of the split.
+/// The user's home is another part of the split.
 pub const WRONG_PART: &str = "WRONGPART user belongs to another part";
-/// The id of another split.
+/// The request names another split.
 pub const NOT_THIS_SPLIT: &str = "ERR not this split";
-/// A sale that is no part of a split.
+/// The sale is not a part of a split.
 pub const NOT_A_PART: &str = "ERR not a part of a split";
-/// A part that is not one of so many.
+/// PART not below OF.
 pub const PART_OUT_OF_RANGE: &str = "ERR PART must be less than OF";
-/// A peer that the split does not have, or the part itself.
+/// A part that the split does not have, or this part itself.
 pub const NOT_ANOTHER_PART: &str = "ERR part must be another one of this split";
-/// A share that is more than there is.
+/// A part's supply above TOTAL.
 pub const SHARE_ABOVE_TOTAL: &str = "ERR supply of a part must be at most TOTAL";
-/// A part that draws or repeats.
+/// PART with DRAW or EVERY.
 pub const PART_TAKES_NO_DRAW: &str = "ERR PART can't be combined with DRAW or EVERY";
-/// More units moved or promised than can be counted.
+/// The units sent, received or promised would exceed the largest integer.
 pub const MOVED_TOO_MANY: &str =
     "ERR units of a part, sent, received and owed, must be at most 9007199254740991 each";
 /// The sale has as many grants as a seq can number.
 pub const GRANTS_FULL: &str = "ERR a sale has at most 4294967295 grants";
-/// Pieces of a rewritten log have not come, so what the sale has sold is not known.
+/// Pieces of a rewritten AOF are missing, so the sold units are unknown.
 pub const INCOMPLETE: &str =
     "ERR part of this sale's log is missing: restore it from a backup or resync it";
 /// The clock, the version, the epoch or the rev of a change would be beyond its bound.
 pub const EXHAUSTED: &str = "ERR clock, version and epoch of a sale must be within their bounds";
-/// APPLY got what does not follow, what this build does not know or what breaks the law.
+/// APPLY's effects don't follow the version, are unknown or break the law.
 pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale and keep its law";
 /// The system has no random bytes for the sale's id and its secret.
 pub const NO_RANDOMNESS: &str = "ERR a new sale needs random bytes and the system gives none";
-/// A status that could not be written.
+/// The status can't be formatted.
 pub const NOT_SHOWN: &str = "ERR status must be representable in the form asked for";
 
-/// The text of a mistake that only the sale could see. What parsing finds, too, has the text of its
-/// row.
+/// The text of a mistake that the sale found. A mistake that parsing finds, too, has its row's
+/// text.
 pub fn misuse(misuse: Misuse) -> &'static str {
     match misuse {
         Misuse::SaleExists => SALE_EXISTS,

@@ -1,5 +1,5 @@
-//! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] [WAIT [UNTIL ms]]`: check, decrement and record
-//! in one step; or else a place on the waiting list.
+//! `SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] [WAIT [UNTIL ms]]`: checks, decrements and
+//! records in one step, or puts the user on the waiting list.
 
 use super::args::{Args, Parsed};
 use super::errors::{self, Error};
@@ -9,7 +9,7 @@ use crate::server::call::Call;
 use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::request::{Amount, Grab, Request, Wait};
 
-/// Units asked for at most.
+/// Most units that the user wants.
 const UPTO: Arg = Arg::new("upto", ArgKind::Integer)
     .shown("n")
     .token("UPTO")
@@ -104,7 +104,7 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Request<'a>> {
     }
 }
 
-/// The error of an option that goes against the amount that was said before.
+/// The error of an option that conflicts with the amount given before.
 #[cold]
 fn contradiction(name: &[u8], amount: Option<Amount>) -> Option<Error> {
     let other = match amount? {

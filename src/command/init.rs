@@ -72,21 +72,21 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
     let mut args = Args::after_key(args);
     let supply = args.number(&terms::SUPPLY)?;
     let Options { change, draw, amounts, schedule, split, .. } = Options::of_init(&mut args)?;
-    // Who draws red packets wants one for each user, whatever is in it.
+    // Red packets default to one for each user, whatever its amount.
     let usual = match draw {
         None => Terms::default(),
         Some(_) => Terms { limit: 0, grabs: 1, draw, ..Terms::default() },
     };
     let split = split.map(Box::new);
     let terms = Terms { schedule, split, ..usual.altered(&change) };
-    // What is drawn is keyed by the secret: a sale without one is none.
+    // Draws are keyed by the secret, so a sale can't be created without one.
     let id = random::id().ok_or(errors::NO_RANDOMNESS)?;
     let secret = random::secret().ok_or(errors::NO_RANDOMNESS)?;
     Ok(Init { supply, terms, amounts, id, secret })
 }
 
-/// Creates the sale where none is. Foreign code may run while its stream is opened, but not from
-/// its first entry on.
+/// Creates the sale at a missing key. Foreign code may run while its stream is opened, but not
+/// after the first entry.
 fn create(call: &mut Call<'_>, init: &Init) -> Result<(), &'static str> {
     let (now, outbox) = (call.now(), call.outbox());
     let decided = decide_new(init, &now, random::hash_key());

@@ -55,13 +55,13 @@ pub const SPEC: Spec = Spec {
     ..vocabulary::buyer(run)
 };
 
-/// Where the first key is among the arguments.
+/// Index of the first key among the arguments.
 const FIRST_KEY: usize = 2;
 
-/// What is asked of one sale.
+/// The request to one sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Part {
-    /// Where its key is among the arguments.
+    /// Index of its key among the arguments.
     arg: usize,
     amount: Amount,
 }
@@ -107,7 +107,7 @@ fn read_quantities(args: &mut Args<'_>, keys: usize) -> Parsed<Vec<u64>> {
     }
 }
 
-/// The distinct keys in order of first mention; a key named twice is asked for the sum.
+/// The distinct keys in order of first mention, each with the sum of its quantities.
 fn sum_up(keys: &[&[u8]], quantities: Option<&[u64]>) -> Parsed<Vec<Part>> {
     let mut parts: Vec<Part> = Vec::with_capacity(keys.len());
     for (index, key) in keys.iter().enumerate() {
@@ -133,7 +133,7 @@ fn sum_up(keys: &[&[u8]], quantities: Option<&[u64]>) -> Parsed<Vec<Part>> {
 
 fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
     let (out, now) = (call.reply(), call.now());
-    // Rounds that are over end first; then all is judged again, at the same moment.
+    // Rounds that are over end first; then everything is decided again at the same time.
     loop {
         match take(call, user, parts, req, &now) {
             Ok(MultiOutcome::NextRound) => {}
@@ -143,7 +143,7 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
     }
 }
 
-/// Judges all parts once and makes what was decided of all of them, or nothing.
+/// Decides all parts once, and commits all of them or nothing.
 fn take(
     call: &mut Call<'_>,
     user: &[u8],
@@ -154,9 +154,9 @@ fn take(
     call.let_expire(&parts.iter().map(|part| part.arg).collect::<Vec<_>>());
     let (decided, streams) = judge(call, user, parts, req, now)?;
     let attempted = |part: usize| match decided.outcome {
-        // What came before a refusal was not granted, so only the refusal counts.
+        // The parts before the refusal were not granted, so only the refusal counts.
         MultiOutcome::Refused { index, .. } => part == index,
-        // All is judged again.
+        // Everything is decided again.
         MultiOutcome::NextRound => false,
         _ => true,
     };
@@ -184,10 +184,10 @@ fn take(
     Ok(decided.outcome)
 }
 
-/// What was judged, and where the entries of each part go.
+/// The decision, and the stream of each part.
 type Judged<'a, 'c> = (MultiDecision<'a>, Vec<Option<Stream<'c>>>);
 
-/// Judges all parts.
+/// Decides all parts.
 fn judge<'a, 'c>(
     call: &mut Call<'c>,
     user: &'a [u8],
@@ -249,7 +249,7 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
             out.number(*index as u64);
             reply::outcome(out, outcome);
         }
-        // The caller asks again until the rounds have begun.
+        // Never replied: the caller loops until the rounds have begun.
         MultiOutcome::NextRound => out.ok(),
         MultiOutcome::Misuse(misuse) => out.error(errors::misuse(*misuse)),
     }

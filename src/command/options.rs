@@ -11,10 +11,10 @@ use seckill_domain::request::{Terms, TermsChange};
 use seckill_domain::rounds::Schedule;
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 
-/// What the options said.
+/// The given options.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// The terms that were named; those that were not stay as they are.
+    /// The given terms.
     pub change: TermsChange,
     /// DRAW with its mode, MIN included.
     pub draw: Option<Draw>,
@@ -35,7 +35,7 @@ pub struct Options {
     pub(super) carry: bool,
     pub(super) permille: Option<u64>,
     pub(super) salt: Option<Box<[u8]>>,
-    /// Where the outbox's name is among the arguments that are read, if it is there.
+    /// Index of the outbox's name among the arguments, if given.
     pub(super) outbox_at: Option<usize>,
 }
 
@@ -78,8 +78,8 @@ impl Options {
         Ok(())
     }
 
-    /// Puts together what belongs together, and refuses terms that no sale could have. Whether
-    /// they go with those that a sale has is for the sale to say.
+    /// Combines options that belong together, and refuses terms that no sale can have. Whether they
+    /// fit the sale's other terms is for the sale to decide.
     fn finish(&mut self) -> Parsed<()> {
         match (&mut self.draw, self.min) {
             (Some(Draw::Packets { min, .. }), Some(stated)) => *min = stated,
@@ -117,20 +117,20 @@ impl Options {
         if max.is_none() && offer_ms.or(overtake).is_some() {
             return Err(errors::NEEDS_WAITLIST.into());
         }
-        // HOLD and OFFER may be those that the sale has.
+        // HOLD and OFFER may be set in the sale already.
         let waitlist = Some(WaitTerms { max: 0, offer_ms: 1, overtake: 0 });
         let usual = Terms { hold_ms: 1, waitlist, ..Terms::default() };
         Ok(usual.altered(&self.change).check().map_err(errors::misuse)?)
     }
 }
 
-/// Where the outbox of INIT or ALTER is among the arguments, whose options begin at `first`. The
-/// options are read as the command reads them, so that an operand that happens to be the word
-/// does not mislead.
+/// Index of the outbox of INIT or ALTER among the arguments, whose options begin at `first`. The
+/// options are read as the command reads them, so that an operand equal to the word OUTBOX does not
+/// mislead.
 pub fn outbox_index(args: &[&[u8]], first: usize) -> Option<usize> {
     let mut rest = Args::of(args.get(first..)?);
     let mut options = Options::default();
-    // What is wrong later on does not move the key that was found.
+    // An error after the name does not change its position.
     let _ = options.read(&mut rest, false);
     options.outbox_at.map(|at| first + at).filter(|index| *index < args.len())
 }

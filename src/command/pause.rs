@@ -1,4 +1,4 @@
-//! `SECKILL.PAUSE key` and `SECKILL.RESUME key`: whether GRAB sells.
+//! `SECKILL.PAUSE key` and `SECKILL.RESUME key`: stop and resume granting.
 
 use super::pipeline;
 use super::vocabulary::{self, Spec};

@@ -1,5 +1,5 @@
-//! How a command gets at the sale of its key: [`show`] for those that only read, [`run`] for those
-//! that may change it, and [`expire`] for the sweeper. How a change is made: [`super::change`].
+//! Commands' access to the sale at their key: [`show`] for reading, [`run`] for changing,
+//! [`expire`] for the sweeper. [`super::change`] makes the changes.
 
 use super::args::Parsed;
 pub use super::change::KEY;
@@ -12,7 +12,7 @@ use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Now, Request};
 use seckill_domain::Sale;
 
-/// Shows what is asked of the sale at the key, or replies why not. Leaves no trace.
+/// Calls `show` with the sale at the key, or replies the error. Leaves no trace.
 pub fn show<T>(call: &mut Call<'_>, asked: Parsed<T>, show: impl FnOnce(&Sale, T, Reply<'_>)) {
     let reply = call.reply();
     let asked = match asked {
@@ -25,8 +25,8 @@ pub fn show<T>(call: &mut Call<'_>, asked: Parsed<T>, show: impl FnOnce(&Sale, T
     }
 }
 
-/// What every command that changes a sale can answer, beside its own errors: a round that is over
-/// ends first, whatever is asked, and with it come its entries.
+/// Errors that every command with changes can reply, beside its own: a round that is over ends
+/// first, and its entries are appended.
 pub const ERRORS: &[&str] = &[
     errors::INCOMPLETE,
     errors::EXHAUSTED,
@@ -35,8 +35,8 @@ pub const ERRORS: &[&str] = &[
     errors::BEING_CHANGED,
 ];
 
-/// Judges `request` by the sale at the key, commits what was decided and replies; or replies why
-/// there is none.
+/// Decides `request` for the sale at the key, commits the plan and replies; or replies that there
+/// is no sale.
 pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
     let out = call.reply();
     let request = match request {
@@ -46,8 +46,8 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
     let now = call.now();
     loop {
         match take(call, &request, &now) {
-            // The stored round was over and has ended. Now the request itself is judged, at the
-            // same moment: at a later one that round could be over, too, and so on.
+            // The stored round was over and has ended. The request is decided again at the same
+            // time: at a later time that round could be over, too, and so on.
             Ok(Outcome::NextRound) => {}
             Ok(outcome) => return reply::outcome(out, &outcome),
             Err(error) => return out.error(error),
@@ -55,14 +55,14 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
     }
 }
 
-/// Judges the request once and commits what was decided. Answers with what the caller is shown.
+/// Decides the request once and commits the plan. Returns the outcome for the caller.
 fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome, &'static str> {
     let outbox = call.outbox();
     let mut key = call.open(KEY);
     let sale = key.sale()?;
     let Decision { outcome, plan } = &sale.decide(request, now);
     let shown = sale.masked(request, *outcome);
-    // Who grabs attempts to buy. An IMPORT comes to GRANTED or REPLAY, too, but nobody tried.
+    // GRAB is an attempt to buy. IMPORT also leads to GRANTED or REPLAY, but is no attempt.
     let attempt = match request {
         Request::Grab(grab) => Some(Attempt { outcome, amount: grab.amount }),
         Request::Wait(wait) => Some(Attempt { outcome, amount: wait.grab.amount }),
@@ -92,16 +92,16 @@ fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome
     Ok(shown)
 }
 
-/// How long a sale is left alone that can't change: its outbox takes no entry, or it is at a bound.
+/// Pause before looking again at a sale that can't change: its outbox refuses entries, or it is at
+/// a limit.
 const RETRY_MS: u64 = 1000;
 
-/// What happens by itself, for the sweeper: the next round of the sale at the call's key begins, or
-/// at most `most` of its due holds expire, and those who wait are served. Without `most` it only
-/// gives memory back.
+/// Due changes, for the sweeper: the next round of the sale at the call's key begins, or at most
+/// `most` of its due holds expire, and waiters are served. Without `most` it only frees memory.
 pub fn expire(call: &mut Call<'_>, most: Option<usize>) -> Swept {
     let (now, outbox) = (call.now(), call.outbox());
     let mut key = call.open(KEY);
-    // A key that is gone, or that holds something else by now, costs this look and no more.
+    // A missing key, or one that now holds another type, needs nothing.
     let Ok(sale) = key.sale() else {
         return Swept::default();
     };

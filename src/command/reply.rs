@@ -1,6 +1,6 @@
-//! From outcomes to RESP. Words are bulk strings, because some clients turn a simple string into
-//! `true`; only a plain OK is a simple string. Outcomes go out element by element, each by a call
-//! of the server's, without building a value first.
+//! Outcomes as RESP. Words are bulk strings, because some clients turn a simple string into `true`;
+//! only a plain OK is a simple string. Outcomes are written element by element with the server's
+//! functions, without building a value first.
 
 use super::errors;
 use crate::server::call::Reply;
@@ -10,7 +10,7 @@ use seckill_domain::outcome::{GrantView, Outcome, Place, State};
 /// Elements of a grant row.
 const ROW_ELEMENTS: usize = 9;
 
-/// Replies what a command came to.
+/// Replies an outcome.
 pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
     match outcome {
         Outcome::Done => reply.ok(),
@@ -69,8 +69,8 @@ fn pair(reply: Reply<'_>, first: &'static str, second: u64) {
     reply.number(second);
 }
 
-/// The first five of `len` elements of an answer to a GRAB: the user has the units if and only if
-/// the state says so.
+/// The first five of `len` elements of a reply to GRAB: the user has the units if and only if the
+/// state is HELD or SOLD.
 fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &GrantView) {
     reply.array(len);
     reply.bulk(first);
@@ -80,8 +80,8 @@ fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &GrantView) {
     reply.number(grant.deadline);
 }
 
-/// What CONFIRM, CANCEL, EXTEND and REFUND came to: a word, seq, quantity and deadline; zeros for
-/// what there is not.
+/// The reply of CONFIRM, CANCEL, EXTEND and REFUND: a word, seq, quantity and deadline; 0 where
+/// there is none.
 fn settled(reply: Reply<'_>, first: &'static str, numbers: [u64; 3]) {
     reply.array(4);
     reply.bulk(first);

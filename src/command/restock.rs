@@ -1,4 +1,4 @@
-//! `SECKILL.RESTOCK key delta REQ id`: adds units, or withdraws what is available of them.
+//! `SECKILL.RESTOCK key delta REQ id`: adds units, or withdraws available ones.
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};

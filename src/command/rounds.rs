@@ -1,4 +1,4 @@
-//! `SECKILL.ROUNDS key [COUNT n]`: what the last rounds of a sale with EVERY came to.
+//! `SECKILL.ROUNDS key [COUNT n]`: totals of the last rounds of a sale with EVERY.
 
 use super::args::{Args, Parsed};
 use super::errors;

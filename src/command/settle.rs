@@ -1,4 +1,4 @@
-//! `SECKILL.CONFIRM`, `CANCEL`, `EXTEND`, `REFUND`: what happens to a grant after it was grabbed.
+//! `SECKILL.CONFIRM`, `CANCEL`, `EXTEND`, `REFUND`: change a grant's state or deadline.
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
@@ -7,10 +7,10 @@ use crate::server::call::Call;
 use seckill_domain::limits::HOLD_MS_MAX;
 use seckill_domain::request::{Deed, Request, Settle, Which};
 
-/// SEQ or REQ: which grant is meant.
+/// SEQ or REQ: identifies the grant.
 const WHICH: Arg = Arg::one_of("grant", &[vocabulary::SEQ, vocabulary::REQ]).optional();
 
-/// How long from now on.
+/// Milliseconds from now.
 const SPAN: Arg = Arg::new("milliseconds", ArgKind::Span).takes(1, HOLD_MS_MAX);
 
 const REPLY: &str = "`[state, seq, qty, deadline]`: the grant as it stands after the command\n\

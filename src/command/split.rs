@@ -1,8 +1,8 @@
 //! The parts of a split, which sell one stock on several keys. `SECKILL.SEND key id to total
-//! [OWED]` and `SECKILL.RECEIVE key id from total`: units move from one part to another, by totals
-//! that only grow. `SECKILL.ELSEWHERE key id n pass`: what the other parts may still have.
-//! `SECKILL.PARTS key`: what a balancer must know of a part, read in one step. `SECKILL.HOME user
-//! parts`: which part a user is at home in.
+//! [OWED]` and `SECKILL.RECEIVE key id from total`: move units between parts, by totals that only
+//! grow. `SECKILL.ELSEWHERE key id n pass`: sets the units that the other parts may still have.
+//! `SECKILL.PARTS key`: a part's numbers for a balancer, read in one step. `SECKILL.HOME user
+//! parts`: the home part of a user.
 
 use core::num::NonZeroU16;
 
@@ -145,7 +145,7 @@ fn elsewhere(call: &mut Call<'_>) {
     pipeline::run(call, request);
 }
 
-/// The split, the numbers of two rows, and whether OWED is said where it may be.
+/// The split, two numbers within their rows' bounds, and whether OWED was given, if allowed.
 fn parse<'a>(
     args: &'a [&'a [u8]],
     first: &'static Arg,

@@ -37,7 +37,7 @@ fn run(call: &mut Call<'_>) {
     pipeline::show(call, json, |sale, json, reply| write(&sale.status(&now), json, reply));
 }
 
-/// Whether JSON is asked for.
+/// Whether JSON was given.
 fn parse(args: &[&[u8]]) -> Parsed<bool> {
     let mut args = Args::after_key(args);
     let json = args.accept("JSON");
@@ -45,7 +45,7 @@ fn parse(args: &[&[u8]]) -> Parsed<bool> {
     Ok(json)
 }
 
-/// Both forms come from one value, so they can't differ.
+/// Both forms are made from one value, so they can't differ.
 fn write(status: &Status, json: bool, reply: Reply<'_>) {
     match serde_json::to_value(status) {
         Ok(value) if json => reply.bulk(value.to_string()),
@@ -54,7 +54,7 @@ fn write(status: &Status, json: bool, reply: Reply<'_>) {
     }
 }
 
-/// Replies `fields` as a map. The name of the outbox comes as its bytes, which need not be text.
+/// Replies `fields` as a map. The outbox's name is replied as bytes, because it need not be text.
 fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
     reply.map(fields.len());
     for (name, value) in fields {

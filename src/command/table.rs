@@ -1,8 +1,9 @@
-//! The table of commands, and how they are called, written from it. Registration, COMMAND DOCS,
+//! The table of commands, and the texts made from it. Registration, COMMAND DOCS, HELP,
+//! docs/commands.md and tests read it.
 //! HELP, docs/commands.md and tests read it.
 //!
-//! Each command's entry stands in the command's own file, next to its parser and handler; what
-//! entries share is in `vocabulary`.
+//! Each command's entry is in the command's own file, next to its parser and handler; `vocabulary`
+//! has the shared parts of entries.
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Group, Spec};
@@ -11,7 +12,7 @@ use super::{
     settle, split, status, user, waitlist, winners,
 };
 use crate::server::call::Call;
-/// What pages list beside the commands.
+/// Fields of INFO, for pages that list them beside the commands.
 pub use crate::server::module::info::fields;
 pub use crate::server::settings::ALL as SETTINGS;
 
@@ -47,7 +48,7 @@ pub static TABLE: [Spec; 28] = [
     apply::SPEC,
 ];
 
-/// HELP shows the table, so its own entry stands here.
+/// HELP shows the table, so its own entry is here.
 const HELP: Spec = Spec {
     name: "SECKILL.HELP",
     arity: -1,
@@ -90,7 +91,7 @@ fn help_of(args: &[&[u8]]) -> Parsed<Vec<String>> {
     Ok(shown(TABLE.iter().find(is_named).ok_or(errors::NO_COMMAND)?))
 }
 
-/// All commands for callers, by who needs them.
+/// All commands for callers, grouped by their users.
 fn overview() -> Vec<String> {
     let groups = [
         (Group::Buyers, "For buyers:"),
@@ -129,7 +130,8 @@ fn shown(spec: &Spec) -> Vec<String> {
     lines
 }
 
-/// Adds a text in lines, the first one `indent` characters in, further ones by four more.
+/// Appends a text as lines: the first is indented by `indent` characters, further ones by four
+/// more.
 fn wrap(text: &str, indent: usize, lines: &mut Vec<String>) {
     let mut line = " ".repeat(indent);
     let mut is_empty = true;
@@ -147,7 +149,7 @@ fn wrap(text: &str, indent: usize, lines: &mut Vec<String>) {
     lines.push(line);
 }
 
-/// The arguments that need a word, those of blocks too: how each is given, and what it means.
+/// The arguments that need an explanation, those inside blocks included: grammar and meaning.
 pub fn explained(args: &[Arg]) -> Vec<(String, &'static str)> {
     let mut lines = Vec::new();
     for arg in args {
@@ -160,7 +162,7 @@ pub fn explained(args: &[Arg]) -> Vec<(String, &'static str)> {
     lines
 }
 
-/// Every error text of a command of its own: those of its arguments in their order, then others.
+/// All error texts of a command: those of its arguments in their order, then its own.
 pub fn errors_of(spec: &Spec) -> Vec<String> {
     let mut errors = Vec::new();
     of_rows(spec.args, &mut errors);
@@ -171,7 +173,7 @@ pub fn errors_of(spec: &Spec) -> Vec<String> {
     errors
 }
 
-/// The errors of arguments that are out of their bounds, each once.
+/// The errors of arguments outside their bounds, each once.
 fn of_rows(args: &'static [Arg], errors: &mut Vec<String>) {
     for arg in args {
         let error = arg.error();
@@ -182,13 +184,13 @@ fn of_rows(args: &'static [Arg], errors: &mut Vec<String>) {
     }
 }
 
-/// How a command is called: `SECKILL.GRAB key user [QTY qty | UPTO upto] [REQ id]`.
+/// The grammar of a command: `SECKILL.GRAB key user [QTY qty | UPTO upto] [REQ id]`.
 pub fn grammar(spec: &Spec) -> String {
     let words = spec.args.iter().map(grammar_of);
     std::iter::once(spec.name.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// How an argument is given: `QTY n`, `[REQ id]`.
+/// The grammar of an argument: `QTY n`, `[REQ id]`.
 pub fn grammar_of(arg: &Arg) -> String {
     let children =
         |between: &str| arg.children.iter().map(grammar_of).collect::<Vec<_>>().join(between);
@@ -241,7 +243,7 @@ mod tests {
             };
             let least = 1 + spec.args.iter().map(needed).sum::<i32>();
             let open = spec.args.iter().any(|arg| arg.optional || arg.multiple);
-            // ALTER needs one option, whichever.
+            // ALTER needs at least one option.
             let least = if name == "SECKILL.ALTER" { least + 1 } else { least };
             assert_eq!(spec.arity, if open { -least } else { least }, "{name}");
 
@@ -264,7 +266,7 @@ mod tests {
         matches!(arg.kind, ArgKind::Key | ArgKind::OutboxKey)
     }
 
-    /// An error that no command lists is one that nobody gets, or one that the docs lack.
+    /// An error that no command lists is unused, or missing in the docs.
     #[test]
     fn every_error_is_listed_and_those_of_all_changes_once() {
         let source = include_str!("errors.rs");

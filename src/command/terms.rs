@@ -1,5 +1,5 @@
-//! The options of INIT and ALTER, a row each: everything that an operator can set. Parsing, its
-//! errors, COMMAND DOCS, the hints of redis-cli and docs/commands.md come from these rows.
+//! The options of INIT and ALTER, a row each: all terms that an operator can set. Parsing, errors,
+//! COMMAND DOCS, hints of redis-cli and docs/commands.md come from these rows.
 
 use super::args::{Args, Parsed};
 use super::errors;
@@ -23,7 +23,7 @@ const LIMIT: Arg = number("limit", "LIMIT", 0, INTEGER_MAX)
 const GRABS: Arg = number("grabs", "GRABS", 0, INTEGER_MAX)
     .optional()
     .about("live grants a user may have (a new sale: 0, no limit)");
-/// How long grants are reserved.
+/// How long grants are held.
 pub const HOLD: Arg = span("hold", "HOLD", 0, HOLD_MS_MAX).optional().about(
     "how long a grant is reserved before it returns by itself, at most 30 days (0: sold at once)",
 );
@@ -54,9 +54,9 @@ const fn span(name: &'static str, token: &'static str, low: u64, high: u64) -> A
     Arg::new(name, ArgKind::Span).token(token).takes(low, high)
 }
 
-/// An option with a moment, or 0 for none. One in seconds is refused here, where callers' mistakes
-/// are found, because every way in leads through here. An effect or a snapshot only repeats what
-/// was taken here, and the domain does not know the year.
+/// An option with a time, or 0 for none. A time in seconds is refused here, because every caller's
+/// time comes through here. Effects and snapshots only repeat accepted times, and the domain has no
+/// notion of the current year.
 pub const fn moment(name: &'static str, token: &'static str) -> Arg {
     Arg::new(name, ArgKind::UnixTime).token(token).takes(MOMENT_MS_MIN, TIME_MS_MAX)
 }
@@ -79,7 +79,7 @@ const MOD: Arg = Arg::block("mod", &[MODULUS, REMAINDER]).optional().about(
 /// The share of the users who may buy.
 pub const SAMPLE: Arg =
     Arg::new("permille", ArgKind::Integer).token("SAMPLE").takes(0, PERMILLE_ALL);
-/// What the share is drawn by.
+/// The salt of the share.
 pub const SALT: Arg = Arg::new("salt", ArgKind::Str)
     .shown("s")
     .token("SALT")
@@ -102,13 +102,13 @@ const MASK: Arg = Arg::block(
     "DENIED and BUSY are answered as `SOLDOUT 1`, so that nobody learns why (OFF: they are told)",
 );
 
-/// How many may wait.
+/// Most waiters.
 pub const WAITLIST: Arg =
     Arg::new("max", ArgKind::Integer).token("WAITLIST").takes(0, WAITERS_MAX).about(
         "so many may wait, at most 10000000, by `SECKILL.GRAB ... WAIT`; what comes back is \
          offered to them (a new sale: 0, nobody waits). Not with DRAW or EVERY",
     );
-/// How long an offer stands.
+/// How long an offer stands, in ms.
 pub const OFFER: Arg = span("offer", "OFFER", 0, HOLD_MS_MAX)
     .optional()
     .about("how long an offer stands, at most 30 days (default 0: as long as HOLD)");
@@ -121,7 +121,7 @@ const WAITING: Arg = Arg::block("waitlist", &[WAITLIST, OFFER, OVERTAKE]).option
 const DRAW: Arg = Arg::pure("draw", "DRAW");
 /// Packets that the supply is cut into.
 pub const PACKETS: Arg = number("packets", "PACKETS", 1, GRANTS_MAX);
-/// The least packet.
+/// The smallest packet.
 pub const MIN: Arg = number("min", "MIN", 1, INTEGER_MAX)
     .shown("m")
     .optional()
@@ -150,7 +150,7 @@ const DRAWS: Arg = Arg::one_of(
 )
 .optional();
 
-/// How often a sale repeats.
+/// The period of a repeating sale.
 pub const EVERY: Arg = span("every", "EVERY", 1, TIME_MS_MAX).about(
     "the sale repeats with this period: each round begins with the whole supply and clean \
      allowances",
@@ -183,23 +183,23 @@ const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL]).optional().ab
      is, with its own share of the units",
 );
 
-/// An option that stands by itself among the arguments.
+/// An option that may stand anywhere among the options.
 pub struct Term {
     /// Its name.
     pub option: &'static str,
-    /// Whether ALTER takes it; else it is fixed at INIT.
+    /// Whether ALTER takes it; otherwise it is fixed at INIT.
     pub is_altered: bool,
-    /// How what follows it is read.
+    /// How its value is read.
     pub read: Read,
 }
 
 /// How the value of an option is read.
 pub enum Read {
-    /// A number, which the row tells about.
+    /// A number within the row's bounds.
     Number(&'static Arg, fn(&mut Options) -> &mut Option<u64>),
     /// Nothing, or OFF.
     Switch(fn(&mut Options) -> &mut Option<bool>),
-    /// In its own way.
+    /// By a function of its own.
     Other(fn(&mut Options, &mut Args<'_>) -> Parsed<()>),
 }
 
@@ -261,7 +261,7 @@ fn read_split(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
     Ok(())
 }
 
-/// `m r [r ...]`; m 0 alone switches off.
+/// `m r [r ...]`; m 0 alone switches MOD off.
 fn read_modulo(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
     let modulus = args.number(&MODULUS)?;
     let mut residues = Vec::new();
@@ -298,7 +298,7 @@ fn read_draw(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
     Ok(())
 }
 
-/// The arguments of INIT behind the supply, and of ALTER behind the key.
+/// The arguments of INIT after the supply, and of ALTER after the key.
 pub const INIT_ARGS: &[Arg] = &[
     vocabulary::KEY,
     SUPPLY,
@@ -319,7 +319,7 @@ pub const INIT_ARGS: &[Arg] = &[
     WAITING,
 ];
 
-/// The same without what can't be altered.
+/// The options that ALTER takes.
 pub const ALTER_ARGS: &[Arg] = &[
     vocabulary::KEY,
     LIMIT,
@@ -338,10 +338,10 @@ pub const ALTER_ARGS: &[Arg] = &[
 
 /// The key of a command that creates a sale.
 pub const CREATES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_INSERT), outbox_from(3)];
-/// The keys of ALTER: the sale, and the outbox if it is given one.
+/// The keys of ALTER: the sale, and the outbox, if given.
 pub const ALTERS: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE), outbox_from(2)];
 
-/// The outbox among options that begin at `pos`.
+/// The outbox, among options that begin at `pos`.
 const fn outbox_from(pos: i32) -> KeySpec {
     let find = if pos == 3 { find_outbox_of_init } else { find_outbox_of_alter };
     let option = Some(KeyOption { name: "OUTBOX", find });
@@ -360,7 +360,7 @@ fn find_outbox_of_alter(args: &[&[u8]]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// The tokens of these arguments that are options: those that begin them, and those of a block.
+    /// The tokens of these arguments that are options, those inside blocks included.
     fn tokens(args: &[Arg], found: &mut Vec<&'static str>) {
         for arg in args {
             found.extend(arg.token);
@@ -373,7 +373,7 @@ mod tests {
         for (args, is_init) in [(INIT_ARGS, true), (ALTER_ARGS, false)] {
             let mut found = Vec::new();
             tokens(args, &mut found);
-            // What follows DRAW is its mode, and OFF switches off.
+            // DRAW is followed by its mode, and OFF is a value.
             found.retain(|token| !["OFF", "PACKETS", "UNIFORM", "EQUAL", "LIST"].contains(token));
             found.dedup();
             let rows = TERMS.iter().filter(|term| is_init || term.is_altered);

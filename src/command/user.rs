@@ -1,4 +1,4 @@
-//! `SECKILL.USER key user [COUNT n]`: what a user has and may still have.
+//! `SECKILL.USER key user [COUNT n]`: a user's grants, and the units they may still have.
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Spec};
@@ -23,7 +23,7 @@ pub const SPEC: Spec = Spec {
 
 struct Query<'a> {
     user: &'a [u8],
-    /// Grants to list at most.
+    /// Most grants to list.
     count: usize,
 }
 

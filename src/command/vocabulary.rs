@@ -1,5 +1,5 @@
-//! What the entries of the table are made of: arguments, keys and errors that commands share. The
-//! types themselves are what the server registers.
+//! Parts of table entries that commands share: arguments, keys and errors. Their types are those
+//! that the server registers.
 
 use super::errors;
 use crate::server::call::Handler;
@@ -9,7 +9,7 @@ use seckill_domain::limits::{
     INTEGER_MAX, PAGE_ROWS_MAX, REQ_BYTES_MAX, SPLIT_ID_BYTES_MAX, USER_BYTES_MAX,
 };
 
-/// The module's first version: all of these commands came with it.
+/// The module's first version, in which all these commands appeared.
 const FIRST: &str = "0.1.0";
 
 /// Defaults for read-only commands, for `..reader(handler)`.
@@ -34,13 +34,13 @@ pub const fn reader(handler: Handler) -> Spec {
     }
 }
 
-/// The same for those by which an operator changes a sale.
+/// Defaults for operators' commands, for `..operator(handler)`.
 pub const fn operator(handler: Handler) -> Spec {
     let group = Group::Operators;
     Spec { flags: "write", acl: "write slow admin", keys: TAKES, group, ..reader(handler) }
 }
 
-/// The same for those that buyers need.
+/// Defaults for buyers' commands, for `..buyer(handler)`.
 pub const fn buyer(handler: Handler) -> Spec {
     let group = Group::Buyers;
     Spec { flags: "write fast", acl: "write fast", keys: TAKES, group, ..reader(handler) }
@@ -48,30 +48,30 @@ pub const fn buyer(handler: Handler) -> Spec {
 
 /// The key of a command that only reads.
 pub const READS: &[KeySpec] = &[KeySpec::at(1, KEY_READ | KEY_ACCESS)];
-/// The key of a command that changes a sale and shows nothing of it.
+/// The key of a command that changes a sale and shows nothing of its value.
 pub const CHANGES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE)];
-/// The key of a command that changes a sale and shows what is there.
+/// The key of a command that changes a sale and shows its value.
 pub const TAKES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE)];
 
-/// The keys of MGRAB: so many as the second argument says.
+/// The keys of MGRAB: as many as the second argument says.
 pub const COUNTED: &[KeySpec] =
     &[KeySpec { counted: true, ..KeySpec::at(2, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE) }];
 
-/// The argument that every command with a key begins with.
+/// The first argument of every command with a key.
 pub const KEY: Arg = Arg::new("key", ArgKind::Key);
-/// Whose grants.
+/// The user.
 pub const USER: Arg = Arg::new("user", ArgKind::Str)
     .titled("user id")
     .takes(1, USER_BYTES_MAX as u64)
     .about("any bytes, 1 to 256");
-/// Names one request of a caller, so that sending it again does nothing twice.
+/// Id of one request, so that a retry has no second effect.
 pub const REQ: Arg = Arg::new("req", ArgKind::Str)
     .shown("id")
     .token("REQ")
     .titled("request id")
     .takes(1, REQ_BYTES_MAX as u64)
     .about("names this request, so that sending it again does nothing twice");
-/// The number of a grant.
+/// The seq of a grant.
 pub const SEQ: Arg =
     Arg::new("seq", ArgKind::Integer).shown("n").token("SEQ").takes(1, INTEGER_MAX);
 
@@ -79,15 +79,15 @@ pub const SEQ: Arg =
 pub const QTY: Arg =
     Arg::new("qty", ArgKind::Integer).shown("n").token("QTY").takes(1, INTEGER_MAX);
 
-/// The split that a part belongs to.
+/// Id of the split.
 pub const SPLIT: Arg = Arg::new("id", ArgKind::Str)
     .takes(1, SPLIT_ID_BYTES_MAX as u64)
     .about("the id of the split, 1 to 64 bytes");
 
-/// Where a listing goes on.
+/// The position after which a listing continues.
 pub const CURSOR: Arg = Arg::new("cursor", ArgKind::Integer).takes(0, INTEGER_MAX);
 
-/// Rows to list or to look at.
+/// Most rows to list or to read.
 pub const COUNT: Arg = Arg::new("count", ArgKind::Integer)
     .shown("n")
     .token("COUNT")

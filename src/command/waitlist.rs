@@ -1,5 +1,5 @@
-//! Who waits: `SECKILL.PLACE key user`, where a user stands on the waiting list, and
-//! `SECKILL.WAITERS key cursor [COUNT n]`, all of them in order, page by page.
+//! `SECKILL.PLACE key user`: a user's place on the waiting list. `SECKILL.WAITERS key cursor [COUNT
+//! n]`: all waiters in order, page by page.
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Spec};
@@ -67,7 +67,7 @@ fn waiters(call: &mut Call<'_>) {
     });
 }
 
-/// The last ticket listed before, and how many to list.
+/// The last ticket of the previous page, and the number of waiters to list.
 fn parse_waiters(args: &[&[u8]]) -> Parsed<(u64, usize)> {
     let mut args = Args::after_key(args);
     let cursor = args.number(&vocabulary::CURSOR)?;

@@ -51,7 +51,7 @@ pub const SPEC: Spec = Spec {
     ..vocabulary::reader(run)
 };
 
-/// Which grants are listed.
+/// The grants to be listed.
 #[derive(Clone, Copy)]
 enum Filter {
     All,
@@ -64,19 +64,19 @@ impl Filter {
         match self {
             Filter::All => true,
             Filter::Live => state.is_live(),
-            // A forfeited grant is an expired one to callers.
+            // Callers see a forfeited grant as EXPIRED.
             Filter::Only(only) => state.name() == only.name(),
         }
     }
 }
 
 struct Page {
-    /// The last seq looked at before.
+    /// The last seq of the previous page.
     cursor: u64,
-    /// Seqs to look at.
+    /// Seqs to read.
     count: u64,
     filter: Filter,
-    /// The stored or the previous round; all that are kept when none is named.
+    /// The stored or the previous round; all kept rounds if none is named.
     round: Option<u64>,
 }
 
@@ -124,7 +124,7 @@ fn write(sale: &Sale, page: &Page, out: Reply<'_>) {
         None => Some((1, sale.ledger().len())),
         Some(round) => sale.seqs_of_round(round),
     };
-    // A round that has no grant, or is not kept, is an empty list.
+    // A round without a grant, or one that is not kept, gives an empty list.
     let (first, newest) = range.unwrap_or((1, 0));
     let mut cursor = page.cursor.max(first - 1);
     let mut grants = Vec::new();

@@ -1,21 +1,21 @@
-//! Whether a user may ask at all: which refusal, and how it looks.
+//! Decides whether a user is admitted: the refusal, and how the buyer sees it.
 
 use crate::admission::List;
 use crate::model::outcome::Outcome;
 use crate::request::Request;
 use crate::Sale;
 
-/// What a masked refusal looks like: never 0, which app servers cache.
+/// A masked refusal. `held` is not 0, because app servers cache SOLDOUT 0.
 const MASKED: Outcome = Outcome::SoldOut { held: 1 };
 
-/// How a user would be judged.
+/// Admission of a user, as USER shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admittance {
-    /// As far as admission goes they may ask.
+    /// Admitted, as far as lists, MOD, SAMPLE and ADMIT go.
     Ok,
-    /// Not eligible.
+    /// Not on the list, on the deny list, or excluded by MOD.
     Denied,
-    /// Shed.
+    /// Rejected by SAMPLE or ADMIT.
     Busy,
 }
 
@@ -31,7 +31,7 @@ impl Admittance {
 }
 
 impl Sale {
-    /// How a GRAB of this user would be judged now as far as admission goes, never masked.
+    /// Admission of this user if they called GRAB now; never masked.
     pub fn admittance(&self, user: &[u8]) -> Admittance {
         match self.judge_admission(user) {
             Ok(_) => Admittance::Ok,
@@ -40,9 +40,9 @@ impl Sale {
         }
     }
 
-    /// Whether this user may ask: `Ok(true)` when ADMIT lets them in by this very call.
+    /// Whether this user is admitted: `Ok(true)` if ADMIT lets them in with this call.
     pub(super) fn judge_admission(&self, user: &[u8]) -> Result<bool, Outcome> {
-        // In a plain sale everybody may ask.
+        // A plain sale admits everybody.
         let Some(extras) = &self.extras else { return Ok(false) };
         let terms = &self.terms.admission;
         let secret = &self.secret;
@@ -64,15 +64,15 @@ impl Sale {
         Ok(true)
     }
 
-    /// The outcome that the buyer of `request` sees: refusals of admission may be masked. Counters
-    /// keep the true one.
+    /// The outcome that the buyer sees: refusals of admission may be masked. Counters use the
+    /// unmasked one.
     #[inline]
     pub fn masked(&self, request: &Request<'_>, outcome: Outcome) -> Outcome {
         if !self.terms.admission.mask || !matches!(outcome, Outcome::Denied | Outcome::Busy) {
             return outcome;
         }
         match request {
-            // It looks as if the list were full.
+            // Looks like a full waiting list.
             Request::Wait(_) if self.takes_waiters() => Outcome::Busy,
             _ => MASKED,
         }

@@ -1,4 +1,4 @@
-//! What happens by itself: holds whose time is over expire, the next round begins; and when.
+//! Changes that are due: expired holds and the next round, and the time of the next one.
 
 use crate::codec::effect::Effect;
 use crate::decide::Decision;
@@ -11,8 +11,8 @@ use crate::rounds::Schedule;
 use crate::Sale;
 
 impl Sale {
-    /// Judges nothing but the clock: lets at most `most` holds expire that are due. Where somebody
-    /// waits, also makes offers, drops entries, and lets further holds expire for them.
+    /// For the sweeper: expires at most `most` due holds. With a waiting list it also makes offers,
+    /// drops waiters, and expires further holds for them.
     pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
         let mut plan = Planning::of(self, now);
         if self.awaits > 0 {
@@ -25,10 +25,10 @@ impl Sale {
     }
 }
 
-/// Holds that are due expire, as far as a request needs it.
+/// Expiry of due holds, as far as a request needs it.
 impl Planning<'_, '_> {
-    /// Lets the user's own due holds expire, before anything is judged: the earliest first, at most
-    /// so many. Answers whether more of them are due.
+    /// Expires the user's own due holds before the decision: at most `most`, earliest first.
+    /// Returns whether more of them are due.
     #[inline(always)]
     pub(super) fn expire_own(
         &mut self,
@@ -61,9 +61,8 @@ impl Planning<'_, '_> {
         Ok(own.len() > most)
     }
 
-    /// Lets further due holds of the round expire that `ledger` has, the earliest first, until
-    /// there is `enough`, at most `most`: of whomever. Answers whether that bound stopped it: it is
-    /// not enough, and more are due.
+    /// Expires further due holds in the round of `ledger`, of any user, earliest first, until
+    /// `enough` holds, at most `most`. Returns true if it stopped at `most` with more holds due.
     #[inline]
     pub(super) fn expire_until(
         &mut self,
@@ -92,10 +91,10 @@ impl Planning<'_, '_> {
     }
 }
 
-/// How the next round of a sale that repeats begins: when, and with what.
+/// The next round of a repeating sale: when it begins, and its supply.
 impl Sale {
-    /// Judges nothing but the clock: the round that begins, when the stored one is over. Its
-    /// change comes alone, before anything else is judged.
+    /// The change that begins the next round, if the stored round is over. It comes alone, before
+    /// any other decision.
     pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
         let next = self.next_round(now).filter(|_| self.awaits == 0)?;
         let mut plan = Planning::of(self, now);
@@ -103,8 +102,7 @@ impl Sale {
         Some(Decision::of(plan, judged))
     }
 
-    /// The round that begins before anything else is judged; `None` when the stored one goes on,
-    /// or when the series is over.
+    /// The round that must begin first; `None` if the stored round goes on or the series is over.
     pub(crate) fn next_round<'a>(&self, now: &Now) -> Option<Effect<'a>> {
         let schedule = self.terms.schedule.as_ref()?;
         let t = self.time(now);
@@ -119,9 +117,9 @@ impl Sale {
         })
     }
 
-    /// What the round begins with. With CARRY every round leaves what it has to the next, also
-    /// one that passed while the server was down: the outcome does not depend on who was awake.
-    /// A round that nobody could ever ask in, because the sale was not there, leaves nothing.
+    /// The supply of a new round. With CARRY every round leaves its available units to the next,
+    /// even a round that passed while the server was down: the result doesn't depend on who was
+    /// awake. A round before the sale existed leaves nothing.
     fn supply_of(&self, schedule: &Schedule, round: u64) -> u64 {
         let base = self.rounds().map_or(0, |rounds| rounds.base_supply);
         if !schedule.carry {
@@ -136,10 +134,10 @@ impl Sale {
     }
 }
 
-/// When something happens by itself.
+/// The time of the next due change.
 impl Sale {
-    /// The next moment at which something happens by itself: a hold runs out, a round begins, or
-    /// something is to be done for those who wait.
+    /// The time of the next due change: a hold expires, a round begins, or a waiter can be served
+    /// or dropped.
     pub fn next_due(&self) -> Option<u64> {
         let next_round =
             self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));
@@ -149,17 +147,17 @@ impl Sale {
         next.chain(self.next_service()).min()
     }
 
-    /// When the sweeper must look at this sale by the server's clock, which is `clock_ms` now, if
-    /// that is sooner than it was asked to before.
+    /// The next time at which the sweeper must look at this sale, by the server's clock (now
+    /// `clock_ms`); `None` if it was asked for an earlier time already.
     #[inline]
     pub fn next_look(&mut self, clock_ms: u64) -> Option<u64> {
-        // Of a sale that awaits pieces nothing happens; the last piece asks again.
+        // A sale that awaits pieces has no due changes; the last piece asks again.
         if self.awaits > 0 {
             return None;
         }
         let deadline = match self.extras.is_some() {
-            // What is due by T is due now, also by a clock that has stepped back, or that is slower
-            // than the clock of the primary before.
+            // A change due by T is due now, even if this clock stepped back or is behind the former
+            // primary's.
             true => match self.next_due()? {
                 due if due <= self.balances.t => due.min(clock_ms),
                 due => due,

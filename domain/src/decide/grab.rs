@@ -1,4 +1,4 @@
-//! Judging a GRAB, in the order that the contract gives.
+//! Decides a GRAB, in the order of the contract.
 
 use crate::codec::effect::{Effect, Granting, Joining};
 use crate::decide::waitlist::Service;
@@ -14,23 +14,23 @@ use crate::request::{Amount, Grab, Now};
 use crate::waitlist::Waitlist;
 use crate::Sale;
 
-/// A fence, as a late GRAB finds it: cancelled before it was granted.
+/// The grant of a fence, as a late GRAB sees it: cancelled before it was granted.
 const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
 
-/// What else is to happen with a grant in a sale with a waiting list or terms of admission.
+/// Effects before and after a grant, in a sale with a waiting list or admission.
 #[derive(Default)]
 struct Aside {
-    /// ADMIT lets the user in by this call, whatever else it comes to.
+    /// Whether ADMIT lets the user in with this call, even if it is refused otherwise.
     admits: bool,
-    /// Before the grant: an entry of the user's own that was over, a head that is passed.
+    /// Before the grant: the user's own entry that is over is dropped, and a head is passed.
     before: Vec<Effect<'static>>,
-    /// After it, where somebody is in its way: what is done for those who wait. Else they are
-    /// served as by any other step.
+    /// After a grant past a non-empty waiting list: offers and drops. Without these, waiters are
+    /// served as in any other step.
     after: Option<Vec<Effect<'static>>>,
 }
 
 impl Sale {
-    /// What LIMIT and GRABS still leave a user; `None` when neither limits them.
+    /// Units that LIMIT and GRABS still allow a user; `None` without these limits.
     pub fn allowance(&self, holding: &Holding) -> Option<u64> {
         let terms = &self.terms;
         if terms.grabs != 0 && u64::from(holding.live_grants) >= terms.grabs {
@@ -39,7 +39,7 @@ impl Sale {
         (terms.limit != 0).then(|| terms.limit.saturating_sub(holding.live_units))
     }
 
-    /// Judges a GRAB.
+    /// Decides a GRAB.
     pub(super) fn judge_grab<'a>(
         &self,
         grab: &Grab<'a>,
@@ -77,7 +77,7 @@ impl Sale {
         };
         let asked = match grab.amount {
             Amount::UpTo(_) => Asked::UpTo,
-            // A replay of a drawn amount compares none, as if the caller had asked for any.
+            // The replay of a drawn amount compares no amount, as if UPTO had been given.
             Amount::Unsaid if draws => Asked::UpTo,
             Amount::Exactly(_) | Amount::Unsaid => Asked::Exactly,
         };
@@ -100,7 +100,7 @@ impl Sale {
         Ok(Outcome::Granted { grant, available: 0 })
     }
 
-    /// How many units the user gets, or what refuses them.
+    /// The number of units for the user, or the refusal.
     #[inline(always)]
     fn judge_qty(
         &self,
@@ -119,7 +119,7 @@ impl Sale {
             }
         }
         let allowance = allowance.unwrap_or(u64::MAX);
-        // In a plain sale nobody waits, and everybody may ask.
+        // A plain sale has no waiters and admits everybody.
         let others = match self.is_plain() {
             true => self.judge_time(t).map(|()| None)?,
             false => self.judge_user(grab.user, aside.insert(Aside::default()), t)?,
@@ -147,7 +147,7 @@ impl Sale {
         Ok(qty)
     }
 
-    /// Whether this user may ask now; and who else waits, if anybody does.
+    /// Checks that this user is admitted; returns the waiting list, if anybody is on it.
     #[cold]
     fn judge_user(
         &self,
@@ -163,8 +163,8 @@ impl Sale {
         Ok(self.in_the_way(t))
     }
 
-    /// How many units are there once due holds of others have made room, or what refuses the grab:
-    /// fewer than `wanted` are available.
+    /// The units available after due holds of others have expired, or the refusal if fewer than
+    /// `wanted` are.
     #[inline(always)]
     fn judge_shortage(
         &self,
@@ -174,7 +174,7 @@ impl Sale {
         plan: &mut Planning<'_, '_>,
     ) -> Result<u64, Outcome> {
         let takes_less = matches!(grab.amount, Amount::UpTo(_));
-        // More than there can be is known at once.
+        // A request for more than can become available is refused at once.
         let can_be =
             takes_less || wanted <= plan.draft.balances.available + plan.draft.balances.held;
         let most = manner.expiries().others;
@@ -189,7 +189,7 @@ impl Sale {
         }
     }
 
-    /// The amount that the sale draws for this grab, or what refuses it.
+    /// The drawn amount for this grab, or the refusal.
     fn judge_draw(
         &self,
         draw: &Draw,
@@ -208,11 +208,12 @@ impl Sale {
         draw.amount(&balances, plan.draft.first_amount(), &dice).ok_or(refusal)
     }
 
-    /// The answer to a request id that is known: its grant as it stands at `t`.
+    /// The reply to a known request id: its grant's state at `t`, or an error if the arguments
+    /// differ.
     fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], found: &Lookup, t: u64) -> Option<Outcome> {
         let is_fenced = || !self.fences.is_empty() && self.fences.stands(grab.user, req, t);
         let seq = match (found.seq(), &self.extras) {
-            // A plain sale has no older round, and nobody waits.
+            // A plain sale has neither an older round nor waiters.
             (None, None) => return is_fenced().then_some(Outcome::Replay(FENCED)),
             (None, Some(_)) => self.older_by_req(grab.user, req, found),
             (seq, _) => seq,
@@ -237,9 +238,9 @@ impl Sale {
     }
 }
 
-/// While others wait, or of one who would wait: nobody jumps the list.
+/// GRABs while others wait, and GRABs of waiters: nobody jumps the queue.
 impl Sale {
-    /// The answer to a request id that waits: its entry as it stands at `t`.
+    /// The reply to a request id on the waiting list: its place at `t`.
     #[cold]
     fn judge_waiting_req(&self, grab: &Grab<'_>, t: u64) -> Option<Outcome> {
         let req = grab.req?;
@@ -260,19 +261,19 @@ impl Sale {
         self.waitlist().map_or(nowhere, |list| list.place(ticket, None))
     }
 
-    /// The place of a user who waits; none once their entry is judged as gone.
+    /// The place of a user on the list; none if their entry counts as gone.
     pub fn place(&self, user: &[u8], now: &Now) -> Option<Place> {
         let (waiter, place) = self.waiters()?.place_of(user)?;
         self.drop_reason(&waiter, self.time(now)).is_none().then_some(place)
     }
 
-    /// Takes the entry of this user off the list if it is judged as gone at `t`.
+    /// Drops this user's entry if it counts as gone at `t`.
     fn drop_gone(&self, user: &[u8], t: u64) -> Option<Effect<'static>> {
         let (waiter, reason) = self.gone_at(user, t)?;
         Some(Effect::Drop { ticket: waiter.ticket, reason })
     }
 
-    /// Judges a grab as an entry behind all that wait: granted only if such an entry would be
+    /// Decides a grab as if the user joined the list's end: granted only if that entry would be
     /// offered its units now.
     #[cold]
     fn judge_behind(
@@ -286,7 +287,7 @@ impl Sale {
         let t = plan.t();
         let refused = Outcome::SoldOut { held: plan.draft.balances.may_come_back().max(1) };
         let due_before = plan.draft.moved_len();
-        // What would be done for those who wait, if nothing was granted.
+        // The offers and drops that would follow if nothing was granted.
         let mut ahead = plan.clone();
         let dropped = self.drop_gone(grab.user, t);
         dropped.iter().try_for_each(|effect| ahead.push(effect.clone()))?;
@@ -303,7 +304,7 @@ impl Sale {
         }
         let mut passed = None;
         if let Some(head) = service.head() {
-            // What is due may be what the head waits for.
+            // The head may be waiting for due holds.
             let others = self.ledger.holds().due(t).nth(due_before);
             if others.is_some() || !service.may_pass(&head) {
                 return Err(refused);
@@ -316,12 +317,12 @@ impl Sale {
         Ok(qty)
     }
 
-    /// Whether a GRAB with WAIT is more than one without.
+    /// Whether GRAB's WAIT has an effect: the sale takes waiters.
     pub(crate) fn takes_waiters(&self) -> bool {
         self.terms.waitlist.is_some_and(|list| list.max > 0)
     }
 
-    /// A GRAB with WAIT that came too late: its user joins the list, if they can.
+    /// GRAB with WAIT when the units are gone: the user joins the list, if possible.
     #[cold]
     fn judge_join<'a>(
         &self,
@@ -336,7 +337,7 @@ impl Sale {
             Amount::Exactly(qty) => qty,
             Amount::Unsaid | Amount::UpTo(_) => 1,
         };
-        // Who waits until a moment that has passed does not wait.
+        // An UNTIL in the past: the user does not join.
         if until != 0 && until <= t {
             return Ok(refused);
         }

@@ -1,8 +1,8 @@
 //! One GRAB of many sales: all are granted, or none.
 //!
-//! Each sale judges its own part as it judges any GRAB; here the parts become one answer. Nothing
-//! is changed: the caller appends the outbox entries of all, and only then commits the changes of
-//! each.
+//! Each sale decides its own part as it decides a GRAB; the parts then become one reply. Nothing is
+//! changed here: the caller appends the outbox entries of all sales, and only then commits each
+//! sale's changes.
 
 use crate::codec::effect::{Change, Effect};
 use crate::decide::{Decision, Expiries, Manner};
@@ -11,43 +11,42 @@ use crate::plan::{Plan, Planning};
 use crate::request::{Grab, Now};
 use crate::Sale;
 
-/// What a GRAB of many sales came to.
+/// The result of an MGRAB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MultiOutcome {
-    /// All granted: each grant, and what is available after it.
+    /// All granted: each grant, and the units available after it.
     Granted(Vec<(GrantView, u64)>),
-    /// The first sale that refuses, counted from 0, and what it says.
+    /// The first sale that refuses, and its outcome.
     Refused {
-        /// Which sale, counted from 0.
+        /// Index of the sale, counted from 0.
         index: usize,
-        /// What it came to.
+        /// Its outcome.
         outcome: Outcome,
     },
-    /// The request id is known to all: each grant as it stands now.
+    /// All sales know the request id: each grant in its current state.
     Replayed(Vec<GrantView>),
-    /// Nothing was judged: the stored round of some sales is over. The caller commits their
-    /// changes and asks again with the same time.
+    /// Never replied: the stored round of some sales is over. The caller commits their changes and
+    /// decides again at the same time.
     NextRound,
-    /// The caller made a mistake; nothing happened.
+    /// The caller made a mistake; nothing changed.
     Misuse(Misuse),
 }
 
-/// The answer, and what each sale is to do.
+/// The result, and each sale's changes.
 #[derive(Debug)]
 pub struct MultiDecision<'a> {
-    /// What it came to.
+    /// The result.
     pub outcome: MultiOutcome,
-    /// One for each sale that was judged, in order, with the changes to commit there. When nothing
-    /// is granted these are only the changes that happen even when the command is refused: expiry
-    /// of due holds and first admissions. After a mistake there are none. Outcomes are the sale's
-    /// own, for its counters; those of sales after the one that refused say nothing.
+    /// One for each decided sale, in order, with the changes to commit there. Without a grant these
+    /// are only the changes that a refused call makes, too: expiry of due holds and first
+    /// admissions. After a mistake there are none. Outcomes are for each sale's own counters; those
+    /// after the refusing sale have no meaning.
     pub decisions: Vec<Decision<'a>>,
 }
 
-/// Judges `parts`, each sale once, in the order in which the caller named them. The request id,
-/// when there is one, is the same in all.
+/// Decides `parts`, each sale once, in the caller's order. A request id is equal in all parts.
 pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDecision<'a> {
-    // Whose user is elsewhere is known before anything is judged, a round that is over included.
+    // A user of another part of a split is refused first, even if a round is over.
     if parts.iter().any(|(sale, grab)| !sale.is_home(grab.user)) {
         let (outcome, decisions) = (MultiOutcome::Misuse(Misuse::WrongPart), Vec::new());
         return MultiDecision { outcome, decisions };
@@ -90,7 +89,7 @@ fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
     if let Some(misuse) = misuse {
         return MultiOutcome::Misuse(misuse);
     }
-    // Such a sale was not asked whether it knows the request id.
+    // This sale was not asked whether it knows the request id.
     let ending = |decision: &Decision<'_>| decision.outcome == Outcome::ManyOwnEnding;
     if let Some(index) = decisions.iter().position(ending) {
         return MultiOutcome::Refused { index, outcome: Outcome::ManyOwnEnding };
@@ -118,7 +117,7 @@ fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
 }
 
 impl Expiries {
-    /// What is left of them after the holds that `changes` let expire.
+    /// Expiries left after those in `changes`.
     fn spend(&mut self, sale: &Sale, user: &[u8], changes: &[Change<'_>]) {
         let seqs = changes.iter().flat_map(|change| match &change.effect {
             Effect::Expire(seqs) => &seqs[..],
@@ -132,7 +131,7 @@ impl Expiries {
 }
 
 impl Sale {
-    /// Judges its part of an MGRAB, whose user is at home here.
+    /// Decides this sale's part of an MGRAB; the user's home is here.
     fn decide_among<'a>(&self, grab: &Grab<'a>, left: Expiries, now: &Now) -> Decision<'a> {
         if self.awaits > 0 {
             return Decision::misuse(Misuse::Incomplete);
@@ -144,14 +143,14 @@ impl Sale {
         })
     }
 
-    /// Whether the request waits here: one that others know can't.
+    /// Whether the request id is on this waiting list; one known to other sales can't be.
     fn waits_for(&self, grab: &Grab<'_>, now: &Now) -> bool {
         let waiter = self.waiting_at(grab.user, self.time(now));
         waiter.is_some_and(|waiter| grab.req == Some(waiter.req))
     }
 
-    /// The same plan without its grant and what goes with it, if there is one. What can be planned
-    /// with it can be planned without it.
+    /// The plan without its grant and the grant's consequences. Any plan with a grant can also be
+    /// made without it.
     fn without_grant<'a>(&self, plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
         let is_grant = |change: &Change<'_>| matches!(change.effect, Effect::Grant(_));
         if !plan.changes.iter().any(is_grant) {
@@ -187,7 +186,7 @@ mod tests {
         Grab { user: b"u", amount: Amount::Exactly(qty), req }
     }
 
-    /// Judges and commits as the caller must.
+    /// Decides and commits as the caller must.
     fn run(sales: &mut [Sale], grabs: &[Grab<'_>], clock_ms: u64) -> MultiOutcome {
         let parts: Vec<(&Sale, Grab<'_>)> = sales.iter().zip(grabs.iter().copied()).collect();
         let decided = decide_multi_grab(&parts, &at(clock_ms));
@@ -231,7 +230,7 @@ mod tests {
         assert_eq!(rows.iter().map(|grant| grant.qty).collect::<Vec<_>>(), [2, 1]);
         let other = [part(2, Some(b"r")), part(2, Some(b"r"))];
         assert_eq!(run(&mut sales, &other, 4), MultiOutcome::Misuse(Misuse::ReqMismatch));
-        // Known to one only, also when the other would refuse first.
+        // A request id known to one sale only, even if the other would refuse first.
         let mut sales = [plain(0), sales[1].clone()];
         let some = [part(1, Some(b"r")), part(1, Some(b"r"))];
         assert_eq!(run(&mut sales, &some, 5), MultiOutcome::Misuse(Misuse::ReqMismatch));

@@ -1,6 +1,6 @@
-//! What the contract says of each request, one file a request. Nothing here changes a sale: the
-//! answer is an outcome and, when something is to happen, the plan of it. Holds whose time is over
-//! go first, as far as the request needs it.
+//! The contract's answer to each request, one file a request. Nothing here changes a sale: the
+//! result is an outcome and, if something changes, a plan. Due holds expire first, as far as the
+//! request needs it.
 
 pub mod admission;
 mod due;
@@ -20,17 +20,17 @@ use crate::Sale;
 
 pub use operator::decide_new;
 
-/// What a request comes to.
+/// The result of a request.
 #[derive(Debug)]
 pub struct Decision<'a> {
-    /// What the caller is answered.
+    /// The outcome for the caller.
     pub outcome: Outcome,
-    /// `None` when nothing happens: then nothing is replicated, signalled or notified.
+    /// `None` if nothing changes: then nothing is replicated, signalled or notified.
     pub plan: Option<Plan<'a>>,
 }
 
 impl<'a> Decision<'a> {
-    /// What changes.
+    /// The changes of the plan.
     pub fn changes(&self) -> &[Change<'a>] {
         self.plan.as_ref().map_or(&[], |plan| &plan.changes)
     }
@@ -39,15 +39,15 @@ impl<'a> Decision<'a> {
         Decision { outcome: Outcome::Misuse(misuse), plan: None }
     }
 
-    /// The decision that `plan` came to, with what it makes possible for those who wait. After a
-    /// mistake nothing happens.
+    /// The decision of `plan`, with offers to waiters that it allows. After a mistake nothing
+    /// changes.
     #[inline(always)]
     pub(super) fn of(mut plan: Planning<'_, 'a>, judged: Result<Outcome, Misuse>) -> Self {
         let mut outcome = match judged {
             Ok(Outcome::Misuse(misuse)) | Err(misuse) => return Self::misuse(misuse),
             Ok(outcome) => outcome,
         };
-        // In a plain sale nobody waits.
+        // A plain sale has no waiters.
         if !plan.sale().is_plain() {
             if let Err(misuse) = plan.serve() {
                 return Self::misuse(misuse);
@@ -62,7 +62,7 @@ impl<'a> Decision<'a> {
 }
 
 impl Sale {
-    /// Judges a request. Reads only; `now` is the one moment it is judged by.
+    /// Decides a request. Reads only; `now` is the one time used for all checks.
     #[inline]
     pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
         if self.terms.split.is_some() && self.is_of_other_part(request) {
@@ -82,7 +82,7 @@ impl Sale {
         Decision::of(plan, judged)
     }
 
-    /// What a request comes to; what is to happen is added to the plan.
+    /// The outcome of a request; its changes are added to the plan.
     #[inline]
     fn judge_request<'a>(
         &self,
@@ -113,7 +113,7 @@ impl Sale {
         }
     }
 
-    /// Whether a request names a user of another part.
+    /// Whether the request names a user of another part of a split.
     #[inline]
     fn is_of_other_part(&self, request: &Request<'_>) -> bool {
         match request {
@@ -129,17 +129,17 @@ impl Sale {
     }
 }
 
-/// In what way a GRAB is asked for.
+/// The kind of GRAB.
 #[derive(Clone, Copy)]
 pub(crate) enum Manner {
-    /// By itself.
+    /// A plain GRAB.
     Alone,
-    /// With WAIT: who comes too late joins the waiting list until this moment, 0 for none.
+    /// GRAB with WAIT: if the units are gone the user waits until this time; 0 for no end.
     OrWait {
         /// Unix ms.
         until: u64,
     },
-    /// As one of many by an MGRAB, which may still write so many expiries.
+    /// One of several GRABs of an MGRAB, which may still expire this many holds.
     AmongMany(Expiries),
 }
 
@@ -152,12 +152,12 @@ impl Manner {
     }
 }
 
-/// How many due holds a call may write as expired.
+/// Numbers of due holds that a call may still expire.
 #[derive(Clone, Copy)]
 pub(crate) struct Expiries {
-    /// Of the user's own.
+    /// The user's own holds.
     pub own: u32,
-    /// Of others.
+    /// Holds of others.
     pub others: u32,
 }
 

@@ -1,5 +1,5 @@
-//! Judging what operators ask: INIT, ALTER, RESTOCK, IMPORT, ALLOW and DENY; and how they move
-//! units between the parts of a split.
+//! Decides operators' requests: INIT, ALTER, RESTOCK, IMPORT, ALLOW, DENY, and units moved between
+//! parts of a split.
 
 use std::collections::HashSet;
 
@@ -15,8 +15,8 @@ use crate::request::{
 use crate::state::status::PartView;
 use crate::Sale;
 
-/// Judges an INIT on a key that holds no sale: what will happen, and the sale that it happens to.
-/// `key` keys the hashes of its indexes.
+/// Decides an INIT for a missing key: the plan, and the sale it is for. `key` keys the hashes of
+/// its indexes.
 pub fn decide_new(init: &Init, now: &Now, key: HashKey) -> Result<(Plan<'static>, Sale), Misuse> {
     check_init(init)?;
     let effect = Effect::Init(Box::new(Start {
@@ -27,18 +27,18 @@ pub fn decide_new(init: &Init, now: &Now, key: HashKey) -> Result<(Plan<'static>
         amounts: init.amounts.clone(),
     }));
     let change = Change { elapsed_ms: now.clock_ms, epoch: Some(now.run), effect };
-    // What it promises was checked: only the clock can be beyond its bound.
+    // The terms were checked, so only the clock can be beyond its limit.
     Plan::first(change, Some(now.run), key).map_err(|_| Misuse::Exhausted)
 }
 
-/// Whether a sale can keep what this INIT promises.
+/// Whether a sale can have this supply and these terms.
 fn check_init(init: &Init) -> Result<(), Misuse> {
     init.terms.check()?;
     init.terms.check_supply(init.supply, &init.amounts)
 }
 
 impl Sale {
-    /// INIT never resets a sale: with the same arguments as the first time it is a retry.
+    /// INIT never resets a sale: with the arguments of the first INIT it is a retry.
     pub(super) fn judge_again(&self, init: &Init) -> Result<Outcome, Misuse> {
         check_init(init)?;
         match init.supply == self.initial_supply && init.terms == *self.initial_terms {
@@ -133,13 +133,13 @@ impl Sale {
         Ok(Outcome::Granted { grant, available: 0 })
     }
 
-    /// Whether units for an import are there or may be promised beyond the supply.
+    /// Whether units for an import are available or may be promised beyond the supply.
     fn judge_cover(&self, import: &Import<'_>) -> Result<(), Outcome> {
         let missing = import.qty.saturating_sub(self.balances.available);
         if missing > 0 && import.no_deficit {
             return Err(Outcome::Short { available: self.balances.available });
         }
-        // A part may owe more than it has.
+        // A part's deficit may exceed its supply.
         if self.balances.supply.max(self.balances.deficit) + missing > INTEGER_MAX {
             return Err(Outcome::Misuse(Misuse::SupplyTooLarge));
         }
@@ -205,7 +205,7 @@ impl Sale {
         let sent = self.pairs.get(to).sent;
         let units = match send.total.checked_sub(sent) {
             Some(units) if send.owed => units,
-            // While anybody waits here, what is here is theirs.
+            // While anybody waits here, available units are reserved for them.
             Some(_) if self.does_anybody_wait(plan.t()) => 0,
             Some(units) => units.min(available),
             None => 0,
@@ -213,7 +213,7 @@ impl Sale {
         let owed = units.saturating_sub(available);
         let total = sent + units;
         let outcome = Outcome::Moved { total, available };
-        // The present total again goes to the replicas, so that a WAIT behind it covers the first.
+        // An equal total is replicated again, so that a WAIT after it covers the first SEND.
         if units == 0 && send.total != sent {
             return Ok(outcome);
         }
@@ -244,13 +244,13 @@ impl Sale {
         Ok(Outcome::Moved { total, available })
     }
 
-    /// The other part that is meant, and what moves.
+    /// The other part of the request, and this part's escrow.
     fn other_part(&self, id: &[u8], part: u64) -> Result<(u16, Escrow), Misuse> {
         let PartView { split, escrow, .. } = self.part_of(id)?;
         Ok((split.other(part).ok_or(Misuse::NotAnotherPart)?, escrow))
     }
 
-    /// The sale as a part of the split with this id.
+    /// This sale as a part of the split with this id.
     fn part_of(&self, id: &[u8]) -> Result<PartView<'_>, Misuse> {
         let part = self.part().ok_or(Misuse::NotAPart)?;
         match *part.split.id == *id {

@@ -1,4 +1,4 @@
-//! Judging what happens to a grant after it was grabbed: CONFIRM, CANCEL, EXTEND, REFUND.
+//! Decides CONFIRM, CANCEL, EXTEND and REFUND.
 
 use crate::codec::effect::Effect;
 use crate::decide::Expiries;
@@ -39,7 +39,7 @@ impl Sale {
         Ok(Outcome::Stands(stands))
     }
 
-    /// The grant that is meant: `None` when this user has no such grant.
+    /// Seq of the requested grant; `None` if this user has no such grant.
     fn which(&self, settle: &Settle<'_>, found: &Lookup) -> Result<Option<Grant<'_>>, Misuse> {
         let seq = match settle.which {
             Which::Seq(seq) => Some(seq),
@@ -50,7 +50,7 @@ impl Sale {
         Ok(grant.filter(|grant| grant.user == settle.user))
     }
 
-    /// The user's only grant that is kept, in whatever round.
+    /// Seq of the user's only kept grant, in any round.
     fn only_grant(&self, user: &[u8]) -> Result<Option<u64>, Misuse> {
         let mut grants = self.grants_of(user);
         match (grants.next(), grants.next()) {
@@ -59,7 +59,7 @@ impl Sale {
         }
     }
 
-    /// No such grant. A CANCEL that overtook its GRAB leaves a fence.
+    /// The grant is unknown. A CANCEL that arrives before its GRAB leaves a fence.
     fn judge_unknown<'a>(
         &self,
         settle: &Settle<'a>,
@@ -79,9 +79,9 @@ impl Sale {
         Ok(Outcome::Fenced)
     }
 
-    /// A payment came late. The units are re-taken if they are there and the allowance permits;
-    /// else the grant is forfeited, so that nobody has to wonder later whether to pay it back.
-    /// `own_left`: more of the user's own holds are due.
+    /// A late payment. The units are taken again if they are available and the user's limit allows
+    /// it; otherwise the grant is forfeited, so that the refund is certain. `own_left`: more of the
+    /// user's own holds are due.
     fn judge_reclaim(
         &self,
         grant: &Grant<'_>,
@@ -93,11 +93,11 @@ impl Sale {
         if own_left && (is_left || self.terms.limits_users()) {
             return Ok(Outcome::ManyOwnEnding);
         }
-        // An older round has its own numbers and its own allowances.
+        // An older round has its own numbers and limits.
         let ledger = self.ledger_with(seq);
         let holding = plan.draft.holding(ledger, grant.user, &ledger.find(grant.user));
         let balances = plan.draft.numbers_of(seq);
-        // More than there can be is refused at once.
+        // More units than can become available are refused at once.
         let permitted = self.allowance(&holding).is_none_or(|allowance| qty <= allowance)
             && qty <= balances.available + balances.held;
         let most = Expiries::OF_A_CALL.others;

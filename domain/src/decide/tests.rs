@@ -1,4 +1,4 @@
-//! Each rule at the last number that it takes and at the first that it refuses.
+//! Each rule at the last number that it accepts and at the first that it refuses.
 
 #![cfg(test)]
 
@@ -27,7 +27,7 @@ fn plain(change: impl FnOnce(&mut Sale)) -> Sale {
     sale
 }
 
-/// The first of five parts, likewise: it has nothing.
+/// The first of five parts without units; the test sets its numbers.
 fn part(change: impl FnOnce(&mut Sale, &mut Escrow)) -> Sale {
     let split = Some(Box::new(Split::new(0, 5, b"s", 0).unwrap()));
     let mut sale = created(&init(0, Terms { split, ..Terms::default() }), 1);
@@ -73,14 +73,14 @@ fn a_restock_up_to_the_largest_number() {
     let sale = plain(|it| (it.balances.supply, it.balances.available) = (NEARLY, NEARLY));
     assert_eq!(restock(&sale, 5), restocked(5, INTEGER_MAX));
     assert_eq!(restock(&sale, 6), TOO_LARGE);
-    // What is owed is paid first, and adds nothing.
+    // The deficit is paid off first and adds nothing to the available units.
     let sale = plain(|it| {
         (it.balances.supply, it.balances.available) = (INTEGER_MAX, 0);
         (it.balances.sold, it.balances.deficit) = (INTEGER_MAX, 4);
     });
     assert_eq!(restock(&sale, 4), restocked(4, 0));
     assert_eq!(restock(&sale, 5), TOO_LARGE);
-    // What was ever put into a part has the same bound.
+    // The units ever put into a part have the same limit.
     let sale = part(|it, escrow| {
         (it.balances.supply, it.balances.available) = (3, 3);
         (escrow.put_in, escrow.sent) = (NEARLY as i64, NEARLY - 3);
@@ -133,7 +133,7 @@ fn what_moves_between_parts_up_to_the_largest_number() {
     });
     assert_eq!(send(&sale, INTEGER_MAX, false), moved(INTEGER_MAX, 0));
     assert_eq!(send(&sale, INTEGER_MAX - 2, false), moved(INTEGER_MAX - 2, 2));
-    // More than is here is not sent, and less than was sent changes nothing.
+    // An unavailable unit is not sent, and a smaller total than before changes nothing.
     assert_eq!(send(&sale, u64::MAX, false), moved(INTEGER_MAX, 0));
     assert_eq!(send(&sale, u64::MAX, true), TOO_MANY);
     let refused =
@@ -170,7 +170,7 @@ fn a_change_up_to_the_last_version_rev_moment_and_epoch() {
             assert_eq!(outcome != EXHAUSTED, is_taken, "{number}");
         }
     }
-    // The next run has an epoch of its own, a part of which may be drawn.
+    // The next node epoch gives a new epoch to the sale, a part of which may be drawn.
     for (epoch, is_taken) in [(INTEGER_MAX - (1 << 32), true), (INTEGER_MAX, false)] {
         let outcome = restock(&plain(|it| (it.balances.epoch, it.run) = (epoch, 0)), 1);
         assert_eq!(outcome != EXHAUSTED, is_taken, "{epoch}");
@@ -214,12 +214,12 @@ fn users_are_judged_at_home() {
     };
     assert_eq!(judge(&[&here[0], &here[1]]), [false; 7]);
     assert_eq!(judge(&[&away[0], &away[1]]), [true; 7]);
-    // One of many is enough.
+    // One user of another part is enough.
     assert_eq!(judge(&[&away[0], &here[1]])[5..], [true; 2]);
     assert_eq!(judge(&[&here[0], &away[1]])[5..], [true; 2]);
 }
 
-/// Lists are full, for ALLOW and DENY, for ADMIT and for what a primary says.
+/// Full lists: for ALLOW and DENY, for ADMIT, and for effects of a primary.
 #[test]
 fn a_full_list_takes_nobody() {
     let admission = Admission { admit: 9, ..Admission::default() };
@@ -236,7 +236,7 @@ fn a_full_list_takes_nobody() {
     assert_eq!(judged(&sale, &add(&users)), Outcome::Misuse(Misuse::ListFull));
     assert!(applies(&sale, &users[..2], true) && !applies(&sale, &users, true));
     assert!(applies(&sale, &users, false) && !applies(&sale, &[], true));
-    // Who is named twice is one.
+    // A user named twice is counted once.
     let twice: [&[u8]; 4] = [b"a", b"b", b"a", b"b"];
     assert_eq!(judged(&sale, &add(&twice)), Outcome::Changed { users: 2 });
     for (room, admits) in [(1, true), (0, false)] {
@@ -249,7 +249,7 @@ fn a_full_list_takes_nobody() {
     }
 }
 
-/// A late payment gets as much as the allowance, and no more.
+/// A late payment gets as much as the limit allows, and no more.
 #[test]
 fn a_reclaim_up_to_the_allowance() {
     for (others, state) in [(2, State::Sold), (3, State::Expired)] {
@@ -266,7 +266,7 @@ fn a_reclaim_up_to_the_allowance() {
     }
 }
 
-/// A request id of the round before is known, and of the user who had it.
+/// A request id of the previous round is known, to its own user only.
 #[test]
 fn a_request_id_is_known_across_rounds() {
     let schedule = Schedule { period_ms: 100, offset_ms: 0, lasts_ms: 100, carry: false };
@@ -283,7 +283,7 @@ fn a_request_id_is_known_across_rounds() {
     assert!(matches!(run(&mut sale, &ask(b"u"), 270), Outcome::Granted { .. }));
 }
 
-/// What part of a split others may have when it begins, and how long an offer stands.
+/// Units elsewhere at the beginning of a part, and how long an offer stands.
 #[test]
 fn what_terms_say_at_the_beginning() {
     for (parts, total, supply, elsewhere) in
@@ -317,7 +317,7 @@ fn what_terms_say_at_the_beginning() {
     }
 }
 
-/// When there can be no more grants nothing is offered.
+/// After the last possible grant nothing is offered.
 #[test]
 fn nothing_is_offered_behind_the_last_grant() {
     let waitlist = Some(WaitTerms { max: 9, offer_ms: 10, overtake: 0 });

@@ -1,9 +1,8 @@
-//! Who on the waiting list is served, and who drops off.
+//! Decides which waiters are served, and which are dropped.
 //!
-//! Lowest ticket first. A head that asks for more than there is may be passed so often; then units
-//! collect for it. One that asks for more than could come back on its own is no head: it blocks
-//! nobody. What is decided here is made by effects that name tickets, so no replica judges any of
-//! it again.
+//! The lowest ticket comes first. Smaller requests may pass the head OVERTAKE times; then units are
+//! reserved for the head. A waiter who asks for more than available + held + elsewhere is skipped:
+//! they block nobody. The decisions become effects that name tickets, so no replica decides again.
 
 use std::vec;
 
@@ -18,40 +17,40 @@ use crate::request::Now;
 use crate::waitlist::{Reason, Waiter, Waitlist};
 use crate::Sale;
 
-/// So many entries that are over stand in nobody's way, though nothing has dropped them yet.
+/// Entries that are over but not dropped yet block nobody, up to this number.
 const GONE_AT_ONCE: u64 = OFFERS_PER_STEP_MAX as u64 + 1;
 
-/// Makes for those who wait what a step makes possible.
+/// Serves waiters with the units that a step has freed.
 pub(super) struct Service<'p, 's, 'a> {
     plan: &'p mut Planning<'s, 'a>,
     list: &'s Waitlist,
-    /// Changes of the plan that were there before.
+    /// Changes in the plan before this service.
     begun: usize,
-    /// Due holds that are not over by this step; looked up when they are needed.
+    /// Due holds that this step has not expired; looked up when needed.
     due: Option<vec::IntoIter<u64>>,
     expiries: usize,
-    /// Offers and drops so far.
+    /// Offers and drops made so far.
     made: usize,
 }
 
-/// Who is served next.
+/// The waiter to be served next.
 struct Candidate<'s> {
     waiter: Waiter<'s>,
-    /// Ticket of the head that is passed by it, 0 for none.
+    /// Ticket of the head that this waiter passes; 0 for none.
     passed: u64,
 }
 
-/// What became of a candidate.
+/// The result for a candidate.
 enum Served {
     Yes,
-    /// It must be looked at again.
+    /// Expiries have changed the list: the candidate must be chosen again.
     Again,
-    /// Nobody is, until the sweeper has gone on.
+    /// No one can be served before the sweeper goes on.
     Stuck,
 }
 
 impl Sale {
-    /// Whether an entry is judged as gone at `t`.
+    /// The reason to drop a waiter at `t`, if there is one.
     pub(crate) fn drop_reason(&self, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
         match (self.is_closed(t), waiter.until != 0 && waiter.until <= t) {
             (true, _) => Some(Reason::Closed),
@@ -60,32 +59,32 @@ impl Sale {
         }
     }
 
-    /// The entry of this user, unless it is judged as gone at `t`.
+    /// The entry of this user, unless it counts as gone at `t`.
     pub(crate) fn waiting_at(&self, user: &[u8], t: u64) -> Option<Waiter<'_>> {
         let waiter = self.waiters()?.find(user)?;
         self.drop_reason(&waiter, t).is_none().then_some(waiter)
     }
 
-    /// The entry of this user that is judged as gone at `t`, and why.
+    /// The entry of this user that counts as gone at `t`, and the reason.
     pub(crate) fn gone_at(&self, user: &[u8], t: u64) -> Option<(Waiter<'_>, Reason)> {
         let waiter = self.waiters()?.find(user)?;
         let reason = self.drop_reason(&waiter, t)?;
         Some((waiter, reason))
     }
 
-    /// Whether anybody waits whose entry is not judged as gone at `t`.
+    /// Whether anybody waits whose entry does not count as gone at `t`.
     pub(crate) fn does_anybody_wait(&self, t: u64) -> bool {
         self.waiters().is_some_and(|list| !self.is_closed(t) && !list.are_all_over(t))
     }
 
-    /// The waiting list as a GRAB meets it while the sale is open, if anybody on it is in its way.
-    /// Entries whose time is over are not, as far as one step could drop them.
+    /// The waiting list for a GRAB while the sale is open, if anybody on it comes first. Entries
+    /// that are over don't, up to the number that one step can drop.
     pub(crate) fn in_the_way(&self, t: u64) -> Option<&Waitlist> {
         self.waiters().filter(|list| !list.are_all_over(t) || list.len() > GONE_AT_ONCE)
     }
 
-    /// Whether the list takes no more entries at `t`. The entry of this user makes room if it is
-    /// gone, and so do others that are, as far as one step could drop them.
+    /// Whether the list is full at `t`. The user's own entry makes room if it is gone, and so do
+    /// other gone entries, up to the number that one step can drop.
     pub(super) fn is_full(&self, list: &Waitlist, gone: Option<&Waiter<'_>>, t: u64) -> bool {
         let max = self.terms.waitlist.map_or(0, |terms| terms.max);
         let over = list.count_over(t, GONE_AT_ONCE);
@@ -93,7 +92,7 @@ impl Sale {
         list.len() - over >= max || !list.has_room()
     }
 
-    /// Whether offers are made at `t`.
+    /// Whether offers may be made at `t`.
     fn offers_at(&self, t: u64) -> bool {
         !self.paused && t >= self.terms.open_at
     }
@@ -102,19 +101,19 @@ impl Sale {
         self.terms.close_at != 0 && self.terms.close_at <= t
     }
 
-    /// Whether somebody could be served or dropped by now.
+    /// Whether a waiter could be served or dropped now.
     #[inline]
     pub fn serves_at(&self, now: &Now) -> bool {
         self.extras.is_some() && self.next_service().is_some_and(|at| at <= self.time(now))
     }
 
-    /// Offers made so far, and entries dropped.
+    /// Offers made and entries dropped so far.
     #[inline]
     pub fn list_totals(&self) -> (u64, u64) {
         self.waitlist().map_or((0, 0), |list| (list.totals.offers, list.totals.dropped))
     }
 
-    /// The next moment at which something is to be done for those who wait.
+    /// The next time at which waiters must be served or dropped.
     pub(crate) fn next_service(&self) -> Option<u64> {
         let (list, terms, t) = (self.waiters()?, &self.terms, self.balances.t);
         let closes = Some(terms.close_at).filter(|at| *at != 0);
@@ -126,7 +125,7 @@ impl Sale {
     }
 }
 
-/// Whether what this does may free units, or let somebody else be served.
+/// Whether this effect may free units or let another waiter be served.
 pub(crate) fn frees(effect: &Effect<'_>) -> bool {
     matches!(
         effect,
@@ -143,7 +142,7 @@ pub(crate) fn frees(effect: &Effect<'_>) -> bool {
     )
 }
 
-/// The head: the lowest ticket whose units are there or may come back by themselves.
+/// The head: the lowest ticket whose units are available or may come back.
 fn head<'s>(draft: &Draft<'s>, list: &'s Waitlist) -> Option<Waiter<'s>> {
     let pool = draft.balances.available + draft.balances.may_come_back();
     draft.first_within(list, pool, 0)
@@ -155,7 +154,7 @@ fn may_pass(draft: &Draft<'_>, list: &Waitlist, head: &Waiter<'_>) -> bool {
     draft.passed(list, head.ticket) < overtake
 }
 
-/// Who is served next, if anybody can be at `t`.
+/// The waiter to be served next at `t`, if any.
 fn candidate<'s>(draft: &Draft<'s>, list: &'s Waitlist, t: u64) -> Option<Candidate<'s>> {
     if draft.balances.grants >= GRANTS_MAX {
         return None;
@@ -173,7 +172,7 @@ fn candidate<'s>(draft: &Draft<'s>, list: &'s Waitlist, t: u64) -> Option<Candid
 }
 
 impl Planning<'_, '_> {
-    /// Adds what the changes so far make possible for those who wait.
+    /// Appends offers that the plan's changes allow.
     #[cold]
     pub(super) fn serve(&mut self) -> Result<(), Misuse> {
         let list = self.sale().waiters().filter(|_| !self.is_served);
@@ -183,7 +182,7 @@ impl Planning<'_, '_> {
         }
     }
 
-    /// The same whatever has changed, and drops entries that are over.
+    /// Appends offers whatever has changed, and drops entries that are over.
     pub(super) fn sweep_list(&mut self) -> Result<(), Misuse> {
         self.is_served = true;
         let Some(list) = self.sale().waiters() else { return Ok(()) };
@@ -194,7 +193,7 @@ impl Planning<'_, '_> {
 }
 
 impl<'p, 's, 'a> Service<'p, 's, 'a> {
-    /// Goes on where a plan is.
+    /// Starts a service after the plan's changes so far.
     pub(super) fn new(plan: &'p mut Planning<'s, 'a>, list: &'s Waitlist) -> Service<'p, 's, 'a> {
         let begun = plan.changes().len();
         Service { plan, list, begun, due: None, expiries: 0, made: 0 }
@@ -204,7 +203,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
         self.plan.sale()
     }
 
-    /// The numbers as they would stand.
+    /// The numbers of the draft.
     pub(super) fn balances(&self) -> &Balances {
         &self.plan.draft.balances
     }
@@ -219,8 +218,8 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
         may_pass(&self.plan.draft, self.list, head)
     }
 
-    /// Serves whoever can be served, up to the bound of a step; if `expires`, due holds of anybody
-    /// end for it. Whether nobody is left who can be served.
+    /// Serves waiters up to the limit of a step; with `expires` it expires due holds of any user
+    /// for them. Returns whether no one is left who can be served.
     pub(super) fn run(&mut self, expires: bool) -> Result<bool, Misuse> {
         let t = self.plan.t();
         if !self.sale().offers_at(t) {
@@ -252,7 +251,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
             let due = sale.ledger.due_of(&found, t, most);
             let mut due = due.into_iter().map(|(_, seq)| u64::from(seq));
             if let Some(own) = due.find(|seq| !self.plan.draft.has_moved(*seq)) {
-                // Their own due holds are over at once.
+                // The candidate's own due holds expire at once.
                 return Ok(match expires && self.expire(own)? {
                     true => Served::Again,
                     false => Served::Stuck,
@@ -273,7 +272,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
         Ok(Served::Yes)
     }
 
-    /// Drops entries that are over, up to the bound of a step.
+    /// Drops entries that are over, up to the limit of a step.
     fn drop_over(&mut self) -> Result<(), Misuse> {
         let t = self.plan.t();
         let is_closed = self.sale().is_closed(t);
@@ -294,7 +293,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
         Ok(())
     }
 
-    /// Lets the earliest due hold expire, where that may help somebody. False when there is none.
+    /// Expires the earliest due hold if it may help a waiter. False if there is none.
     fn expire_next(&mut self) -> Result<bool, Misuse> {
         if self.head().is_none() || self.balances().grants >= GRANTS_MAX {
             return Ok(false);
@@ -313,13 +312,13 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
         Ok(false)
     }
 
-    /// Lets a due hold expire. False when the step has done so often enough.
+    /// Expires a due hold. False if the step has reached its limit.
     fn expire(&mut self, seq: u64) -> Result<bool, Misuse> {
         if self.expiries == EXPIRIES_PER_CALL_MAX {
             return Ok(false);
         }
         self.expiries += 1;
-        // What expires for those who wait is a change of its own.
+        // Expiries for waiters are changes of their own.
         match self.plan.changes().len() > self.begun {
             true => self.plan.expire(seq)?,
             false => self.plan.push(Effect::Expire(Seqs::from_slice(&[seq])))?,
@@ -328,7 +327,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
     }
 }
 
-/// Why an entry gets no offer at `t`, whatever its user has.
+/// The reason why an entry gets no offer at `t`, whatever its user has.
 fn refusal(sale: &Sale, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
     let over = sale.drop_reason(waiter, t);
     if over.is_some() {

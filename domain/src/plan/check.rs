@@ -1,6 +1,6 @@
-//! Checking changes that a primary, a log, a dump or a caller of APPLY says were made. Who decides
-//! needs none of this: what is checked here is what a decision can't come to. The numbers and the
-//! ids of a change that was read are within their bounds, see [`Change::decode`].
+//! Checks changes decided elsewhere: by a primary, an AOF, a dump or a caller of APPLY. A local
+//! decision needs no check, because it can't produce what is refused here. Decoding has checked
+//! that numbers and ids are within their limits, see [`Change::decode`].
 
 use std::collections::HashSet;
 
@@ -18,8 +18,8 @@ use crate::plan::Plan;
 use crate::Sale;
 
 impl Sale {
-    /// Checks changes that were decided elsewhere, and plans them: all of them, or none when any is
-    /// refused. `version` is the one that the first follows.
+    /// Checks changes decided elsewhere and plans them: all of them, or none if one is refused.
+    /// `version` is the version before the first.
     pub fn check<'a>(
         &self,
         version: u64,
@@ -35,12 +35,12 @@ impl Sale {
         let alone = changes.len() == 1;
         let mut checker = Checker { draft: Draft::of(self), new_grant: None, alone };
         changes.iter().try_for_each(|change| checker.change(change))?;
-        // Where more are made, one may move what was looked up for another.
+        // With several changes, one could move the slot that was looked up for another.
         let new_grant = checker.new_grant.filter(|_| alone);
         Ok(Plan::of(checker.draft, changes, new_grant, None))
     }
 
-    /// Checks changes and commits them. The plan says what happened.
+    /// Checks changes and commits them. The plan has their events.
     pub fn apply<'a>(
         &mut self,
         version: u64,
@@ -52,7 +52,7 @@ impl Sale {
     }
 }
 
-/// Puts a dump together, piece by piece, and checks at the end that it is the sale it said.
+/// Builds a sale from a dump, piece by piece, and at the end compares it with the dump's base.
 pub struct Loader {
     sale: Sale,
     base: Box<Base>,
@@ -63,14 +63,14 @@ impl Loader {
     pub fn start(bytes: &[u8], key: HashKey) -> Result<Loader, Refused> {
         let Piece::Base(base) = Piece::decode(bytes)? else { return Err(Refused::Unknown) };
         let mut sale = base.begin(key)?;
-        // Every grant is of another winner, or that is found out.
+        // Each grant is announced to be of another winner; loading finds out if not.
         if let Some(winners) = base.single_grants().filter(|_| sale.rounds().is_none()) {
             sale.ledger.begin_bulk_load(winners);
         }
         Ok(Loader { sale, base })
     }
 
-    /// Adds the bytes of one further piece.
+    /// Adds the bytes of the next piece.
     pub fn add(&mut self, bytes: &[u8]) -> Result<(), Refused> {
         match Piece::decode(bytes)? {
             Piece::Base(_) => Err(Refused::Unknown),
@@ -85,14 +85,14 @@ impl Loader {
         }
     }
 
-    /// The sale, if it is the one that the base announced.
+    /// The sale, if it agrees with the base.
     pub fn finish(mut self) -> Result<Sale, Refused> {
         let is_whole = self.sale.ledger.end_bulk_load() && self.base.announces(&self.sale);
         is_whole.then_some(self.sale).ok_or(Refused::Law)
     }
 }
 
-/// Changes that are checked, and where the sale would stand after them.
+/// Changes that have been checked, and the draft after them.
 pub(super) struct Checker<'s> {
     pub(super) draft: Draft<'s>,
     new_grant: Option<Places>,
@@ -107,7 +107,7 @@ impl<'s> Checker<'s> {
 
     fn change(&mut self, change: &Change<'_>) -> Result<(), Refused> {
         let (sale, effect, piece) = (self.sale(), &change.effect, change.effect.piece());
-        // What a sale still awaits must come before anything else, and comes to no other one.
+        // Awaited pieces must come before any other change, and a complete sale takes none.
         if piece.is_some() != (sale.awaits > 0) {
             return Err(Refused::Gap);
         }
@@ -116,7 +116,7 @@ impl<'s> Checker<'s> {
             self.effect(effect)?;
             return effect.draft(&mut self.draft);
         };
-        // A piece is many changes at once: it comes alone and is checked as it is read.
+        // A piece is many changes at once: it comes alone and is checked when it is decoded.
         check(self.alone)?;
         let balances = &mut self.draft.balances;
         match piece {
@@ -149,7 +149,7 @@ impl<'s> Checker<'s> {
                 check(is_new && balances.packets.is_none())
             }
             Effect::Alter(terms) => {
-                // A sale keeps its outbox, and what comes before has no entries where it gets one.
+                // A sale keeps its outbox. Changes before the one that sets it have no entries.
                 let set = sale.terms.outbox.as_ref();
                 let begins = set.is_none() && self.alone;
                 check(terms.outbox.as_ref().is_none_or(|named| begins || set == Some(named)))?;
@@ -195,7 +195,7 @@ impl<'s> Checker<'s> {
         self.takes_imports()
     }
 
-    /// Whether the user has no grant for this request id, if there is one.
+    /// Checks that the user has no grant for this request id, if there is one.
     pub(super) fn new_request(&mut self, user: &[u8], req: Option<&[u8]>) -> Result<(), Refused> {
         check(self.sale().is_home(user))?;
         let ledger = &self.sale().ledger;
@@ -206,14 +206,14 @@ impl<'s> Checker<'s> {
         Ok(())
     }
 
-    /// Packets and rounds have a supply that is fixed.
+    /// A sale with packets or rounds has a fixed supply and takes no imports.
     fn takes_imports(&self) -> Result<(), Refused> {
         let is_fixed = self.draft.balances.packets.is_some();
         check(!is_fixed && self.sale().terms.schedule.is_none())
     }
 }
 
-/// Whether the list of DRAW LIST, if there is one, is what is available.
+/// Checks that the amounts of DRAW LIST add up to the available units.
 fn list_agrees(sale: &Sale) -> Result<(), Refused> {
     let Balances { packets, available, .. } = sale.balances;
     let agrees = |list: &Amounts| Some(list.len()) == packets && list.sum() == available;
@@ -227,7 +227,7 @@ pub(super) fn check(holds: bool) -> Result<(), Refused> {
     }
 }
 
-/// Whether users can be added to a list or removed.
+/// Checks that users can be added to a list or removed.
 fn check_users(sale: &Sale, change: &UsersChange<'_>) -> Result<(), Refused> {
     check(!change.users.is_empty() && change.users.iter().all(|user| sale.is_home(user)))?;
     check(!change.add || has_room_for(sale, change.list, change.users.len()))
@@ -238,16 +238,16 @@ fn has_room_for(sale: &Sale, list: List, users: usize) -> bool {
     known.is_none_or(|known| known.has_room_for(users))
 }
 
-/// Whether one of many changes can't be checked before the others are made: two bring the same
-/// new request id, change the terms, move units between parts or join the list, or one joins it
-/// while the terms change.
+/// Whether changes of one command depend on each other, which is refused, because each is checked
+/// against the sale before all of them. Two changes conflict if they bring the same new request id,
+/// change terms, move units between parts or join the list; so does a join while terms change.
 fn are_entangled(changes: &[Change<'_>]) -> bool {
     if changes.len() < 2 {
         return false;
     }
     let (mut grants, mut restocks) = (HashSet::new(), HashSet::new());
     let (mut alters, mut moves) = (0, 0);
-    // Who joins does so under terms that are known.
+    // A join needs known terms.
     let mut waits = false;
     !changes.iter().all(|change| match change.effect {
         Effect::Grant(Granting { user, req: Some(req), .. }) => grants.insert((user, req.id)),

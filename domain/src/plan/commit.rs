@@ -1,4 +1,4 @@
-//! Changing a sale: what was planned is done. Nothing here is refused or judged.
+//! Committing a plan. Nothing here is refused or decided.
 
 use core::slice;
 
@@ -16,14 +16,14 @@ use crate::plan::Plan;
 use crate::Sale;
 
 impl Sale {
-    /// Does what was planned for this sale as it still is. Primaries, replicas and logs all come
-    /// here, and nowhere else does a sale change.
+    /// Applies a plan to its sale, which must be unchanged since. Primaries, replicas and the
+    /// loading of an AOF all come here: a sale changes nowhere else.
     pub fn commit(&mut self, plan: &Plan<'_>) {
         debug_assert!(plan.is_for(self), "the sale has changed since this was planned");
         let mut restocked =
             plan.touched.as_ref().map_or(&[][..], |touched| &touched.restocked).iter();
         for change in &plan.changes {
-            // Planning has looked at both; the other numbers follow at once.
+            // Planning has checked both; the other numbers are set right below.
             debug_assert_eq!(
                 { self.balances }.begin(change.elapsed_ms, change.epoch),
                 Ok(()),
@@ -39,7 +39,7 @@ impl Sale {
         }
         if let Some(run) = plan.run {
             self.run = run;
-            // Here its entries are appended first.
+            // The entries were appended before the commit.
             self.outbox_failed &= plan.events.is_empty();
         }
         if self.extras.is_some() {
@@ -54,8 +54,8 @@ impl Sale {
         );
     }
 
-    /// Makes an effect. `new_grant`: where its grant belongs, if that is known; `restocked`: what
-    /// is available after each restock to come.
+    /// Applies an effect. `new_grant`: the slots of its grant, if known. `restocked`: the units
+    /// available after each restock still to come.
     #[inline]
     fn make(
         &mut self,
@@ -112,14 +112,14 @@ impl Sale {
             Effect::Receive { from, total } => {
                 self.pairs.set(Pair { received: *total, ..self.pairs.get(*from) });
             }
-            // All of it is in the numbers.
+            // Its numbers are in the balances.
             Effect::Elsewhere { .. } => {}
             Effect::Wait(joining) => self.join_list(joining),
             Effect::Leave { ticket } => self.leave_list(*ticket),
             Effect::Drop { ticket, .. } => self.drop_waiter(*ticket),
             Effect::Offer { ticket, hold_ms, passed } => self.offer(*ticket, *hold_ms, *passed),
             Effect::Pass { ticket } => self.pass_waiter(*ticket),
-            // Nobody plans this on a sale that exists.
+            // No plan has this on an existing sale.
             Effect::Init(_) => {}
         }
     }
@@ -136,12 +136,12 @@ impl Sale {
             Piece::Round(next) => self.follow_round(next),
             Piece::Pairs(pairs) => pairs.iter().for_each(|pair| self.pairs.set(*pair)),
             Piece::Waiters(waiters) => self.add_waiters(waiters),
-            // Nobody plans these on a sale that exists.
+            // No plan has these on an existing sale.
             Piece::Base(_) | Piece::Refusals(_) => {}
         }
     }
 
-    /// Enters a grant of `at`, which belongs to `places` if it was looked up.
+    /// Records a grant made at `at`, at `places` if it was looked up.
     #[inline]
     pub(super) fn record(&mut self, grant: &Granting<'_>, at: u64, places: Option<&Places>) {
         let Granting { user, req, qty, hold_ms } = *grant;
@@ -186,18 +186,18 @@ impl Sale {
         old.map_or(&mut self.ledger, |old| &mut old.ledger)
     }
 
-    /// Takes over the numbers of older rounds and lets go of those that are not kept.
+    /// Stores the numbers of older rounds, and drops rounds that need not be kept.
     fn update_rounds(&mut self, plan: &Plan<'_>) {
         let Some(rounds) = self.rounds_mut() else { return };
         let touched = plan.touched.iter().flat_map(|touched| &touched.older);
         touched.clone().for_each(|(place, balances)| rounds.set_balances(*place, *balances));
-        // From the last on: those before it stay where they are.
+        // From the last to the first, so that indexes stay valid.
         touched.rev().for_each(|(place, _)| rounds.prune(*place));
         rounds.before_previous().into_iter().for_each(|place| rounds.prune(place));
         rounds.shed();
     }
 
-    /// Moves a grant to another state in the round that it is of, held until this moment if it is.
+    /// Sets a grant's state in its round, with its deadline if it is held.
     fn set_state(&mut self, seq: u64, state: State, held_until: u64) {
         if self.extras.is_none() {
             return self.ledger.set_state(seq, state, held_until);
@@ -228,7 +228,7 @@ impl Sale {
         self.stored_grant(seq).map_or(0, |grant| grant.qty)
     }
 
-    /// In a sale with DRAW LIST an amount comes back to the end of the list.
+    /// In a sale with DRAW LIST, puts a grant's amount at the list's end.
     fn return_amount(&mut self, seq: u64) {
         if self.amounts().is_none() {
             return;
@@ -239,7 +239,7 @@ impl Sale {
         }
     }
 
-    /// Gives a grant the state that it is in from now on: confirmed, cancelled, expired, refunded.
+    /// Sets a grant's final state: confirmed, cancelled, expired, refunded.
     fn settle(&mut self, seq: u64, to: State) {
         if self.extras.is_some() {
             self.end_offer(seq);

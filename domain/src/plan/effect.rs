@@ -1,4 +1,4 @@
-//! What each effect does to a draft of its sale.
+//! Each effect applied to a draft.
 
 use crate::codec::effect::{Effect, Granting, Importing};
 use crate::draft::Draft;
@@ -6,7 +6,7 @@ use crate::model::event::EventKind;
 use crate::model::outcome::{Refused, State};
 
 impl Effect<'_> {
-    /// Drafts what the change does that the draft has begun.
+    /// Applies the effect of the change that the draft has begun.
     #[inline]
     pub(crate) fn draft(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
         match self {
@@ -37,9 +37,9 @@ impl Effect<'_> {
                 draft.pass(*ticket);
                 Ok(())
             }
-            // These emit nothing, and no number moves.
+            // These emit no event and move no number.
             Effect::Fence { .. } | Effect::Users(_) | Effect::Admit { .. } => Ok(()),
-            // A sale begins with these, and a log is rewritten as them: neither is drafted.
+            // A sale begins with these, or an AOF is rewritten as them: neither is drafted.
             Effect::Init(_) | Effect::Piece(_) => Err(Refused::Place),
         }
     }

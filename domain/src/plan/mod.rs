@@ -1,9 +1,9 @@
-//! What changes will come to, worked out once and before anything is touched: the numbers after
-//! them and what happens on the way.
+//! Plans: the result of changes, computed before anything is touched: the numbers after them, and
+//! their events.
 //!
-//! A primary plans what it decides. A replica, a log and APPLY first check what they are given, see
-//! [`Sale::check`], and plan it by the same functions. Either plan is made by [`Sale::commit`],
-//! which can't fail.
+//! A primary plans its decisions. A replica, an AOF and APPLY first check the changes they are
+//! given, see [`Sale::check`], and plan them by the same functions. [`Sale::commit`] applies either
+//! plan and can't fail.
 
 mod check;
 mod commit;
@@ -29,27 +29,26 @@ use crate::Sale;
 pub use check::Loader;
 pub(crate) use planning::Planning;
 
-/// All that will happen to a sale, if it is still as it was when this was worked out.
+/// All changes to a sale, valid while the sale is at the version they were planned for.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
     edition: Edition,
-    /// What changes, in order.
+    /// The changes, in order.
     pub changes: Changes<'a>,
-    /// The numbers after it.
+    /// The numbers after them.
     pub balances: Balances,
-    /// What happens, in order. Without an outbox nobody sees the numbers, so the same kind
-    /// again and again is there once.
+    /// The events, in order. Without an outbox nobody sees the numbers, so consecutive events of
+    /// one kind are merged.
     pub events: Events,
-    /// Where the one grant that is new belongs, if it was looked up.
+    /// The slots of the only new grant, if it was looked up.
     pub(crate) new_grant: Option<Places>,
-    /// What few plans have: a plain grant is planned without the heap.
+    /// State that few plans change: a plain grant is planned without the heap.
     pub(crate) touched: Option<Box<Touched>>,
-    /// The run of the primary that decided it; none where it was decided elsewhere.
+    /// Epoch of this node if it decided the changes; none if they were decided elsewhere.
     pub(crate) run: Option<u64>,
 }
 
-/// A sale at one version. No two sales and no two versions have the same, and a sale that was
-/// loaded again has another one, too.
+/// Identifies a sale at one version. No two sales, versions or loads of a sale have equal editions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Edition {
     id: u64,
@@ -58,18 +57,18 @@ struct Edition {
 }
 
 impl Plan<'_> {
-    /// Whether `sale` is the one that this is for, as it was then.
+    /// Whether this plan is for `sale` at its current version.
     pub fn is_for(&self, sale: &Sale) -> bool {
         self.edition == sale.edition()
     }
 
-    /// The version that its first change follows.
+    /// The version before the first change.
     pub fn version(&self) -> u64 {
         self.edition.version
     }
 
-    /// Where those of its changes belong that one command carries, if the first entry of all goes
-    /// to `entries`.
+    /// The position of one command's changes, if the first entry of the whole plan goes to
+    /// `entries`.
     pub fn position(&self, changes: Range<usize>, entries: Option<EntriesAt>) -> Position {
         let version = self.version() + changes.start as u64;
         let before = self.events.iter().take_while(|event| event.change < changes.start).count();
@@ -89,7 +88,7 @@ impl Sale {
 }
 
 impl<'a> Plan<'a> {
-    /// The plan of changes that come to this draft, in the run `run` if they were decided here.
+    /// The plan of changes that lead to this draft; `run` is this node's epoch if it decided them.
     #[inline(always)]
     fn of(
         mut draft: Draft<'_>,
@@ -102,8 +101,8 @@ impl<'a> Plan<'a> {
         Plan { edition: sale.edition(), changes, balances, events, new_grant, touched, run }
     }
 
-    /// Checks and plans the change that a sale begins with, in the run `run` if it was decided
-    /// here, and makes the sale. `key` keys the hashes of its indexes.
+    /// Checks and plans the first change of a sale, and creates the sale. `run` is this node's
+    /// epoch if it decided the change. `key` keys the hashes of its indexes.
     pub(crate) fn first(
         change: Change<'a>,
         run: Option<u64>,
@@ -129,7 +128,7 @@ impl<'a> Plan<'a> {
             Balances { supply, available, packets, elsewhere, ..Balances::default() };
         balances.begin(change.elapsed_ms, change.epoch)?;
         balances.round = terms.schedule.map_or(0, |schedule| schedule.round_at(balances.t));
-        // A list counts a version for each of its pieces, which a rewritten log counts too.
+        // A list counts a version for each of its pieces, as in a rewritten AOF.
         balances.version += amounts.len().div_ceil(AMOUNTS_PER_PIECE) as u64;
         balances.rev = u64::from(terms.outbox.is_some());
         check_law(terms, &balances, escrow.as_ref())?;
@@ -151,7 +150,7 @@ impl<'a> Plan<'a> {
 }
 
 impl Sale {
-    /// The sale that begins so, with these numbers.
+    /// The sale that begins this way, with these numbers.
     fn begun(start: &Start, balances: &Balances, run: Option<u64>, key: HashKey) -> Sale {
         let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
         sale.initial_supply = start.supply;
@@ -169,9 +168,9 @@ impl Sale {
         sale
     }
 
-    /// Makes a sale from the change that begins it: an INIT, or the base of a rewritten log, of
-    /// which nobody is notified. `key` keys the hashes of its indexes. Refused when the change is
-    /// another one or breaks the law.
+    /// Creates a sale from its first change: an INIT, or the base of a rewritten AOF, which has no
+    /// events. `key` keys the hashes of its indexes. Refuses other changes and changes that break
+    /// the law.
     pub fn create<'a>(
         change: Change<'a>,
         key: HashKey,
@@ -185,16 +184,16 @@ impl Sale {
     }
 }
 
-/// The version of the fields that outbox entries have. A command that names one which this module
-/// does not know is refused; there is one so far.
+/// Versions of the fields of outbox entries. A command with an unknown version is refused; there is
+/// one version so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Event, sale, data; user, req, outbox and split where there is one.
+    /// Event, sale, data; and user, req, outbox and split if present.
     V1,
 }
 
 impl Form {
-    /// The newest form that modules of this version of the effects know; 0 stands for this
+    /// The newest version of entries known to modules with this version of effects; 0 is this
     /// module's.
     pub fn known_to(_effects_version: u64) -> Form {
         Form::V1
@@ -212,12 +211,12 @@ impl Form {
 pub struct StreamId {
     /// Milliseconds: the part before the dash.
     pub ms: u64,
-    /// The part behind it, which counts within the millisecond.
+    /// The part after the dash, which counts within the millisecond.
     pub seq: u64,
 }
 
 impl StreamId {
-    /// The id `count` ids further on; none beyond the last of all.
+    /// The id `count` ids later; none after the largest id.
     pub fn after(self, count: u64) -> Option<StreamId> {
         match self.seq.checked_add(count) {
             Some(seq) => Some(StreamId { seq, ..self }),
@@ -228,26 +227,27 @@ impl StreamId {
     }
 }
 
-/// Where entries belong, and how they are written.
+/// The first entry's id and the version of the entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntriesAt {
-    /// How they are written.
+    /// Version of the entries.
     pub form: Form,
-    /// Of the first one.
+    /// Id of the first entry.
     pub id: StreamId,
 }
 
-/// Where the changes of one replicated command belong: in their sale, and in its outbox.
+/// The position of one replicated command's changes in their sale, and of its entries in the
+/// outbox.
 ///
-/// The text is the version that the first change follows, in base 36, and where the changes have
-/// entries, behind colons, the form of these and the stream id of the first: `1z` or
-/// `1z:1:1763805600000-0`. Further entries take the next ids, so that every node appends the same
-/// ones under the same ids.
+/// As text: the version before the first change in base 36 and, if the changes have entries, after
+/// colons, the version of these and the stream id of the first: `1z` or `1z:1:1763805600000-0`.
+/// Further entries take the following ids, so that every node appends equal entries under equal
+/// ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// The version that the first change follows.
+    /// The version before the first change.
     pub version: u64,
-    /// Where their entries belong, if they have any.
+    /// The first entry's id and version, if there are entries.
     pub entries: Option<EntriesAt>,
 }
 
@@ -272,7 +272,7 @@ impl Position {
         }
     }
 
-    /// Reads what [`Position::encode`] wrote; none if it is anything else.
+    /// Parses the output of [`Position::encode`]; none for other text.
     pub fn decode(text: &[u8]) -> Option<Position> {
         let mut parts = text.split(|byte| *byte == b':');
         let version = number(parts.next()?, 36)?;

@@ -1,4 +1,4 @@
-//! A plan in the making: what was decided so far, and the draft of what it comes to.
+//! A plan in the making: the changes decided so far, and the draft after them.
 
 use crate::codec::effect::{Change, Changes, Effect, Seqs};
 use crate::draft::Draft;
@@ -9,48 +9,48 @@ use crate::plan::Plan;
 use crate::request::Now;
 use crate::Sale;
 
-/// What is decided of a sale at one moment, step by step. Each step is drafted as it is added, so
-/// that the next is judged by what the sale would be after it.
+/// The changes of a sale decided at one time, step by step. Each change is drafted when it is
+/// added, so that the next decision sees the sale after it.
 #[derive(Clone)]
 pub(crate) struct Planning<'s, 'a> {
     /// The sale as it would stand.
     pub(crate) draft: Draft<'s>,
-    /// What changes so far, in order.
+    /// The changes so far, in order.
     changes: Changes<'a>,
-    /// Where the one grant that is new belongs, if it was looked up.
+    /// The slots of the only new grant, if it was looked up.
     new_grant: Option<Places>,
-    /// Whether those who wait were thought of.
+    /// Whether waiters were served already.
     pub(crate) is_served: bool,
     now: Now,
 }
 
 impl<'s, 'a> Planning<'s, 'a> {
-    /// Nothing is decided yet.
+    /// A plan without changes.
     #[inline]
     pub(crate) fn of(sale: &'s Sale, now: &Now) -> Planning<'s, 'a> {
         let (draft, changes) = (Draft::of(sale), Changes::new());
         Planning { draft, changes, new_grant: None, is_served: false, now: *now }
     }
 
-    /// The sale as it stands.
+    /// The sale before the plan.
     #[inline]
     pub(crate) fn sale(&self) -> &'s Sale {
         self.draft.sale
     }
 
-    /// The T that all is judged by.
+    /// The T of all checks.
     #[inline]
     pub(crate) fn t(&self) -> u64 {
         self.sale().time(&self.now)
     }
 
-    /// What changes so far.
+    /// The changes so far.
     #[inline]
     pub(crate) fn changes(&self) -> &[Change<'a>] {
         &self.changes
     }
 
-    /// The offers and drops among its effects from that place on.
+    /// The offers and drops among the effects from that index on.
     pub(crate) fn of_list(&self, from: usize) -> impl Iterator<Item = Effect<'static>> + '_ {
         self.changes().iter().skip(from).filter_map(|change| match change.effect {
             Effect::Offer { ticket, hold_ms, passed } => {
@@ -61,15 +61,15 @@ impl<'s, 'a> Planning<'s, 'a> {
         })
     }
 
-    /// Adds an effect. The first is given the time and the epoch. Refused where some number would
-    /// leave its bounds.
+    /// Adds an effect. The first one gets the time and the epoch. Refused if a number would leave
+    /// its limits.
     #[inline]
     pub(crate) fn push(&mut self, effect: Effect<'a>) -> Result<(), Misuse> {
         let mut change = Change::untimed(effect);
         if self.changes.is_empty() {
             let (sale, now) = (self.sale(), &self.now);
             change.elapsed_ms = now.clock_ms.saturating_sub(sale.balances.t);
-            // A run writes its epoch once.
+            // A node writes its epoch once into a sale.
             change.epoch = (sale.run != now.run).then(|| sale.next_epoch(now.run));
         }
         let begun = self.draft.begin(change.elapsed_ms, change.epoch);
@@ -79,14 +79,14 @@ impl<'s, 'a> Planning<'s, 'a> {
         Ok(())
     }
 
-    /// Adds a grant, which belongs to `places`.
+    /// Adds a grant whose slots are `places`.
     #[inline]
     pub(crate) fn push_new(&mut self, effect: Effect<'a>, places: Places) -> Result<(), Misuse> {
         self.new_grant = Some(places);
         self.push(effect)
     }
 
-    /// Lets a due hold expire.
+    /// Expires a due hold.
     pub(crate) fn expire(&mut self, seq: u64) -> Result<(), Misuse> {
         if let Some(Change { effect: Effect::Expire(seqs), .. }) = self.changes.last_mut() {
             if seqs.len() < EFFECTS_PER_APPLY_MAX {
@@ -98,7 +98,7 @@ impl<'s, 'a> Planning<'s, 'a> {
         self.push(Effect::Expire(Seqs::from_slice(&[seq])))
     }
 
-    /// The plan of all that was decided.
+    /// The finished plan.
     #[inline(always)]
     pub(crate) fn finish(self) -> Plan<'a> {
         Plan::of(self.draft, self.changes, self.new_grant, Some(self.now.run))

@@ -1,4 +1,4 @@
-//! Plans of one version of a sale, and where the changes of each of its commands belong.
+//! Plans are for one version of a sale, and each of their commands has its position.
 
 #![cfg(test)]
 
@@ -26,7 +26,7 @@ fn a_plan_is_for_one_version_of_one_sale() {
     assert!(!plan.is_for(&sale), "another version of the sale");
 }
 
-/// Commands that carry parts of a plan say where their own entries begin.
+/// Commands with parts of a plan name the first of their own entries.
 #[test]
 fn every_part_of_a_plan_has_its_position() {
     let sale = sale();
@@ -131,7 +131,7 @@ fn the_only_form_is_written_for_every_version_of_the_effects() {
     }
 }
 
-/// The law of units, of packets and of parts: each is broken by itself.
+/// The law of units, of packets and of parts: each is broken alone.
 #[test]
 fn numbers_that_are_not_of_their_terms_are_refused() {
     let (terms, escrow) = (Terms::default(), Escrow { put_in: 3, ..Escrow::default() });

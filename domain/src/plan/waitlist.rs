@@ -1,4 +1,4 @@
-//! What happens on the waiting list: checked and made.
+//! Effects on the waiting list: checking and planning them.
 
 use super::check::{check, Checker};
 use crate::codec::effect::{Effect, Granting, Joining};
@@ -9,7 +9,7 @@ use crate::waitlist::Waiter;
 use crate::Sale;
 
 impl Checker<'_> {
-    /// Checks what a change does to the waiting list.
+    /// Checks an effect on the waiting list.
     pub(super) fn list_effect(&mut self, effect: &Effect<'_>) -> Result<(), Refused> {
         match effect {
             Effect::Wait(joining) => self.wait(joining),
@@ -34,27 +34,27 @@ impl Checker<'_> {
         let Joining { ticket, user, req, .. } = *joining;
         let list = self.sale().waitlist().ok_or(Refused::Law)?;
         check(list.has_room() && ticket == list.totals.last_ticket + 1)?;
-        // Offers to those who wait end, for as long as they wait.
+        // An offer needs an end, as long as anybody waits.
         check(self.sale().terms.offer_ms() > 0)?;
         if let Some(waiter) = list.find(user) {
-            // Only one that was dropped in the same step makes room for another.
+            // Only an entry dropped in this step makes room for another.
             check(self.is_dropped(waiter.ticket))?;
         }
         self.new_request(user, Some(req))
     }
 
-    /// Whether an entry is off the list by what comes before, and was not offered its units.
+    /// Whether an earlier change has taken this entry off the list without an offer.
     fn is_dropped(&self, ticket: u64) -> bool {
         self.draft.is_off(ticket) && !self.draft.is_offered(ticket)
     }
 
-    /// Whether nobody waits who would get a second grant for this request.
+    /// Checks that no waiter has this request, which would get a second grant.
     pub(super) fn request_waits_not(&self, user: &[u8], req: &[u8]) -> Result<(), Refused> {
         let waiter = self.sale().waiter_of(user, req);
         check(waiter.is_none_or(|waiter| self.is_dropped(waiter.ticket)))
     }
 
-    /// The same for an IMPORT, which takes the entry off the list itself.
+    /// Checks that this request was not offered. IMPORT takes its entry off the list itself.
     pub(super) fn request_was_not_offered(&self, user: &[u8], req: &[u8]) -> Result<(), Refused> {
         let waiter = self.sale().waiter_of(user, req);
         check(waiter.is_none_or(|waiter| !self.draft.is_offered(waiter.ticket)))
@@ -89,7 +89,7 @@ impl Sale {
         }
     }
 
-    /// What an entry asks for is granted to its user.
+    /// Grants a waiter's units to their user.
     pub(super) fn offer(&mut self, ticket: u64, hold_ms: u64, passed: u64) {
         let Some(waiter) = self.waitlist().and_then(|list| list.get(ticket)) else { return };
         let (user, req, qty) = (waiter.user.to_vec(), waiter.req.to_vec(), waiter.qty);
@@ -103,7 +103,7 @@ impl Sale {
         }
     }
 
-    /// A grant is about to be held no more: perhaps it was an offer.
+    /// Called before a grant leaves HELD: if it is an offer, one offer less is outstanding.
     pub(super) fn end_offer(&mut self, seq: u64) {
         if self.waitlist().is_some() && self.ledger.grant(seq).is_some_and(|it| it.is_offer()) {
             if let Some(list) = self.waitlist_mut() {
