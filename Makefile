@@ -28,10 +28,13 @@ SHOP ?=
 	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
 	shop-test dist image dist-test dist-again upgrade-test site site-test site-deps
 
-help: ## List the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 22
+# The word before the colon of a target's sentence is its group. MORE=1 lists the group `more` too.
+GROUPS := use test measure release docs $(if $(MORE),more)
+help: ## use: List the targets (MORE=1: all of them)
+	@for group in $(GROUPS); do echo "$$group:"; \
+		sed -n "s/^\([a-z-]*\):.*## $$group: /  \1\t/p" $(MAKEFILE_LIST) | expand -t 22; done
 
-deps: ## Install what is missing beside a Rust toolchain (does nothing when all is there)
+deps: ## use: Install what is missing beside a Rust toolchain (does nothing when all is there)
 	@.ci/deps
 
 # What packages share is built with the features that all packages of a call ask for. Each call that
@@ -39,45 +42,45 @@ deps: ## Install what is missing beside a Rust toolchain (does nothing when all 
 # same reason tests are chosen from the whole workspace.
 BUILD := cargo build --release --lib -p seckill
 
-build: deps ## Build the module: target/release/libseckill.so
+build: deps ## use: Build the module: target/release/libseckill.so
 	$(BUILD) -p rush
 
-run: build ## Start a server with the module in the foreground
+run: build ## use: Start a server with the module in the foreground
 	@mkdir -p target/run
 	@echo "Talk to it:  redis-cli -p $(PORT) SECKILL.INIT sale 100"
 	@echo "             redis-cli -p $(PORT) SECKILL.GRAB sale alice"
 	@exec redis-server --bind 127.0.0.1 --port $(PORT) --dir $(CURDIR)/target/run \
 		--appendonly yes --maxmemory-policy noeviction --loglevel warning --loadmodule $(MODULE)
 
-demo: deps ## Sell 100 units to 500 concurrent clients and check the result
+demo: deps ## use: Sell 100 units to 500 concurrent clients and check the result (also demo-pay ...)
 	$(BUILD) -p rush --bin rush
 	target/release/rush
 
-demo-pay: deps ## The same with holds: some pay, some don't, and everything is sold in the end
+demo-pay: deps ## more: Sell with holds: some pay, some don't, and everything is sold in the end
 	$(BUILD) -p rush --bin rush
 	target/release/rush --pay
 
-demo-redpacket: deps ## Pay out three rounds of red packets and draw what was paid
+demo-redpacket: deps ## more: Pay out three rounds of red packets and draw what was paid
 	$(BUILD) -p red_packet --bin red_packet
 	target/release/red_packet
 	target/release/red_packet --packets
 
-demo-waitlist: deps ## Sell to 10,000 people of whom a third don't pay, with and without a waiting list
+demo-waitlist: deps ## more: Sell to 10,000 people of whom a third don't pay, with and without a waiting list
 	$(BUILD) -p waiting_list --bin waiting_list
 	target/release/waiting_list
 
-demo-parts: deps ## Sell on a cluster of three, and draw how units move to where they are asked for
+demo-parts: deps ## more: Sell on a cluster of three, and draw how units move to where they are asked for
 	$(BUILD) -p split_sale --bin split_sale -p seckill-cli --bin seckill
 	target/release/split_sale
 
-orders-deps: deps ## Install MariaDB for order-demo, the server alone without its service
+orders-deps: deps
 	@.ci/deps orders
 
-order-demo: build orders-deps ## Write orders to MariaDB, lose some in Redis, repair, and compare
+order-demo: build orders-deps ## more: Write orders to MariaDB, lose some in Redis, repair, and compare
 	cargo build --release -p seckill-cli -p seckill-order-demo
 	target/release/order_demo
 
-orders-test: deps orders-deps ## Kill seckill orders at every point, on MariaDB, MySQL 9.7 and PostgreSQL
+orders-test: deps orders-deps ## test: Kill seckill orders at every point, on MariaDB, MySQL 9.7 and PostgreSQL
 	@.ci/deps postgres
 	@.ci/servers mysql-9.7.4
 	@.ci/deps brokers
@@ -85,12 +88,12 @@ orders-test: deps orders-deps ## Kill seckill orders at every point, on MariaDB,
 	PYTHONPATH=$(CURDIR)/target/python cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
 
 # The page needs a browser, the alerts a Prometheus; WATCH=docs takes the picture of docs/watch.md anew.
-watch-test: build ## Fire the alerts in Prometheus, look at the exporter's page, measure what it costs
+watch-test: build ## test: Fire the alerts in Prometheus, look at the exporter's page, measure what it costs
 	@.ci/deps browser
 	SECKILL_MODULE=$(MODULE) SECKILL_PROMETHEUS="$$(.ci/prometheus)" SECKILL_PICTURE="$(if $(WATCH),$(CURDIR)/docs/watch.png)" \
 		cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 watch::
 
-watch-cost: build ## Measure what the exporter costs Redis 7.0 and 8.10 and Valkey 9.1 (4 minutes)
+watch-cost: build ## more: Measure what the exporter costs Redis 7.0 and 8.10 and Valkey 9.1 (4 minutes)
 	@.ci/servers $(WATCH_COST)
 	@for server in $(WATCH_COST); do \
 		SECKILL_MODULE=$(MODULE) SECKILL_TEST_SERVER="$$(.ci/servers --where)/$$server/server" \
@@ -108,174 +111,174 @@ clients-deps:
 	@.ci/go-redis $(CLIENT_LIBRARIES)/gopath $(CLIENTS)
 
 # CLIENTS="--skip Java" leaves one out that is not here.
-clients: deps clients-deps ## Run clients/ through its table on three servers (CLIENTS="--skip Java")
+clients: deps clients-deps ## test: Run clients/ through its table on three servers (CLIENTS="--skip Java")
 	@.ci/servers
 	$(BUILD) -p seckill-tools --bin clients -p seckill-client --example driver
 	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)
 
-clients-publish: deps clients-deps ## Pack the libraries of clients/, and use each in a project of its own
+clients-publish: deps clients-deps ## more: Pack the libraries of clients/, and use each in a project of its own
 	@.ci/deps publish
 	@.ci/clients-publish $(CLIENT_LIBRARIES) $(CLIENTS)
 
-shop-deps: ## Install what examples/shop takes: MariaDB, php-fpm with phpredis, nginx, without services
+shop-deps:
 	@.ci/deps orders php shop
 
 # PORT=8080 chooses where it listens; what is sold is kept in target/shop.
-shop: deps shop-deps ## Open a small whole shop in PHP on a free port, until Ctrl-C
+shop: deps shop-deps ## use: Open a small whole shop in PHP on a free port, until Ctrl-C
 	$(BUILD) -p seckill-cli --bin seckill
 	@exec examples/shop/start target/shop
 
 # SHOP="--docs docs/shop" takes the pictures of docs/shop.md anew.
-shop-test: deps shop-deps ## Play the shop's visitors in a browser, then `ab -c 500 -n 4000` on it
+shop-test: deps shop-deps ## test: Play the shop's visitors in a browser, then `ab -c 500 -n 4000` on it
 	@.ci/deps browser
 	@npm install --silent --no-fund --prefix $(CURDIR)/target/shop-test puppeteer-core@24
 	$(BUILD) -p seckill-cli --bin seckill
 	@NODE_PATH=$(CURDIR)/target/shop-test/node_modules exec node examples/shop/test/test.js $(SHOP)
 
-durability: deps ## Measure what is lost when a server dies, setting by setting
+durability: deps ## more: Measure what is lost when a server dies, setting by setting
 	$(BUILD) -p seckill-tools --bin durability
 	target/release/durability
 
-broken: deps ## Break the code on purpose, and see that sim and torture tell (5 minutes)
+broken: deps ## more: Break the code on purpose, and see that sim and torture tell (5 minutes)
 	@.ci/broken
 
 # What `make torture` is told: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
-torture: deps ## Kill, freeze, cut off and promote servers that sell, and check what they promised
+torture: deps ## test: Kill, freeze, cut off and promote servers that sell, and check what they promised
 	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture $(TORTURE)
 
 # SECKILL_TEST_SERVER names another server; docs/ keeps a run of each.
-bench: deps ## Measure beside scripts that do the same work (9 minutes; BENCH=--quick: 90 s)
+bench: deps ## measure: Measure beside scripts that do the same work (9 minutes; BENCH=--quick: 90 s)
 	$(BUILD) -p seckill-noop -p seckill-bench -p seckill-cli --bin bench --bin seckill
 	target/release/bench --docs $(BENCH)
 
-bench-instructions: ## Count the server's instructions for one call (valgrind)
+bench-instructions: ## measure: Count the server's instructions for one call (valgrind)
 	@$(MAKE) bench BENCH="--only instructions"
 
-bench-profile: bench-instructions ## Show where instructions (valgrind) and time (perf) go, and write it into docs/
+bench-profile: bench-instructions ## more: Show where instructions (valgrind) and time (perf) go, and write it into docs/
 	@$(MAKE) bench BENCH="--profile"
 
 # The lab is a workspace of its own that shares the target folder; the module lies beside it there.
 LAB_BUILD := $(BUILD) -p rush && cargo build --release --manifest-path lab/Cargo.toml --target-dir target
 
-lab: deps orders-deps ## Run every strategy of the posts beside the module (12 minutes; LAB=--quick: 90 s)
+lab: deps orders-deps ## measure: Run every strategy of the posts beside the module (12 minutes; LAB=--quick: 90 s)
 	$(LAB_BUILD) --bin lab
 	target/release/lab $(if $(LAB),$(LAB),--docs docs)
 
-lab-soak: deps orders-deps ## The module's rows of the lab, 100 rushes each, without and with crashes
+lab-soak: deps orders-deps ## more: The module's rows of the lab, 100 rushes each, without and with crashes
 	$(LAB_BUILD) --bin lab
 	target/release/lab --soak $(LAB)
 
-lab-test: deps ## Check and test the lab's own code
+lab-test: deps ## more: Check and test the lab's own code
 	cargo fmt --manifest-path lab/Cargo.toml --check
 	cargo clippy --manifest-path lab/Cargo.toml --target-dir target --all-targets -- -D warnings
 	cargo test --manifest-path lab/Cargo.toml --target-dir target
 
-lab-php-deps: ## Install php-fpm with phpredis, nginx and ab for lab-php, without their services
+lab-php-deps:
 	@.ci/deps php
 
-lab-php: deps lab-php-deps ## The posts' PHP on php-fpm and nginx, as printed and as meant, under ab
+lab-php: deps lab-php-deps ## more: The posts' PHP on php-fpm and nginx, as printed and as meant, under ab
 	$(LAB_BUILD) --bin lab_php
 	target/release/lab_php $(if $(LAB),$(LAB),--docs docs)
 
-migrate-deps: ## Install PHP and MariaDB for migrate-test, without their services
+migrate-deps:
 	@.ci/deps migrate
 
-migrate-test: deps migrate-deps ## Carry sales from the posts' programs to the module, and back
+migrate-test: deps migrate-deps ## test: Carry sales from the posts' programs to the module, and back
 	cargo test --workspace --test migrate -- --include-ignored
 
-test: deps ## Run all tests
+test: deps ## test: Run all tests
 	cargo test --workspace
 
-test-domain: ## Run the tests of the sale itself: no server, no libclang
+test-domain: ## more: Run the tests of the sale itself: no server, no libclang
 	cargo test -p seckill-domain
 
 # SERVER=valkey-9.1.2 takes another server than the system's, one of those that .ci/servers fetches.
-test-server: deps ## Run the server tests (SERVER=valkey-9.1.2: on that server)
+test-server: deps ## test: Run the server tests (SERVER=valkey-9.1.2: on that server)
 	$(if $(SERVER),.ci/servers $(SERVER))
 	$(if $(SECKILL_MODULE),SECKILL_MODULE="$(SECKILL_MODULE)") \
 		$(if $(SERVER),SECKILL_TEST_SERVER="$$(.ci/servers --where)/$(SERVER)/server") \
 		cargo test --workspace --test server
 
 # The module as it ships, without the debug assertions of the one that tests are built with.
-test-release: build ## Run the server tests against the release build (SERVER=valkey-9.1.2)
+test-release: build ## more: Run the server tests against the release build (SERVER=valkey-9.1.2)
 	$(MAKE) test-server SERVER=$(SERVER) SECKILL_MODULE=$(MODULE)
 
-matrix: deps ## Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, and mix them
+matrix: deps ## test: Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, and mix them
 	@.ci/deps languages
 	@.ci/servers
 	cargo build --workspace --bin matrix
 	target/debug/matrix --servers "$$(.ci/servers --where)"
 
 # SERVER=valkey-9.1.2 takes one of them. Needs tclsh; half an hour a server, half of it waiting.
-suites: build ## Run the servers' own tests with and without the module: does any of them differ?
+suites: build ## more: Run the servers' own tests with and without the module: does any of them differ?
 	.ci/suites $(SERVER)
 
 # The tests of the program bring it along.
-cluster-test: deps ## Move slots, kill primaries, lose a part in clusters of six while they sell
+cluster-test: deps ## more: Move slots, kill primaries, lose a part in clusters of six while they sell
 	cargo test --workspace --test cli --no-run
 	cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1
 
-sim: deps ## Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
+sim: deps ## test: Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
 	cargo build --release -p seckill -p seckill-tools --bin sim
 	target/release/sim $(SIM)
 
 # Newer nodes write a form that is made up (tests/upgrade), older ones refuse it.
-sim-upgrade: deps ## The same with nodes of two versions of the module, and promotions between them
+sim-upgrade: deps ## more: Simulate nodes of two versions of the module, and promotions between them
 	.ci/upgrade-test sim $(or $(SIM),--seconds 60)
 
-sim-parts: ## Simulate a rush on a split sale, with and without a balancer, against what is promised
+sim-parts: ## more: Simulate a rush on a split sale, with and without a balancer, against what is promised
 	cargo build --release -p seckill-parts --bin sim_parts
 	target/release/sim_parts --picture docs/parts-units.svg
 
-proof-parts: ## Go through all states of small split sales (PROOF=--small: what the tests search)
+proof-parts: ## more: Go through all states of small split sales (PROOF=--small: what the tests search)
 	cargo build --release -p seckill-parts --bin prove_parts
 	target/release/prove_parts $(PROOF)
 
-fuzz: deps ## Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
+fuzz: deps ## more: Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
 	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --workspace --test fuzz long -- --ignored --nocapture --test-threads=1
 
 # MUTANTS="--seed 7 --count 20 --only domain/". Stopped and started again it goes on where it was.
-mutants: deps ## Break the code in 100 places, one at a time, and tell which no test notices
+mutants: deps ## more: Break the code in 100 places, one at a time, and tell which no test notices
 	cargo run --release -p seckill-mutants -- $(MUTANTS)
 
-memcheck: deps ## Run the server tests and altered calls under valgrind: no error, no leak (20 min)
+memcheck: deps ## more: Run the server tests and altered calls under valgrind: no error, no leak (20 min)
 	cargo test --workspace --test fuzz memcheck -- --ignored --nocapture
 	@.ci/memcheck
 
-soak: deps ## Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
+soak: deps ## more: Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release -p seckill -p seckill-tools --test server soak -- --ignored --nocapture
 	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture --seconds 15
 
-lint: deps ## Check formatting and warnings
+lint: deps ## test: Check formatting and warnings
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
 # Which systems: DIST="x86_64-gnu aarch64-gnu"; all of them is the default.
-dist: deps ## Make what is given out, into dist/: modules, packages, checksums (15 minutes)
+dist: deps ## release: Make what is given out, into dist/: modules, packages, checksums (15 minutes)
 	.ci/dist $(DIST)
 
-image: ## Make the container images from dist/, without a daemon (as root; buildah, debootstrap)
+image: ## more: Make the container images from dist/, without a daemon (as root; buildah, debootstrap)
 	.ci/image
 
-dist-test: ## Try dist/ in clean roots of Debian 12 and 11, with their own servers (as root)
+dist-test: ## release: Try dist/ in clean roots of Debian 12 and 11, with their own servers (as root)
 	.ci/dist-test
 
-dist-again: ## Build dist/ once more in another folder: the same bytes?
+dist-again: ## more: Build dist/ once more in another folder: the same bytes?
 	.ci/dist-test reproducible
 
-upgrade-test: deps ## Run this module with every release and with a made-up newer one, in all mixes
+upgrade-test: deps ## release: Run this module with every release and with a made-up newer one, in all mixes
 	.ci/upgrade-test
 
-deny: ## Check licences, advisories, bans and sources of all crates (installs cargo-deny if missing)
+deny: ## more: Check licences, advisories, bans and sources of all crates (installs cargo-deny if missing)
 	@command -v cargo-deny >/dev/null || cargo install cargo-deny --locked
 	cargo deny --workspace check
 
-fmt: ## Format the sources
+fmt: ## more: Format the sources
 	cargo fmt --all
 
-docs: ## Write commands.md, commands.json and reference.md from the module's tables, and draw docs/*.dot
+docs: ## docs: Write commands.md, commands.json and reference.md from the module's tables, and draw docs/*.dot
 	cargo build --quiet --workspace --bin commands_md
 	target/debug/commands_md
 	@if command -v dot >/dev/null; then \
@@ -290,9 +293,9 @@ site-deps:
 	@cp -r site/. $(SITE)
 	@cd $(SITE) && npm install --silent --no-fund --no-audit --no-package-lock
 
-site: site-deps ## Make the site of docs/ in both languages: target/site/dist (Node 20 or newer)
+site: site-deps ## docs: Make the site of docs/ in both languages: target/site/dist (Node 20 or newer)
 	cd $(SITE) && SECKILL_ROOT=$(CURDIR) npm run --silent build
 
-site-test: site ## Read the site in Chromium: links, search, tabs, dark, phone
+site-test: site ## more: Read the site in Chromium: links, search, tabs, dark, phone
 	@.ci/deps browser
 	cd $(SITE) && node --test test.js

@@ -185,3 +185,25 @@ fn every_file_says_what_it_is_for() {
     let found = sources().iter().filter(|source| !says(source)).map(|s| s.path.clone()).collect();
     assert_none("files without a head comment", found);
 }
+
+#[test]
+fn each_target_of_make_has_its_sentence_and_a_newcomer_sees_few() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let text = fs::read_to_string(root.join("Makefile")).unwrap().replace("\\\n", " ");
+    let declared = text.lines().find_map(|line| line.strip_prefix(".PHONY: ")).unwrap();
+    let said = |target: &str| {
+        let rules = text.lines().filter_map(|line| line.strip_prefix(&format!("{target}:")));
+        rules.filter_map(|rest| Some(rest.split_once("## ")?.1.split_once(": ")?.0)).next()
+    };
+    let groups = ["use", "test", "measure", "release", "docs", "more"];
+    let no_sentence = |target: &&str| !said(target).is_some_and(|group| groups.contains(&group));
+    let targets = || declared.split_whitespace().filter(|target| !target.ends_with("deps"));
+    assert_none(
+        "targets without a sentence",
+        targets().filter(no_sentence).map(str::to_owned).collect(),
+    );
+    let shown = declared
+        .split_whitespace()
+        .filter(|target| said(target).is_some_and(|group| group != "more"));
+    assert!(shown.count() <= 25, "`make help` shows more than 25 targets");
+}
