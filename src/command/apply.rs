@@ -1,19 +1,20 @@
 //! `SECKILL.APPLY key position effect [effect ...]`: the command for replicas and AOFs. It carries
 //! the primary's changes and decides nothing; it applies all of them or none.
 
-use super::change::{self, Source};
+use std::mem;
+
+use super::change::{self, Source, Stop};
 use super::errors;
-use super::pipeline::KEY;
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use crate::server::call::Call;
 use crate::server::ffi::random;
 use crate::server::module::info;
-use crate::server::propagation::outbox::{Outbox, Stream};
 use crate::server::value::key::NoSale;
+use seckill_domain::decide::Decision;
 use seckill_domain::effect::{Change, Changes};
 use seckill_domain::limits::EFFECTS_PER_APPLY_MAX;
-use seckill_domain::outcome::Refused;
-use seckill_domain::plan::{Plan, Position, StreamId};
+use seckill_domain::outcome::{Outcome, Refused};
+use seckill_domain::plan::{Plan, Position};
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -43,23 +44,23 @@ pub const SPEC: Spec = Spec {
 };
 
 /// Why nothing was applied, and the error to reply.
-type Refusal = (Refused, &'static str);
+struct Refusal(Refused, &'static str);
+
+impl From<Refused> for Refusal {
+    fn from(refused: Refused) -> Refusal {
+        Refusal(refused, errors::APPLY_REFUSED)
+    }
+}
 
 fn run(call: &mut Call<'_>) {
-    let applied = parse(call.args())
-        .map_err(refusal)
-        .and_then(|(position, changes)| apply(call, position, changes));
-    match applied {
+    let parsed = parse(call.args()).map_err(Refusal::from);
+    match parsed.and_then(|(position, changes)| apply(call, position, changes)) {
         Ok(()) => call.reply().ok(),
-        Err((refused, error)) => {
+        Err(Refusal(refused, error)) => {
             info::apply_refused(refused);
             call.reply().error(error);
         }
     }
-}
-
-fn refusal(refused: Refused) -> Refusal {
-    (refused, errors::APPLY_REFUSED)
 }
 
 /// The position and the effects.
@@ -76,68 +77,50 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Result<(Position, Changes<'a>), Refused> {
 }
 
 /// Applies all changes or none, and replicates them.
-fn apply(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Result<(), Refusal> {
-    let (outbox, now) = (call.outbox(), call.now());
-    let mut key = call.open(KEY);
-    let sale = match key.sale() {
-        Ok(sale) => sale,
-        Err(NoSale::Foreign) => return Err((Refused::Place, errors::WRONG_TYPE)),
-        Err(NoSale::Missing) => {
-            drop(key);
-            return begin(call, position, changes);
-        }
-    };
-    let plan = sale.check(position.version, changes).map_err(refusal)?;
-    let stream = stream_of(sale, outbox, &plan, position)?;
-    let source = Source::Elsewhere(stream.as_ref().map(|(_, first)| *first));
-    let committed = match &stream {
-        None => {
-            let committed = change::follow(sale, &plan, None, now.clock_ms);
-            drop(key);
-            committed
-        }
-        Some((stream, _)) => {
-            drop(key);
-            change::commit_one(call, &plan, None, stream, &now, source)
-                .map_err(|_| refusal(Refused::Gap))?
-        }
-    };
-    change::finish(call, &plan, &committed, source);
-    Ok(())
+fn apply(call: &mut Call<'_>, position: Position, mut changes: Changes<'_>) -> Result<(), Refusal> {
+    let (now, source) = (call.now(), Source::Elsewhere(position.entries.map(|entries| entries.id)));
+    let mut refused = None;
+    let made = change::one(call, &now, source, None, |sale| {
+        let plan = sale.check(position.version, mem::take(&mut changes));
+        let plan = plan.and_then(|plan| must_agree(sale, &plan, position).map(|()| plan));
+        refused = plan.as_ref().err().copied();
+        Decision { outcome: Outcome::Done, plan: plan.ok() }
+    });
+    match made {
+        Ok(_) => refused.map_or(Ok(()), |refused| Err(refused.into())),
+        Err(Stop::NoSale(NoSale::Missing)) => begin(call, position, changes, source),
+        Err(Stop::NoSale(NoSale::Foreign)) => Err(Refusal(Refused::Place, errors::WRONG_TYPE)),
+        Err(Stop::NotTaken(_)) => Err(Refused::Gap.into()),
+    }
 }
 
-/// The stream for a plan's entries, and the first entry's id. The sale and the command must agree
-/// on whether there are entries.
-fn stream_of<'c>(
-    sale: &Sale,
-    outbox: Outbox<'c>,
-    plan: &Plan<'_>,
-    position: Position,
-) -> Result<Option<(Stream<'c>, StreamId)>, Refusal> {
-    match (sale.outbox_after(plan), position.entries) {
-        (None, None) => Ok(None),
-        (Some(name), Some(entries)) => Ok(Some((outbox.stream(name, false), entries.id))),
-        _ => Err(refusal(Refused::Law)),
+/// The sale and the command must agree on whether there are entries.
+fn must_agree(sale: &Sale, plan: &Plan<'_>, position: Position) -> Result<(), Refused> {
+    match sale.outbox_after(plan).is_some() == position.entries.is_some() {
+        true => Ok(()),
+        false => Err(Refused::Law),
     }
 }
 
 /// Creates the sale of an INIT, or of the base of a rewritten AOF; no version comes before these.
-fn begin(call: &mut Call<'_>, position: Position, changes: Changes<'_>) -> Result<(), Refusal> {
+fn begin(
+    call: &mut Call<'_>,
+    position: Position,
+    changes: Changes<'_>,
+    source: Source,
+) -> Result<(), Refusal> {
     let (mut sale, plan) = create(position, changes).map_err(|refused| match refused {
-        Refused::Place => (refused, errors::NO_SALE),
-        _ => refusal(refused),
+        Refused::Place => Refusal(refused, errors::NO_SALE),
+        _ => Refusal::from(refused),
     })?;
-    let outbox = call.outbox();
-    let stream = match &plan {
-        Some(plan) => stream_of(&sale, outbox, plan, position)?,
-        None => None,
-    };
+    if let Some(plan) = &plan {
+        must_agree(&sale, plan, position)?;
+    }
     if !call.is_of_primary() {
         sale.arrive();
     }
-    let source = Source::Elsewhere(stream.as_ref().map(|(_, first)| *first));
-    let stream = stream.as_ref().map(|(stream, _)| stream);
-    change::begin(call, sale, plan.as_ref(), stream, source).map_err(|_| refusal(Refused::Place))
+    let begun = change::begin(call, sale, plan.as_ref(), false, source);
+    begun.map_err(|_| Refusal::from(Refused::Place))
 }
 
 fn create(

@@ -1,16 +1,21 @@
-//! The path of every change, decided by a command, the sweeper ([`Source::Here`]) or another node
-//! ([`Source::Elsewhere`]).
+//! The way of every change, whoever decided it: see [`Source`].
 //!
-//! 1. The sale was opened and a plan was decided. Without entries it is committed at once.
-//! 2. With entries the sale is closed, and their stream is opened, and created if missing.
-//!    Foreign code may run meanwhile and call any command. Then the sale is opened again; if it was
-//!    replaced or changed, nothing happens. [`commit_one`], for MGRAB [`commit_all`], for a new
-//!    sale [`begin`]
-//! 3. The entries are appended, or nothing happens; a replica drops entries that its stream
-//!    refuses. Then the plan is committed, which can't fail. [`Source::append`]
-//! 4. One command is replicated that makes the change and its entries everywhere. No foreign code
-//!    runs from 3 until here. [`finish`]
-//! 5. Notifications are sent, in which foreign code may run again. The reply comes last.
+//! 1. *Closed.* The sale is opened and a plan is decided for it. Without entries the plan is
+//!    committed at once. With entries the sale is closed first: creating a stream, and opening one
+//!    whose TTL has passed, can run code of other modules, which may call any command, and that
+//!    command would borrow an open sale a second time.
+//! 2. *Ready.* The stream exists and is open, and no foreign code runs from here on. The sale may
+//!    have changed meanwhile: its key is opened again, and where it holds no sale, another one or
+//!    another version, nothing happens. [`Ready`]
+//! 3. *Open.* The entries are appended, or nothing happens; but a replica drops entries that its
+//!    stream refuses. Then the plan is committed, which can't fail. [`Open`], [`Written`]
+//! 4. One command is replicated that makes the change and its entries on other nodes.
+//! 5. Keys are signalled and notifications are sent, in which foreign code may run again. The reply
+//!    comes last.
+//!
+//! Each state is a type that only the state before it makes, so the compiler checks the order:
+//! entries are appended to an [`Open`], which takes a [`Ready`] and the sale [`AsPlanned`]; a plan
+//! is committed to a [`Written`].
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -18,12 +23,13 @@ use crate::server::call::{Call, Committed};
 use crate::server::data_set::counts::{self, Load};
 use crate::server::data_set::timer::AT_ONCE;
 use crate::server::module::info;
-use crate::server::propagation::outbox::{OpenStream, Outbox, Stream};
-use crate::server::propagation::stream::{self, NotTaken, OpenStreams};
+use crate::server::propagation::outbox::{AsPlanned, Open, Outbox, Ready, Stream, Written};
+use crate::server::propagation::stream::{self, NotTaken};
 use crate::server::value::key::{Key, NoSale};
+use seckill_domain::decide::Decision;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::{Plan, StreamId};
-use seckill_domain::request::{Amount, Now};
+use seckill_domain::request::{Amount, Now, Request};
 use seckill_domain::Sale;
 
 /// Index of the key among the arguments of every command that has one.
@@ -53,9 +59,11 @@ pub struct Task<'p, 'a, 's> {
 /// The node that decided a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// This node. The stream chooses the entries' ids; if it refuses one, nothing changes. Replicas
-    /// get the effects.
-    Here,
+    /// This node, for a caller. The stream chooses the entries' ids; if it refuses one, nothing
+    /// changes. Replicas get the effects.
+    Caller,
+    /// This node, for the sweeper, which keeps the sale's deadline itself.
+    Sweeper,
     /// The primary, or the writer of the AOF; it chose the first entry's id, if there are entries.
     /// The change is made even if the stream refuses entries: the sale must not be lost. Replicas
     /// and the AOF get the call unchanged.
@@ -63,122 +71,174 @@ pub enum Source {
 }
 
 impl Source {
-    /// Appends the entries of `plan` for `sale`. If one is refused that must not be, none of them
-    /// remains.
+    /// The first entry's id, if another node chose it.
+    fn given(self) -> Option<StreamId> {
+        match self {
+            Source::Caller | Source::Sweeper => None,
+            Source::Elsewhere(first) => first,
+        }
+    }
+
+    /// Appends the entries of `task`, or leaves none.
     #[inline(always)]
-    fn append(
+    fn append<'s, 'k>(
         self,
         outbox: Outbox<'_>,
-        open: &mut Option<OpenStream<'_>>,
-        sale: &mut Sale,
-        plan: &Plan<'_>,
-    ) -> Result<(), NotTaken> {
-        let given = match self {
-            Source::Here => None,
-            Source::Elsewhere(first) => first,
-        };
-        let missed = match open {
-            Some(open) => open.append(outbox, KEY, sale, plan, given),
-            None => plan.events.len() as u64,
-        };
+        open: Open<'s, 'k>,
+        task: &Task<'_, '_, '_>,
+    ) -> Result<Written<'s, 'k>, NotTaken> {
+        let Some(plan) = task.plan else { return Ok(open.nothing()) };
+        let written = open.append(outbox, task.arg, plan, self.given());
         match self {
-            Source::Here if missed > 0 => return Err(NotTaken::Refused),
-            Source::Here => {}
-            Source::Elsewhere(_) => info::outbox_refused(missed),
+            Source::Elsewhere(_) => info::outbox_refused(written.missed),
+            _ if written.missed > 0 => return Err(NotTaken::Refused),
+            _ => {}
         }
-        Ok(())
+        Ok(written)
+    }
+
+    /// Makes the stream of `task` ready. The sale must be closed: foreign code may run.
+    /// `is_as_judged` checks it afterwards.
+    #[inline(always)]
+    fn ready<'s>(
+        self,
+        call: &mut Call<'_>,
+        task: &Task<'_, '_, 's>,
+        is_as_judged: impl Fn(&mut Call<'_>) -> bool,
+    ) -> Result<Ready<'s>, NotTaken> {
+        let (Some(stream), Some(plan)) = (task.stream, task.plan) else {
+            return Ok(Ready::default());
+        };
+        if matches!(self, Source::Elsewhere(_)) {
+            return Ok(stream.ready_to_follow(|| is_as_judged(call)).unwrap_or_default());
+        }
+        // An existing stream takes a single entry or refuses it, so nothing need be asked first.
+        if plan.events.len() == 1 {
+            if let Ok(ready) = stream.ready() {
+                return Ok(ready);
+            }
+        }
+        let ready = ready_all(call, std::slice::from_ref(task), is_as_judged)?;
+        Ok(ready.into_iter().next().unwrap_or_default())
     }
 
     /// Replicates the change.
     #[inline(always)]
     fn hand_over(self, call: &mut Call<'_>, plan: &Plan<'_>, committed: &Committed<'_>) {
         match self {
-            Source::Here => call.replicate(KEY, plan, committed),
+            Source::Caller | Source::Sweeper => call.replicate(KEY, plan, committed),
             Source::Elsewhere(_) => call.replicate_verbatim(),
         }
     }
 }
 
-/// Replication, signal and notification after the commit of a plan for the sale at the call's key.
-/// The key is closed.
-#[inline(always)]
-pub fn finish(call: &mut Call<'_>, plan: &Plan<'_>, committed: &Committed<'_>, source: Source) {
-    source.hand_over(call, plan, committed);
-    call.signal(KEY, committed);
-    call.notify(KEY, plan, committed);
+/// The numbers of a change, for the sweeper.
+pub struct Made {
+    /// Holds that expired.
+    pub expired: u64,
+    /// The time at which the sweeper must look at the sale again, Unix ms.
+    pub next_look: Option<u64>,
 }
 
-/// Commits a plan with entries for `stream`, or nothing. First the stream is made ready and opened,
-/// in which foreign code may run. Then the sale at the call's key, which is closed, is opened, the
-/// entries are appended and the plan is committed.
-#[inline(always)]
-pub fn commit_one<'s>(
-    call: &mut Call<'_>,
-    plan: &Plan<'_>,
-    attempt: Option<Attempt<'_>>,
-    stream: &'s Stream<'s>,
-    now: &Now,
-    source: Source,
-) -> Result<Committed<'s>, NotTaken> {
-    let outbox = call.outbox();
-    let mut open = match source {
-        Source::Here => open_one(call, plan, stream)?,
-        Source::Elsewhere(_) => {
-            stream.open_to_follow(|| same_sale(&mut call.open(KEY), Some(plan)).is_some())
-        }
-    };
-    let mut key = call.open(KEY);
-    let Some(sale) = same_sale(&mut key, Some(plan)) else {
-        return Err(abandon(open));
-    };
-    source.append(outbox, &mut open, sale, plan)?;
-    Ok(match source {
-        Source::Here => commit(sale, Some(plan), attempt, open, now),
-        Source::Elsewhere(_) => follow(sale, plan, open, now.clock_ms),
-    })
+/// Why nothing was decided, or nothing was changed.
+pub enum Stop {
+    /// The key holds no sale.
+    NoSale(NoSale),
+    /// The entries can't be appended.
+    NotTaken(NotTaken),
 }
 
-/// Opens the stream for the entries of `plan`.
-#[inline(always)]
-fn open_one<'s>(
-    call: &mut Call<'_>,
-    plan: &Plan<'_>,
-    stream: &'s Stream<'s>,
-) -> Result<Option<OpenStream<'s>>, NotTaken> {
-    // An existing stream takes a single entry or refuses it, so nothing need be asked first.
-    if plan.events.len() == 1 {
-        if let Ok(open) = stream.open() {
-            return Ok(Some(open));
+impl From<Stop> for &'static str {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::NoSale(why) => why.into(),
+            Stop::NotTaken(why) => why.into(),
         }
     }
-    let task = Task { arg: KEY, plan: Some(plan), attempt: None, stream: Some(stream) };
-    Ok(open_streams(call, &[task])?.pop().flatten())
 }
 
-/// Puts a sale at the call's missing key, or nothing. The entries of `plan`, if given, go to
-/// `stream`.
+impl From<NotTaken> for Stop {
+    fn from(why: NotTaken) -> Self {
+        Stop::NotTaken(why)
+    }
+}
+
+/// Changes the sale at the call's key as `judge` decides. Without a change it counts the attempt
+/// and returns None. `request` is what a caller asked, if one did.
+#[inline(always)]
+pub fn one<'a>(
+    call: &mut Call<'_>,
+    now: &Now,
+    source: Source,
+    request: Option<&Request<'_>>,
+    judge: impl FnOnce(&mut Sale) -> Decision<'a>,
+) -> Result<Option<Made>, Stop> {
+    let outbox = call.outbox();
+    let mut key = call.open(KEY);
+    let sale = key.sale().map_err(Stop::NoSale)?;
+    let Decision { outcome, plan } = &judge(sale);
+    // GRAB is an attempt to buy. IMPORT also leads to GRANTED or REPLAY, but is no attempt.
+    let attempt = match request {
+        Some(Request::Grab(grab)) => Some(Attempt { outcome, amount: grab.amount }),
+        Some(Request::Wait(wait)) => Some(Attempt { outcome, amount: wait.grab.amount }),
+        _ => None,
+    };
+    let Some(plan) = plan else {
+        count(sale, attempt);
+        return Ok(None);
+    };
+    let named = match request {
+        Some(Request::Alter(change)) => change.outbox.as_deref(),
+        _ => None,
+    };
+    let name = sale.outbox_after(plan);
+    let stream = name.map(|name| outbox.stream(name, named == Some(name)));
+    let task = |stream| Task { arg: KEY, plan: Some(plan), attempt, stream };
+    let mut committed = if let Some(stream) = &stream {
+        drop(key);
+        let task = task(Some(stream));
+        let ready = source.ready(call, &task, |call| is_as_judged(call, &task))?;
+        let mut key = call.open(KEY);
+        let sale = as_planned(&mut key, &task).ok_or(NotTaken::Changed)?;
+        let written = source.append(outbox, ready.with(sale), &task)?;
+        commit(written, &task, now, source)
+    } else {
+        let open = Ready::default().with(AsPlanned::still(sale));
+        let committed = commit(open.nothing(), &task(None), now, source);
+        drop(key);
+        committed
+    };
+    let next_look = match source {
+        Source::Sweeper => committed.look_at.take(),
+        _ => None,
+    };
+    source.hand_over(call, plan, &committed);
+    call.signal(KEY, &committed);
+    call.notify(KEY, plan, &committed);
+    Ok(Some(Made { expired: committed.expired, next_look }))
+}
+
+/// Puts a sale at the call's missing key, with the entries of `plan`, or nothing. `is_named` says
+/// that the call names their stream as a key.
 pub fn begin(
     call: &mut Call<'_>,
     mut sale: Sale,
     plan: Option<&Plan<'_>>,
-    stream: Option<&Stream<'_>>,
+    is_named: bool,
     source: Source,
 ) -> Result<(), NotTaken> {
-    let (outbox, mut committed) = (call.outbox(), Committed::default());
-    if let Some((plan, stream)) = plan.zip(stream) {
-        let mut is_free = || call.open(KEY).sale().err() == Some(NoSale::Missing);
-        let mut open = match source {
-            Source::Here => {
-                let streams = stream::open_all(&[(Some(stream), plan.events.len())], &mut is_free);
-                streams.map_err(|(_, why)| why)?.pop().flatten()
-            }
-            Source::Elsewhere(_) => stream.open_to_follow(&mut is_free),
-        };
-        if !is_free() {
-            return Err(abandon(open));
+    let mut committed = Committed::default();
+    let name = plan.and_then(|plan| sale.outbox_after(plan));
+    let stream = name.map(|name| call.outbox().stream(name, is_named));
+    if let (Some(plan), Some(_)) = (plan, &stream) {
+        let is_free = |call: &mut Call<'_>| call.open(KEY).sale().err() == Some(NoSale::Missing);
+        let task = Task { arg: KEY, plan: Some(plan), attempt: None, stream: stream.as_ref() };
+        let ready = source.ready(call, &task, is_free)?;
+        if !is_free(call) {
+            return Err(NotTaken::Changed);
         }
-        source.append(outbox, &mut open, &mut sale, plan)?;
-        committed.entries = open.map(OpenStream::close).unwrap_or_default();
+        let open = ready.with(AsPlanned::still(&mut sale));
+        committed.entries = source.append(call.outbox(), open, &task)?.close().1;
     }
     match plan {
         Some(plan) => source.hand_over(call, plan, &committed),
@@ -192,88 +252,97 @@ pub fn begin(
     Ok(())
 }
 
-/// Commits all `tasks` or none; some of them may have no entries.
-pub fn commit_all<'s>(
-    call: &mut Call<'_>,
-    tasks: &[Task<'_, '_, 's>],
-    now: &Now,
-) -> Result<Vec<Committed<'s>>, NotTaken> {
-    let (outbox, mut streams) = (call.outbox(), open_streams(call, tasks)?);
+/// Makes the changes of all `tasks` or none. Tasks may have no entries, or no change.
+pub fn all(call: &mut Call<'_>, tasks: &[Task<'_, '_, '_>], now: &Now) -> Result<(), NotTaken> {
+    let (outbox, source) = (call.outbox(), Source::Caller);
+    let ready = ready_all(call, tasks, |call| tasks.iter().all(|task| is_as_judged(call, task)))?;
     let mut keys = call.open_all(tasks.iter().map(|task| task.arg));
-    let sales = keys.iter_mut().zip(tasks).map(|(key, task)| same_sale(key, task.plan));
-    let sales: Option<Vec<&mut Sale>> = sales.collect();
-    let Some(mut sales) = sales else {
-        return Err(abandon(streams.into_iter().flatten()));
-    };
-    for ((sale, task), stream) in sales.iter_mut().zip(tasks).zip(&mut streams) {
-        let Some((plan, stream)) = task.plan.zip(stream.as_mut()) else { continue };
-        if stream.append(outbox, task.arg, sale, plan, None) > 0 {
-            return Err(NotTaken::Refused);
-        }
+    let sales = keys.iter_mut().zip(tasks).map(|(key, task)| as_planned(key, task));
+    let sales: Option<Vec<AsPlanned<'_>>> = sales.collect();
+    let open = ready.into_iter().zip(sales.ok_or(NotTaken::Changed)?);
+    let mut written = Vec::with_capacity(tasks.len());
+    for ((ready, sale), task) in open.zip(tasks) {
+        written.push(source.append(outbox, ready.with(sale), task)?);
     }
-    let parts = sales.into_iter().zip(tasks).zip(streams);
-    let commit_task = |((sale, task), stream): ((_, &Task<'_, '_, 's>), _)| {
-        commit(sale, task.plan, task.attempt, stream, now)
-    };
-    Ok(parts.map(commit_task).collect())
+    let commit_task = |(written, task)| commit(written, task, now, source);
+    let committed: Vec<_> = written.into_iter().zip(tasks).map(commit_task).collect();
+    drop(keys);
+    let all = tasks.iter().zip(&committed);
+    let changed = all.filter_map(|(task, committed)| Some((task.arg, task.plan?, committed)));
+    for (arg, plan, committed) in changed.clone() {
+        call.replicate(arg, plan, committed);
+        call.signal(arg, committed);
+    }
+    for (arg, plan, committed) in changed {
+        call.notify(arg, plan, committed);
+    }
+    Ok(())
 }
 
-/// Leaks open streams after a sale's TTL has passed and foreign code ran. Their values may be gone,
-/// so the server must not touch them.
-fn abandon<'s>(streams: impl IntoIterator<Item = OpenStream<'s>>) -> NotTaken {
-    streams.into_iter().for_each(OpenStream::abandon);
-    NotTaken::Changed
-}
-
-/// Opens the streams of all tasks. The sales must be closed: foreign code may run.
-fn open_streams<'s>(
+/// Makes the streams of all tasks ready. The sales must be closed: foreign code may run.
+fn ready_all<'s>(
     call: &mut Call<'_>,
     tasks: &[Task<'_, '_, 's>],
-) -> Result<OpenStreams<'s>, NotTaken> {
+    is_as_judged: impl Fn(&mut Call<'_>) -> bool,
+) -> Result<Vec<Ready<'s>>, NotTaken> {
     let entries = |task: &Task<'_, '_, '_>| task.plan.map_or(0, |plan| plan.events.len());
     let wanted = tasks.iter().map(|task| (task.stream, task.stream.map_or(0, |_| entries(task))));
     let wanted: Vec<_> = wanted.collect();
-    let is_as_judged =
-        || tasks.iter().all(|task| same_sale(&mut call.open(task.arg), task.plan).is_some());
-    let (index, why) = match stream::open_all(&wanted, is_as_judged) {
-        Ok(streams) => return Ok(streams),
+    let (index, why) = match stream::ready_all(&wanted, || is_as_judged(call)) {
+        Ok(ready) => return Ok(ready),
         Err(refused) => refused,
     };
-    if let Some(task) = tasks.get(index).filter(|_| why != NotTaken::Changed) {
-        if let Some(sale) = same_sale(&mut call.open(task.arg), task.plan) {
+    let task = tasks.get(index).filter(|_| why != NotTaken::Changed && is_as_judged(call));
+    if let Some(task) = task {
+        if let Ok(sale) = call.open(task.arg).sale() {
             sale.note_outbox_failed();
         }
     }
     Err(why)
 }
 
-/// The sale at the key, if it is still the plan's sale at the plan's version.
-fn same_sale<'k>(key: &'k mut Key<'_>, plan: Option<&Plan<'_>>) -> Option<&'k mut Sale> {
-    key.sale().ok().filter(|sale| plan.is_none_or(|plan| plan.is_for(sale)))
+/// The sale at the task's key, if it is still the plan's sale at the plan's version.
+fn as_planned<'k>(key: &'k mut Key<'_>, task: &Task<'_, '_, '_>) -> Option<AsPlanned<'k>> {
+    AsPlanned::of(key.sale().ok()?, task.plan)
 }
 
-/// Counts an attempt in the open sale and on this node, and commits the plan after its entries are
-/// appended to `stream`. Inlined into its callers, some of which never have entries.
+fn is_as_judged(call: &mut Call<'_>, task: &Task<'_, '_, '_>) -> bool {
+    as_planned(&mut call.open(task.arg), task).is_some()
+}
+
+/// Counts an attempt in the sale and on this node.
 #[inline(always)]
-pub fn commit<'s>(
-    sale: &mut Sale,
-    plan: Option<&Plan<'_>>,
-    attempt: Option<Attempt<'_>>,
-    stream: Option<OpenStream<'s>>,
-    now: &Now,
-) -> Committed<'s> {
-    if let Some(Attempt { outcome, amount }) = attempt {
-        let counter = match outcome {
-            // A committed change counts itself in its sale.
-            Outcome::Granted { .. } => Some(&counts::GRANTED),
-            refusal => sale.count(refusal, amount).and_then(|place| counts::REFUSED.get(place)),
-        };
-        if let Some(counter) = counter {
-            counter.fetch_add(1, Relaxed);
-        }
+fn count(sale: &mut Sale, attempt: Option<Attempt<'_>>) {
+    let Some(Attempt { outcome, amount }) = attempt else { return };
+    let counter = match outcome {
+        // A committed change counts itself in its sale.
+        Outcome::Granted { .. } => Some(&counts::GRANTED),
+        refusal => sale.count(refusal, amount).and_then(|place| counts::REFUSED.get(place)),
+    };
+    if let Some(counter) = counter {
+        counter.fetch_add(1, Relaxed);
     }
-    let Some(plan) = plan else { return Committed::default() };
-    let entries = stream.map(OpenStream::close).unwrap_or_default();
+}
+
+/// Counts the attempt of a task and commits its plan. Inlined, because some callers never have
+/// entries.
+#[inline(always)]
+fn commit<'s>(
+    written: Written<'s, '_>,
+    task: &Task<'_, '_, '_>,
+    now: &Now,
+    source: Source,
+) -> Committed<'s> {
+    let (sale, entries) = written.close();
+    count(sale, task.attempt);
+    let Some(plan) = task.plan else { return Committed::default() };
+    // The node that decided it has counted it.
+    if matches!(source, Source::Elsewhere(_)) {
+        let before = Load::of(sale);
+        sale.commit(plan);
+        counts::changed(before, Load::of(sale));
+        return Committed { entries, look_at: look_at(sale, now.clock_ms), ..Committed::default() };
+    }
     let expired = sale.tallies().expired;
     let (look_at, is_urgent) = match sale.is_plain() {
         true => {
@@ -304,20 +373,6 @@ fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u6
     counts::OFFERS.fetch_add(sale.list_totals().0 - offers, Relaxed);
     counts::DROPPED.fetch_add(sale.list_totals().1 - dropped, Relaxed);
     (look_at(sale, now.clock_ms), sale.serves_at(now))
-}
-
-/// Commits a plan of another node, which has counted it.
-pub fn follow<'s>(
-    sale: &mut Sale,
-    plan: &Plan<'_>,
-    stream: Option<OpenStream<'s>>,
-    clock_ms: u64,
-) -> Committed<'s> {
-    let entries = stream.map(OpenStream::close).unwrap_or_default();
-    let before = Load::of(sale);
-    sale.commit(plan);
-    counts::changed(before, Load::of(sale));
-    Committed { entries, look_at: look_at(sale, clock_ms), ..Committed::default() }
 }
 
 /// The time at which the sweeper must look at the sale. Memory of dropped rounds is freed in steps

@@ -85,17 +85,13 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
     Ok(Init { supply, terms, amounts, id, secret })
 }
 
-/// Creates the sale at a missing key. Foreign code may run while its stream is opened, but not
-/// after the first entry.
+/// Creates the sale at a missing key.
 fn create(call: &mut Call<'_>, init: &Init) -> Result<(), &'static str> {
-    let (now, outbox) = (call.now(), call.outbox());
-    let decided = decide_new(init, &now, random::hash_key());
+    let decided = decide_new(init, &call.now(), random::hash_key());
     let (plan, sale) = decided.map_err(errors::misuse)?;
-    let name = sale.terms().outbox.clone();
-    if name.as_deref().is_some_and(|name| call.args().get(KEY) == Some(&name)) {
+    if sale.terms().outbox.as_deref().is_some_and(|name| call.args().get(KEY) == Some(&name)) {
         return Err(errors::OUTBOX_REFUSED);
     }
-    let stream = name.map(|name| outbox.stream(&name, true));
-    change::begin(call, sale, Some(&plan), stream.as_ref(), Source::Here)?;
+    change::begin(call, sale, Some(&plan), true, Source::Caller)?;
     Ok(())
 }

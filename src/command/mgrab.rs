@@ -169,18 +169,7 @@ fn take(
             stream: stream.as_ref(),
         })
         .collect();
-    let committed = change::commit_all(call, &tasks, now)?;
-    let all = parts.iter().zip(&decided.decisions).zip(&committed);
-    let changed = all.filter_map(|((part, decision), committed)| {
-        Some((part.arg, decision.plan.as_ref()?, committed))
-    });
-    for (arg, plan, committed) in changed.clone() {
-        call.replicate(arg, plan, committed);
-        call.signal(arg, committed);
-    }
-    for (arg, plan, committed) in changed {
-        call.notify(arg, plan, committed);
-    }
+    change::all(call, &tasks, now)?;
     Ok(decided.outcome)
 }
 

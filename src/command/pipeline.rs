@@ -3,13 +3,13 @@
 
 use super::args::Parsed;
 pub use super::change::KEY;
-use super::change::{self, Attempt, Source};
+use super::change::{self, Made, Source, Stop};
 use super::{errors, reply};
 use crate::server::call::{Call, Reply};
 use crate::server::sweeper::Swept;
 use seckill_domain::decide::Decision;
 use seckill_domain::outcome::Outcome;
-use seckill_domain::request::{Now, Request};
+use seckill_domain::request::Request;
 use seckill_domain::Sale;
 
 /// Calls `show` with the sale at the key, or replies the error. Leaves no trace.
@@ -43,53 +43,20 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
         Ok(request) => request,
         Err(error) => return error.reply(out),
     };
-    let now = call.now();
-    loop {
-        match take(call, &request, &now) {
-            // The stored round was over and has ended. The request is decided again at the same
-            // time: at a later time that round could be over, too, and so on.
-            Ok(Outcome::NextRound) => {}
-            Ok(outcome) => return reply::outcome(out, &outcome),
-            Err(error) => return out.error(error),
+    let (now, mut shown) = (call.now(), Outcome::NextRound);
+    // A stored round that is over ends first. Then the request is decided again at the same time:
+    // at a later time that round could be over, too, and so on.
+    while matches!(shown, Outcome::NextRound) {
+        let made = change::one(call, &now, Source::Caller, Some(&request), |sale| {
+            let decision = sale.decide(&request, &now);
+            shown = sale.masked(&request, decision.outcome);
+            decision
+        });
+        if let Err(why) = made {
+            return out.error(why.into());
         }
     }
-}
-
-/// Decides the request once and commits the plan. Returns the outcome for the caller.
-fn take(call: &mut Call<'_>, request: &Request<'_>, now: &Now) -> Result<Outcome, &'static str> {
-    let outbox = call.outbox();
-    let mut key = call.open(KEY);
-    let sale = key.sale()?;
-    let Decision { outcome, plan } = &sale.decide(request, now);
-    let shown = sale.masked(request, *outcome);
-    // GRAB is an attempt to buy. IMPORT also leads to GRANTED or REPLAY, but is no attempt.
-    let attempt = match request {
-        Request::Grab(grab) => Some(Attempt { outcome, amount: grab.amount }),
-        Request::Wait(wait) => Some(Attempt { outcome, amount: wait.grab.amount }),
-        _ => None,
-    };
-    let Some(plan) = plan else {
-        change::commit(sale, None, attempt, None, now);
-        return Ok(shown);
-    };
-    let named = match request {
-        Request::Alter(change) => change.outbox.as_deref(),
-        _ => None,
-    };
-    let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, named == Some(name)));
-    let committed = match &stream {
-        None => {
-            let committed = change::commit(sale, Some(plan), attempt, None, now);
-            drop(key);
-            committed
-        }
-        Some(stream) => {
-            drop(key);
-            change::commit_one(call, plan, attempt, stream, now, Source::Here)?
-        }
-    };
-    change::finish(call, plan, &committed, Source::Here);
-    Ok(shown)
+    reply::outcome(out, &shown);
 }
 
 /// Pause before looking again at a sale that can't change: its outbox refuses entries, or it is at
@@ -99,40 +66,26 @@ const RETRY_MS: u64 = 1000;
 /// Due changes, for the sweeper: the next round of the sale at the call's key begins, or at most
 /// `most` of its due holds expire, and waiters are served. Without `most` it only frees memory.
 pub fn expire(call: &mut Call<'_>, most: Option<usize>) -> Swept {
-    let (now, outbox) = (call.now(), call.outbox());
-    let mut key = call.open(KEY);
-    // A missing key, or one that now holds another type, needs nothing.
-    let Ok(sale) = key.sale() else {
-        return Swept::default();
-    };
-    sale.forget_look();
-    let Some(most) = most else {
-        return Swept { expired: 0, next_look: change::look_at(sale, now.clock_ms) };
-    };
-    let decision = sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(most, &now));
-    if matches!(decision.outcome, Outcome::Misuse(_)) {
-        return Swept { expired: 0, next_look: Some(now.clock_ms + RETRY_MS) };
+    let (now, mut rests) = (call.now(), Swept::default());
+    let retry = Some(now.clock_ms + RETRY_MS);
+    let made = change::one(call, &now, Source::Sweeper, None, |sale| {
+        sale.forget_look();
+        let decide =
+            |most| sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(most, &now));
+        let nothing = Decision { outcome: Outcome::Done, plan: None };
+        let decision = most.map_or(nothing, decide);
+        rests.next_look = match decision {
+            Decision { outcome: Outcome::Misuse(_), .. } => retry,
+            Decision { plan: None, .. } => change::look_at(sale, now.clock_ms),
+            _ => None,
+        };
+        decision
+    });
+    match made {
+        Ok(Some(Made { expired, next_look })) => Swept { expired: expired as usize, next_look },
+        Ok(None) => rests,
+        Err(Stop::NotTaken(_)) => Swept { expired: 0, next_look: retry },
+        // A missing key, or one that now holds another type, needs nothing.
+        Err(Stop::NoSale(_)) => Swept::default(),
     }
-    let Some(plan) = &decision.plan else {
-        return Swept { expired: 0, next_look: change::look_at(sale, now.clock_ms) };
-    };
-    let stream = sale.outbox_after(plan).map(|name| outbox.stream(name, false));
-    let committed = match &stream {
-        None => {
-            let committed = change::commit(sale, Some(plan), None, None, &now);
-            drop(key);
-            Ok(committed)
-        }
-        Some(stream) => {
-            drop(key);
-            change::commit_one(call, plan, None, stream, &now, Source::Here)
-        }
-    };
-    let Ok(mut committed) = committed else {
-        return Swept { expired: 0, next_look: Some(now.clock_ms + RETRY_MS) };
-    };
-    // The sweeper keeps the deadline itself.
-    let swept = Swept { expired: committed.expired as usize, next_look: committed.look_at.take() };
-    change::finish(call, plan, &committed, Source::Here);
-    swept
 }

@@ -1,12 +1,14 @@
 //! Appending to the outbox. On a primary a change and its entries are all or nothing; a replica
 //! applies the change and drops entries that its stream refuses.
 //!
-//! Streams are made ready first (see [`super::stream`]) and stay open until the sale is opened and
-//! the entries are appended. Entries go to the open stream, which runs no foreign code: never
-//! through XADD, and never to a missing stream, because the server would notify of `new` in the
-//! middle of the change. The first entry's stream id is replicated with the change, and every other
-//! node appends the entries under these ids.
+//! The order of a change, and the reason for it, are in the head of [`crate::command::change`]. Its
+//! states are types here: [`Stream`] (closed), [`Ready`] (open, while the sale is closed), [`Open`]
+//! (with the sale), [`Written`] (with the entries). Entries go to the open stream: never through
+//! XADD, and never to a missing stream, because the server would notify of `new` in the middle of
+//! the change. The first entry's stream id is replicated with the change, and every other node
+//! appends the entries under these ids.
 
+use std::mem::ManuallyDrop;
 use std::os::raw::c_int;
 use std::ptr;
 use std::sync::OnceLock;
@@ -54,9 +56,94 @@ impl<'c> Outbox<'c> {
     }
 }
 
-/// A stream that is open for appending. Dropping it before [`OpenStream::close`] deletes the
-/// appended entries, unless their ids were given by another node.
-pub struct OpenStream<'s> {
+/// A sale that a plan was decided for.
+pub struct AsPlanned<'k>(&'k mut Sale);
+
+impl<'k> AsPlanned<'k> {
+    /// The sale at the key, if it is the unchanged sale that `plan` is for.
+    #[inline(always)]
+    pub fn of(sale: &'k mut Sale, plan: Option<&Plan<'_>>) -> Option<AsPlanned<'k>> {
+        plan.is_none_or(|plan| plan.is_for(sale)).then_some(AsPlanned(sale))
+    }
+
+    /// A sale that has been open since the plan was decided, or a new one without a key.
+    #[inline(always)]
+    pub fn still(sale: &'k mut Sale) -> AsPlanned<'k> {
+        AsPlanned(sale)
+    }
+}
+
+/// The open stream of a change whose sale is still closed; no stream if the change has no entries.
+/// No foreign code runs until the stream is closed.
+///
+/// Dropping it leaks the open key: the stream's value may be gone, and RM_CloseKey would read a
+/// stream that its TTL has just deleted. This needs a clock that moves within a callback: a timer
+/// on Redis 7.0.
+#[derive(Default)]
+pub struct Ready<'s>(Option<ManuallyDrop<OpenStream<'s>>>);
+
+impl<'s> Ready<'s> {
+    /// Adds the sale that changes.
+    #[inline(always)]
+    pub fn with<'k>(self, sale: AsPlanned<'k>) -> Open<'s, 'k> {
+        Open { sale: sale.0, stream: self.0.map(ManuallyDrop::into_inner) }
+    }
+}
+
+/// The open stream of a change and its open sale.
+pub struct Open<'s, 'k> {
+    sale: &'k mut Sale,
+    stream: Option<OpenStream<'s>>,
+}
+
+impl<'s, 'k> Open<'s, 'k> {
+    /// Appends the entries of `plan`. `arg` is the index of the sale's key among the arguments.
+    /// `given` is the first entry's id if another node chose it. Otherwise the stream chooses the
+    /// ids, and after one refusal it takes none.
+    #[inline(always)]
+    pub fn append(
+        self,
+        outbox: Outbox<'_>,
+        arg: usize,
+        plan: &Plan<'_>,
+        given: Option<StreamId>,
+    ) -> Written<'s, 'k> {
+        let Open { sale, mut stream } = self;
+        let missed = match (&mut stream, given) {
+            (Some(stream), _) => stream.append(outbox, arg, sale, plan, given),
+            (None, Some(_)) => plan.events.len() as u64,
+            (None, None) => 0,
+        };
+        Written { sale, stream, missed }
+    }
+
+    /// Appends nothing, for a change without entries.
+    #[inline(always)]
+    pub fn nothing(self) -> Written<'s, 'k> {
+        Written { sale: self.sale, stream: self.stream, missed: 0 }
+    }
+}
+
+/// A sale that has not changed yet, with the entries of its change. Dropping it deletes the
+/// entries, unless their ids were given by another node.
+pub struct Written<'s, 'k> {
+    sale: &'k mut Sale,
+    stream: Option<OpenStream<'s>>,
+    /// How many entries the stream refused.
+    pub missed: u64,
+}
+
+impl<'s, 'k> Written<'s, 'k> {
+    /// Closes the stream and returns the sale, which must be changed now.
+    #[inline(always)]
+    pub fn close(self) -> (&'k mut Sale, Appended<'s>) {
+        (self.sale, self.stream.map(OpenStream::close).unwrap_or_default())
+    }
+}
+
+/// An open stream. Dropping it before [`OpenStream::close`] deletes the appended entries, unless
+/// their ids were given by another node.
+pub(super) struct OpenStream<'s> {
     pub(super) key: *mut RedisModuleKey,
     stream: &'s Stream<'s>,
     /// The id of the first appended entry, if the stream chose it.
@@ -66,9 +153,13 @@ pub struct OpenStream<'s> {
 }
 
 impl Stream<'_> {
-    /// Opens the stream for appending, or says why there is none. Foreign code may run in it unless
-    /// the stream is ready.
-    pub fn open(&self) -> Result<OpenStream<'_>, NoStream> {
+    /// Opens the stream for appending, or says why there is none.
+    pub fn ready(&self) -> Result<Ready<'_>, NoStream> {
+        self.open().map(|open| Ready(Some(ManuallyDrop::new(open))))
+    }
+
+    /// Opens the stream. Foreign code may run in it unless the stream is ready.
+    pub(super) fn open(&self) -> Result<OpenStream<'_>, NoStream> {
         let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
         // SAFETY: the name is alive as long as this struct.
         let key = unsafe { api!(RedisModule_OpenKey)(self.ctx.raw(), self.name.raw(), mode) };
@@ -83,11 +174,8 @@ impl Stream<'_> {
 }
 
 impl<'s> OpenStream<'s> {
-    /// Appends the entries of `plan` for `sale` and returns how many the stream refused. Runs no
-    /// foreign code: the stream exists. `arg` is the index of the sale's key among the arguments.
-    /// `given` is the first entry's id if another node chose it. Otherwise the stream chooses the
-    /// ids, and after one refusal it takes none.
-    pub fn append(
+    /// See [`Open::append`]. Returns how many entries the stream refused.
+    fn append(
         &mut self,
         outbox: Outbox<'_>,
         arg: usize,
@@ -133,25 +221,15 @@ impl<'s> OpenStream<'s> {
     }
 
     /// Closes the stream: the appended entries stay and are to be replicated.
-    pub fn close(mut self) -> Appended<'s> {
+    fn close(mut self) -> Appended<'s> {
         let form = Form::known_to(settings::EFFECTS_VERSION.get());
         let first = self.first.take().map(|id| EntriesAt { form, id });
         Appended { stream: Some(self.stream), first, len: self.len }
-    }
-
-    /// Leaks the open key. [`open_all`](super::stream::open_all) calls it when a stream's value may
-    /// be gone: RM_CloseKey would read a stream that its TTL has just deleted. This needs a clock
-    /// that moves within a callback: a timer on Redis 7.0.
-    pub fn abandon(mut self) {
-        self.key = ptr::null_mut();
     }
 }
 
 impl Drop for OpenStream<'_> {
     fn drop(&mut self) {
-        if self.key.is_null() {
-            return;
-        }
         let ids =
             self.first.into_iter().flat_map(|first| (0..self.len).map(move |n| first.after(n)));
         for StreamId { ms, seq } in ids.flatten() {

@@ -7,7 +7,7 @@ use std::os::raw::c_int;
 
 use redis_module::raw::{self, RedisModuleStreamID};
 
-use super::outbox::{NoStream, OpenStream, Stream};
+use super::outbox::{NoStream, Ready, Stream};
 use crate::server::ffi::api::{bytes_of, CallReply};
 
 /// The smallest id: that of the entry that creates a stream and is deleted again.
@@ -26,9 +26,6 @@ pub enum NotTaken {
 
 /// Streams and the number of entries for each, in the order of the call's sales.
 pub type Wanted<'s> = [(Option<&'s Stream<'s>>, usize)];
-
-/// Open streams, in the order of the call's sales.
-pub type OpenStreams<'s> = Vec<Option<OpenStream<'s>>>;
 
 impl Stream<'_> {
     fn bytes(&self) -> &[u8] {
@@ -73,16 +70,16 @@ impl Stream<'_> {
     /// Opens the stream for entries that another node has appended, and creates it if it is
     /// missing. The primary has the stream, with one exception: if a module wrote to it while it
     /// was being deleted, the DEL reaches this node after the entries. Foreign code may run in it;
-    /// afterwards `is_as_judged` checks the sale, see [`open_all`].
-    pub fn open_to_follow(&self, is_as_judged: impl FnOnce() -> bool) -> Option<OpenStream<'_>> {
-        self.open()
+    /// afterwards `is_as_judged` checks the sale, see [`ready_all`].
+    pub fn ready_to_follow(&self, is_as_judged: impl FnOnce() -> bool) -> Option<Ready<'_>> {
+        self.ready()
             .or_else(|instead| {
                 let is_missing = instead == NoStream::Nothing;
                 if is_missing {
                     self.make();
                 }
                 if is_as_judged() {
-                    return self.open();
+                    return self.ready();
                 }
                 if is_missing {
                     self.unmake();
@@ -105,13 +102,13 @@ impl Stream<'_> {
     }
 }
 
-/// Makes the streams ready and opens them, or returns the index of one that takes no entries. No
-/// sale may be open, because foreign code may run. `is_as_judged` checks the sales afterwards and
-/// before a stream is open: an open stream could not be closed if foreign code deleted it.
-pub fn open_all<'s>(
+/// Makes the streams ready, or returns the index of one that takes no entries. No sale may be open,
+/// because foreign code may run. `is_as_judged` checks the sales afterwards and before a stream is
+/// open: an open stream could not be closed if foreign code deleted it.
+pub fn ready_all<'s>(
     wanted: &Wanted<'s>,
     is_as_judged: impl FnOnce() -> bool,
-) -> Result<OpenStreams<'s>, (usize, NotTaken)> {
+) -> Result<Vec<Ready<'s>>, (usize, NotTaken)> {
     let missing = missing(wanted)?;
     missing.iter().for_each(|stream| stream.make());
     let made = match is_as_judged() {
@@ -122,17 +119,12 @@ pub fn open_all<'s>(
         missing.iter().for_each(|stream| stream.unmake());
         return Err(why);
     }
-    let mut open = OpenStreams::new();
-    for (index, (stream, _)) in wanted.iter().enumerate() {
-        let Ok(stream) = stream.map(Stream::open).transpose() else {
-            // The stream has vanished: its TTL has just passed and foreign code ran, so the values
-            // of the open streams may be gone.
-            open.into_iter().flatten().for_each(OpenStream::abandon);
-            return Err((index, NotTaken::Changed));
-        };
-        open.push(stream);
-    }
-    Ok(open)
+    // A stream that has vanished: its TTL has just passed and foreign code ran.
+    let ready = |(index, (stream, _)): (usize, &(Option<&'s Stream<'s>>, usize))| {
+        let ready = stream.map(Stream::ready).transpose().map(Option::unwrap_or_default);
+        ready.map_err(|_| (index, NotTaken::Changed))
+    };
+    wanted.iter().enumerate().map(ready).collect()
 }
 
 /// Checks that each stream has room for its entries or may be created. Returns the missing streams,
