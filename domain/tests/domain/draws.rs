@@ -1,8 +1,8 @@
-//! Drawn amounts: they follow the published method, no place in the queue is favoured, and what is
-//! paid out is exactly what was put in.
+//! Drawn amounts follow the published method, favour no place in the queue, and add up to exactly
+//! the supply.
 //!
-//! Everything is seeded, so a test that passes does so every time; bounds are those of a random
-//! sample all the same (one case in a thousand or rarer), because the draws must look like one.
+//! Everything is seeded, so a test gives the same result every time. The bounds are still those of
+//! a random sample (failing in at most one of a thousand), because the draws must look random.
 
 use seckill_domain::decide::decide_new;
 use seckill_domain::draw::Draw;
@@ -142,7 +142,7 @@ fn packets_follow_the_double_mean_method() {
     }
 }
 
-/// One sale with one secret: the places of the largest and the smallest packet are spread.
+/// One sale with one secret: the positions of the largest and the smallest packet are spread.
 #[test]
 fn no_place_has_the_largest_packet_by_rule() {
     let most = |amounts: &[u64]| {
@@ -296,7 +296,7 @@ fn live(sale: &Sale) -> Vec<u64> {
     grants.filter(|grant| grant.state.is_live()).map(|grant| grant.qty).collect()
 }
 
-/// What a user does to their newest grant.
+/// An action of a user on their newest grant.
 fn deed(sale: &mut Sale, user: u64, deed: Deed, clock_ms: u64) {
     let user = user.to_string();
     let newest = sale.grants_of(user.as_bytes()).next().map_or(0, |grant| grant.seq);
@@ -305,8 +305,8 @@ fn deed(sale: &mut Sale, user: u64, deed: Deed, clock_ms: u64) {
     commit(sale, &decision);
 }
 
-/// Amount and packet come back together, whoever gives them back and in whatever order; in the end
-/// everything is paid out, to the last unit.
+/// An amount and its packet come back together, whoever returns them and in whatever order; in the
+/// end everything is paid out, to the last unit.
 #[test]
 fn what_is_given_back_is_paid_out_in_the_end() {
     let list = [9, 1, 1, 30, 4, 4, 12, 2];
@@ -362,7 +362,7 @@ fn what_is_given_back_is_paid_out_in_the_end() {
     }
 }
 
-/// What a supply must be for a draw, at the last number that is taken and at the first that is not.
+/// The supply that a draw needs: the last accepted number and the first refused one.
 #[test]
 fn a_draw_that_can_not_be_kept_is_refused() {
     let (most, too_many, too_small) =

@@ -1,5 +1,5 @@
-//! What a sale says of itself between calls: what is due next, in which round a grant is, where a
-//! page goes on, whether its outbox took its entries.
+//! A sale between calls: its next due time, the round of a grant, the cursor of a page, the failure
+//! of its outbox.
 
 use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Amount, Grab, Now, Request, Terms, Wait};
@@ -25,7 +25,7 @@ fn repeating(rules: Rules) -> Sale {
     opened(9, Rules { every: Some(every), ..rules })
 }
 
-/// Judges and commits, rounds that begin first.
+/// Decides and commits a request, after rounds that begin.
 fn make(sale: &mut Sale, request: &Request<'_>, ms: u64) -> Outcome {
     loop {
         let decision = sale.decide(request, &at(START + ms));
@@ -46,7 +46,7 @@ fn grab(sale: &mut Sale, count: u64, ms: u64) {
     }
 }
 
-/// A hold of any round runs out, or a round begins, while the sale is open.
+/// A hold of any round expires, or a round begins, while the sale is open.
 #[test]
 fn what_is_due_next_in_a_sale_that_repeats() {
     for (closes, next) in [(0, Some(2000)), (2001, Some(2000)), (2000, None), (1999, None)] {
@@ -55,7 +55,7 @@ fn what_is_due_next_in_a_sale_that_repeats() {
         let due = |ms: u64| Some(START + ms);
         assert_eq!((sale.next_deadline(), sale.holds_len()), (None, 0));
         assert_eq!(sale.next_due(), due(1000));
-        // The sweeper is asked once for the same moment.
+        // The sweeper is asked once for a given time.
         sale.forget_look();
         assert_eq!((sale.next_look(START), sale.next_look(START)), (due(1000), None));
         sale.forget_look();
@@ -69,7 +69,7 @@ fn what_is_due_next_in_a_sale_that_repeats() {
     }
 }
 
-/// The clock says which round is next, also where nobody has begun this one.
+/// The clock determines the next round, even if nobody has begun this one.
 #[test]
 fn when_the_next_round_opens() {
     let sale = repeating(Rules::default());
@@ -122,8 +122,7 @@ fn the_oldest_totals_are_forgotten() {
     }
 }
 
-/// Somebody is served when units are there, or dropped when their time is over: then, and not
-/// before, the sweeper has something to do.
+/// The sweeper has something to do exactly when a waiter can be served or their time is over.
 #[test]
 fn when_those_who_wait_are_served() {
     let list = super::oracle::ListRules { max: 9, offer_ms: 40, overtake: 0 };

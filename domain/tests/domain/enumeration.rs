@@ -2,11 +2,10 @@
 //! to five where the alphabet is large, or the simulation goes on: plain sales and repeating ones.
 //!
 //! The sequences form a tree that is walked by cloning the world, so that a common beginning is
-//! executed once. Two cuts lose nothing. An operation that changes nothing leaves the very world
-//! that it met (`decide` only reads, and the world checks the rest), so what comes behind it is
-//! what comes without it. And a world that was met before, equal in everything that replicates and
-//! in clock and run, with at least as many operations left, is not walked again: its grants were
-//! appended in the same order, so it is the same value.
+//! executed once. Two cuts lose nothing. An operation that changes nothing leaves the world as it
+//! was (`decide` only reads, and the world checks the rest), so it adds no new sequences. A world
+//! that was met before with at least as many operations left is not walked again: it is equal in
+//! everything that replicates, in clock and epoch, and its grants were appended in the same order.
 
 mod draws;
 mod gates;
@@ -28,7 +27,7 @@ use super::world::{Check, World, RUN_STEP};
 
 /// Operations in the longest sequence, INIT not counted.
 const DEPTH: usize = 6;
-/// The same for plain sales, whose alphabet is large, and for repeating ones.
+/// Operations for plain sales, whose alphabet is large, and for repeating ones.
 const SHORT_DEPTH: usize = 5;
 const START: u64 = 1000;
 const OPENS: u64 = 1010;
@@ -90,8 +89,8 @@ fn alphabet(same: (u64, Rules)) -> Vec<Op> {
     ]
 }
 
-/// A hash of everything that tells two worlds apart: what replicates, clock, run, and the epochs to
-/// come. Of a million worlds two share one accidentally in one run of forty million.
+/// A hash of everything that distinguishes two worlds: replicated state, clock, epoch, and the
+/// epochs to come. Two of a million worlds collide in one run of forty million.
 fn place_of(world: &World) -> u64 {
     let mut hasher = DefaultHasher::new();
     rebuild::pieces(&world.sale).hash(&mut hasher);
@@ -101,10 +100,10 @@ fn place_of(world: &World) -> u64 {
     hasher.finish()
 }
 
-/// What the next change in `run` would carry: a sale does not show which run changed it last, nor
-/// when it was restored, so it is asked.
+/// The epoch of the next change in `run`. A sale does not show which node changed it last nor when
+/// it was restored, so a change is tried.
 fn next_epoch(sale: &Sale, run: u64) -> Option<u64> {
-    // One of the two changes something.
+    // One of the two requests changes something.
     [Request::Pause, Request::Resume].iter().find_map(|request| {
         let decision = sale.decide(request, &Now { clock_ms: START, run });
         decision.changes().first()?.epoch
@@ -160,7 +159,7 @@ impl Walk {
 }
 
 impl Drop for Walk {
-    /// Tells the way to a failure, also when it was an assertion of the domain itself.
+    /// Prints the operations before a failure, even if an assertion of the domain failed.
     fn drop(&mut self) {
         if std::thread::panicking() {
             let path: Vec<&Op> = self.path.iter().map(|at| &self.alphabet[*at]).collect();

@@ -1,5 +1,5 @@
-//! An epoch names one run of one primary: fixed at the sale's first change in that run, carried in
-//! that change, above every epoch before it.
+//! A sale's epoch in each epoch of a node: chosen at the sale's first change there, carried by that
+//! change, and above all earlier ones.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -53,7 +53,7 @@ fn the_first_change_in_a_run_carries_the_epoch_and_no_other() {
 #[test]
 fn an_epoch_is_above_the_last_even_when_the_clock_stepped_back() {
     let mut sale = opened(500);
-    // Another run, though its number was reached.
+    // Another node epoch, although its number was reached.
     for run in [499, 1, 500] {
         let last = sale.balances().epoch;
         let epoch = grab(&mut sale, run).0.expect("an epoch");
@@ -62,7 +62,7 @@ fn an_epoch_is_above_the_last_even_when_the_clock_stepped_back() {
     }
 }
 
-/// What an epoch may be that is partly drawn.
+/// The range of an epoch that is partly drawn.
 fn drawn_above(last: u64) -> RangeInclusive<u64> {
     last + 1..=last + (1 << 32)
 }
@@ -115,14 +115,15 @@ fn a_sale_that_was_loaded_begins_a_new_epoch() {
     let mut sale = opened(500);
     grab(&mut sale, 500);
     let dump = rebuild::dump(&sale);
-    // At a start of the server, in a run of its own or in one that the clock can't tell apart.
+    // After a server's start: a node epoch that is new, or that the clock can't distinguish from
+    // the last one.
     for (run, expected) in [(600, 600..=600), (500, drawn_above(500)), (400, drawn_above(500))] {
         let mut loaded = rebuild::load(&dump, 1).unwrap();
         assert_eq!(loaded.balances().epoch, 500, "loading is no change");
         assert!(expected.contains(&grab(&mut loaded, run).0.unwrap()));
         assert_eq!(grab(&mut loaded, run).0, None);
     }
-    // What a dump or a log brought may have a copy, whatever the clocks say.
+    // A sale from a dump or an AOF may have a copy, whatever the clocks say.
     let log = rebuild::log(&sale);
     for run in [400, 500, 900] {
         let copies = [1, 2].into_iter().flat_map(|seed| {
@@ -189,7 +190,7 @@ fn a_replica_refuses_an_epoch_that_does_not_rise() {
     }
 }
 
-/// The last epoch that there can be: what can't be recorded is refused, not answered GRANTED.
+/// The largest possible epoch: a change that can't be recorded is refused, not answered GRANTED.
 #[test]
 fn a_sale_whose_epochs_are_used_up_refuses() {
     let mut sale = opened(500);

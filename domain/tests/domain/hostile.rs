@@ -1,5 +1,5 @@
-//! Altered and truncated bytes, through loading and through applying: nothing panics, and what is
-//! not refused is a lawful sale that can be sold from, saved and loaded again.
+//! Altered and truncated bytes, loaded and applied: nothing panics, and every accepted result is a
+//! lawful sale that can sell, be saved and be loaded again.
 
 mod altering;
 mod holds;
@@ -23,7 +23,7 @@ use super::world::{commit, encoded, request, World};
 
 const START: u64 = 1_000_000;
 
-/// Places among the numbers of a base.
+/// Indexes of the numbers in a base.
 const VERSION: usize = 0;
 const AVAILABLE: usize = 5;
 const DEFICIT: usize = 8;
@@ -139,7 +139,7 @@ fn every_number_of_a_base_at_every_edge() {
             others[field] = edge;
             altered[0] = base_with(&head, &others);
             try_load(&altered, &format!("number {field} is {edge}"));
-            // A base alone begins a rewritten log, which rows follow.
+            // In a rewritten AOF the base comes first, and grants follow.
             let mut log = rebuild::log(&sale);
             log[0].1 = as_effect(&altered[0]);
             let followed: Vec<_> = log.iter().map(|(_, text)| text.clone()).collect();
@@ -175,7 +175,7 @@ fn two_numbers_of_a_base_at_once() {
     }
 }
 
-/// Numbers, tags and lengths of what follows the base, in a dump and in a log.
+/// Every number, tag and length after the base, in a dump and in an AOF.
 #[test]
 fn every_number_of_every_piece_at_every_edge() {
     let (sale, _) = holds::rich_sale(24);

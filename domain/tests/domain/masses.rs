@@ -29,7 +29,7 @@ fn opened(supply: u64) -> Sale {
     World::open(supply, rules, START, RUN).unwrap().unwrap().sale
 }
 
-/// Asks at `clock_ms` and makes what was decided, here and on the replica.
+/// Decides a request at `clock_ms` and commits it, here and on the replica.
 fn ask(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     let now = Now { clock_ms, run: RUN };
     let version = sale.balances().version;
@@ -90,7 +90,7 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
         let plan = decision.plan.as_ref().unwrap();
         let mut entries = 0;
         sale.each_entry(plan, &mut Vec::new(), |_| entries += 1);
-        // The first brings units back, and with it the transition.
+        // The first batch brings units back, and with them the transition of the stock.
         assert_eq!(entries, 2500 + usize::from(left == COUNT));
         sale.commit(plan);
         let mut kinds: Vec<_> = plan.events.iter().map(|event| event.kind).collect();
@@ -108,7 +108,7 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
     rebuild::check(&sale).unwrap();
 }
 
-/// A GRAB's work is bounded by what it asks for, the earliest deadlines first.
+/// A GRAB expires no more holds than it needs, earliest deadlines first.
 #[test]
 fn a_grab_lets_no_more_holds_expire_than_it_needs() {
     const COUNT: u64 = 10_000;
@@ -123,9 +123,9 @@ fn a_grab_lets_no_more_holds_expire_than_it_needs() {
         assert!(matches!(outcome, Outcome::Granted { available: 0, .. }), "{outcome:?}");
         assert_eq!(numbers, (0, lapsed));
     }
-    // More than there can be: known at once.
+    // A request for more than can become available is refused at once.
     assert_eq!(grab(COUNT + 1), (Outcome::SoldOut { held: COUNT }, (0, 1008)));
-    // A part of what it needs, then another, then the rest.
+    // 1,000 of the needed units, then 1,000 more, then the rest.
     assert_eq!(grab(2500), (Outcome::ManyEnding, (1000, 2008)));
     assert_eq!(grab(COUNT + 1), (Outcome::Short { available: 1000 }, (1000, 2008)));
     assert_eq!(grab(2500), (Outcome::ManyEnding, (2000, 3008)));
@@ -136,7 +136,7 @@ fn a_grab_lets_no_more_holds_expire_than_it_needs() {
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
 }
 
-/// Who takes less than they ask for gets what there is once a part of the holds has expired.
+/// UPTO gets the units that the first batch of expiries frees.
 #[test]
 fn a_grab_that_takes_less_takes_what_a_part_of_the_holds_frees() {
     const COUNT: u64 = 3000;
@@ -151,20 +151,20 @@ fn a_grab_that_takes_less_takes_what_a_part_of_the_holds_frees() {
         other => panic!("{other:?}"),
     };
     assert_eq!(granted(ask(&up_to(9000))), (1000, 1000));
-    // What comes back pays for what was promised beyond the supply first.
+    // Returned units pay off the deficit first.
     let import = |req: &'static [u8], qty| {
         Request::Import(Import { user: b"paid", qty, req, at: None, no_deficit: false })
     };
     assert!(matches!(ask(&import(b"r", 1500)).0, Outcome::Granted { .. }));
     assert_eq!(ask(&up_to(9000)), (Outcome::ManyEnding, 2000));
     assert_eq!(granted(ask(&up_to(9000))), (500, 3000));
-    // Nothing is due any more: no part, but all.
+    // Nothing more is due: this is the whole rest, not one batch.
     assert_eq!(ask(&up_to(9000)), (Outcome::SoldOut { held: 1500 }, 3000));
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
     assert_eq!(sale.audit().differences, []);
 }
 
-/// The same of an amount that the sale draws.
+/// A drawn amount is limited to the units that the first batch of expiries frees.
 #[test]
 fn a_drawn_amount_is_cut_to_what_a_part_of_the_holds_frees() {
     let drawing = oracle::Drawing::Uniform { low: 1, high: 2000 };
@@ -194,14 +194,14 @@ fn a_drawn_amount_is_cut_to_what_a_part_of_the_holds_frees() {
     world.step(&import(2)).unwrap();
     world.step(&other).unwrap();
     assert_eq!(world.sale.tallies().expired - before, 1000);
-    // All of it was owed.
+    // All units were owed.
     let balances = world.sale.balances();
     assert!(balances.available == 0 && balances.deficit > 0, "{balances:?}");
     world.step(&other).unwrap();
     assert!(world.sale.tallies().expired - before < 2000);
 }
 
-/// An MGRAB writes no more expiries than a GRAB, over all its sales: of others and of the user's
+/// An MGRAB expires no more holds than a GRAB, over all its sales: holds of others and the user's
 /// own.
 #[test]
 fn a_grab_of_several_sales_lets_a_part_of_the_holds_expire() {
@@ -274,7 +274,7 @@ fn a_late_payment_of_many_units_lets_a_part_of_the_holds_expire() {
     }
 }
 
-/// EXTEND and CONFIRM leave nothing behind that grows.
+/// EXTEND and CONFIRM leave no entries behind.
 #[test]
 fn a_hold_that_is_extended_again_and_again_takes_no_memory() {
     let mut sale = opened(9);
@@ -307,7 +307,7 @@ fn a_fence_is_kept_for_ten_minutes_and_pruned_by_the_next() {
         assert_eq!(ask(&mut sale, &mut replica, &cancel(b"u", req), START + at), Outcome::Fenced);
     }
     assert_eq!(fences_of(&sale), b"abc");
-    // A node's own clock prunes nothing; a fence that is over is set anew, behind the others.
+    // A node's own clock removes no fence; a fence past its time is set again, after the others.
     let late = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(2), req: Some(b"b") });
     let now = |after: u64| Now { clock_ms: START + after, run: RUN };
     assert!(sale.decide(&late, &now(FENCE_MS)).changes().is_empty());
@@ -350,7 +350,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
     rebuild::check(&sale).unwrap();
     let mut loaded = rebuild::load(&rebuild::dump(&sale), 0).unwrap();
     assert!(!is_fenced(&loaded, 2) && is_fenced(&loaded, 3));
-    // A loaded sale forgets in the same order.
+    // A loaded sale forgets fences in this order, too.
     let version = loaded.balances().version;
     let fence = Effect::Fence { user: b"u", req: b"r" };
     loaded.apply(version, [Change::untimed(fence)]).unwrap();
@@ -393,14 +393,14 @@ fn bytes_of(block: Block<'_>) -> usize {
     match block {
         Block::Page(page) => page.capacity(),
         Block::Places(places) => places.capacity() * 4,
-        // Their own heap is small and comes and goes.
+        // Their own heap is small and is allocated and freed often.
         Block::Accounts(accounts) => size_of_val(&accounts[..]),
         Block::Slots(slots) => size_of_val(&slots[..]),
     }
 }
 
-/// Where the base says that all grants are of different users, nobody is looked up while loading.
-/// One who comes twice all the same is found out.
+/// If the base announces grants of distinct users, loading looks nobody up. A user who comes twice
+/// is found at the end.
 #[test]
 fn a_user_who_comes_twice_among_different_ones_is_refused() {
     let rules = Rules { limit: 3, ..Rules::default() };
@@ -480,7 +480,7 @@ fn very_many_own_holds_end_in_parts() {
     }
 }
 
-/// Those of a round that is over count as well.
+/// Holds of a round that is over count as well.
 #[test]
 fn very_many_own_holds_of_an_older_round_end_in_parts() {
     let every = Every { period: 100, offset: START, lasts: 100, carry: false };

@@ -71,7 +71,7 @@ fn two_units_many_grants_of_a_user() {
     walk_all(2, held(2), alphabet);
 }
 
-/// Cancels that overtake their grabs, and come back long after.
+/// CANCELs that arrive before their GRABs, and GRABs that arrive long after.
 #[test]
 fn two_units_behind_fences() {
     let alphabet = vec![
@@ -91,7 +91,7 @@ fn two_units_behind_fences() {
     walk_all(2, held(0), alphabet);
 }
 
-/// Units promised beyond the supply, and everything that may pay them off.
+/// Units promised beyond the supply, and all ways of paying the deficit off.
 #[test]
 fn one_unit_and_a_deficit() {
     let no_deficit = Op::Import {
@@ -118,7 +118,7 @@ fn one_unit_and_a_deficit() {
     walk_all(1, held(0), alphabet);
 }
 
-/// Terms that change while holds run, an outbox that comes late, other nodes that go on.
+/// Terms that change while holds are open, a late outbox, other nodes that take over.
 #[test]
 fn two_units_whose_terms_change() {
     let alphabet = vec![

@@ -23,7 +23,7 @@ fn elsewhere(units: u64, pass: u64) -> Op {
     Op::Elsewhere { split: SPLIT, units, pass }
 }
 
-/// `a` and `e` are at home in part 0 of 3, `b` is not.
+/// The home of `a` and `e` is part 0 of 3, that of `b` is not.
 #[test]
 fn units_move_in_every_order() {
     let rules = Rules { outbox: Some('s'), part: Some(PART), ..Rules::default() };
@@ -55,7 +55,7 @@ fn units_move_in_every_order() {
     walk_to(SHORT_DEPTH, 2, rules, alphabet);
 }
 
-/// What is promised beyond the supply is paid by whatever comes, and holds come back.
+/// A deficit is paid by any incoming units, and holds come back.
 #[test]
 fn what_is_owed_is_paid_first() {
     let part = Some(PART);
@@ -128,7 +128,7 @@ fn a_part_of_one_begins_as_the_whole() {
     walk_to(DEPTH, 1, rules, alphabet);
 }
 
-/// A sale that is no part moves nothing.
+/// A sale that is not a part sends and receives nothing.
 #[test]
 fn a_sale_that_is_no_part_moves_nothing() {
     let alphabet = vec![

@@ -1,5 +1,5 @@
-//! Sales that no command leads to, though each of their numbers is possible: what they promise could
-//! not be kept, so they are refused. Each was found by altering snapshots at random.
+//! Impossible sales whose numbers are each possible: they could not keep their promises, so loading
+//! refuses them. Each was found by altering snapshots at random.
 
 use seckill_domain::decide::decide_new;
 use seckill_domain::draw::Draw;
@@ -57,7 +57,7 @@ fn replays(log: &[Vec<u8>]) -> bool {
     sale.is_whole()
 }
 
-/// A withdrawal would leave more owed than there is.
+/// A withdrawal would leave a deficit above the supply.
 #[test]
 fn units_are_owed_while_some_are_available() {
     let (sale, _) = full_sale(12);
@@ -67,7 +67,7 @@ fn units_are_owed_while_some_are_available() {
     assert_eq!(with_number(&sale, DEFICIT, 1), (false, false));
 }
 
-/// What comes back would pay off the debt instead of filling a packet.
+/// Returned units would pay off the deficit instead of filling a packet.
 #[test]
 fn a_fixed_supply_is_owed() {
     let sale = sale_on(drawing(Draw::Equal { packets: 2 }), &[], 2);
@@ -76,7 +76,7 @@ fn a_fixed_supply_is_owed() {
     assert_eq!(with_number(&sale, DEFICIT, 1), (false, false));
 }
 
-/// A log may end before the amounts; then the sale sells nothing, and is saved and loaded so.
+/// An AOF may end before the amounts; the sale then sells nothing, and can be saved and loaded.
 #[test]
 fn amounts_that_never_come() {
     let list = [5, 6, 7, 8];
