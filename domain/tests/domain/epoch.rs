@@ -67,8 +67,8 @@ fn drawn_above(last: u64) -> RangeInclusive<u64> {
     last + 1..=last + (1 << 32)
 }
 
-/// A node whose clock was an hour ahead was primary. Two others that are promoted after it both have
-/// a clock that is behind its epoch, and begin different ones.
+/// A node whose clock was an hour ahead was primary. Two nodes promoted after it have clocks behind
+/// its epoch, and begin two different epochs.
 #[test]
 fn two_nodes_behind_the_last_epoch_begin_different_ones() {
     let mut sale = opened(500);

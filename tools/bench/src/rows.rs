@@ -1,4 +1,4 @@
-//! The rows of the tables: what was found, beside what, in which setting, and its bar.
+//! The rows of the tables: a figure, what it is compared with, its setting, and its bar.
 
 mod forms;
 mod rounds;
@@ -13,31 +13,35 @@ use crate::figures::{
 };
 use crate::plan::Plan;
 
-/// What a figure must be.
+/// A bar: the least or the most that a figure may be.
 #[derive(Clone, Copy)]
 pub enum Bar {
     AtLeast(f64),
     AtMost(f64),
-    /// So far from 1 at the most.
+    /// At most this far from 1.
     Near(f64),
 }
 
-/// One row, as one server has it.
+/// One row of one server.
 pub struct Row {
     pub what: String,
-    /// What the figure is: how it stands to another's, or its unit.
+    /// The figure's unit, or the other figure that it is divided by.
     pub figure: String,
     pub setting: String,
-    /// The bar in words, of all servers; nothing where the row is only reported.
+    /// The bar in words, for all servers; empty if the row is only reported.
     pub bar: String,
     pub found: Option<Spread>,
     pub holds: Option<bool>,
-    /// What stands behind the figure.
+    /// Text before the figure: the two times of a ratio.
+    pub lead: String,
+    /// Text right after the figure: the unit of a ratio.
+    pub unit: &'static str,
+    /// Text after the range: a second figure.
     pub note: String,
 }
 
 impl Row {
-    /// As the tables show it: bold where the bar is not reached.
+    /// The cell of the tables: bold if the bar is missed.
     pub fn cell(&self) -> String {
         let Some(Spread { median, least, most }) = self.found else {
             return "not measured".to_owned();
@@ -48,11 +52,12 @@ impl Row {
             false => format!(" ({least} to {most})"),
         };
         let mark = if self.holds == Some(false) { "**" } else { "" };
-        format!("{mark}{median}{range}{mark}{}", self.note)
+        let (lead, unit) = (&self.lead, self.unit);
+        format!("{lead}{mark}{median}{unit}{range}{mark}{}", self.note)
     }
 }
 
-/// Rows, being put together.
+/// Rows under construction.
 struct Rows<'a> {
     figures: &'a Figures,
     /// The bars of the first rows are lower on newer servers.
@@ -101,7 +106,8 @@ impl Rows<'_> {
             None => String::new(),
         };
         let [what, figure, setting] = [what, figure, setting].map(str::to_owned);
-        self.all.push(Row { what, figure, setting, bar, found, holds, note: String::new() });
+        let (lead, unit, note) = (String::new(), "", String::new());
+        self.all.push(Row { what, figure, setting, bar, found, holds, lead, unit, note });
     }
 
     fn last(&mut self, change: impl FnOnce(&mut Row)) {
@@ -110,12 +116,18 @@ impl Rows<'_> {
         }
     }
 
-    /// How often the module's processor time goes into another's.
+    /// The server's time for a call of another contender, divided by the module's.
     fn times(&mut self, what: &str, setting: &str, other: &str, bar: Option<f64>) {
         let case = sale::case(what, setting);
-        let found = self.figures.ratio(SERVER_US, (&case, other), (&case, MODULE));
-        let (figure, setting) = (takes(other), format!("{setting}, {PIPELINED}"));
-        self.add((what, &figure), &setting, bar.map(Bar::AtLeast), found);
+        self.slower((what, &case), &format!("{setting}, {PIPELINED}"), other, bar);
+    }
+
+    /// Both server times of a case and their ratio.
+    fn slower(&mut self, (what, case): (&str, &str), setting: &str, other: &str, bar: Option<f64>) {
+        let found = self.figures.ratio(SERVER_US, (case, other), (case, MODULE));
+        self.add((what, "server time per call"), setting, bar.map(Bar::AtLeast), found);
+        let lead = both_times(self.figures, case, other);
+        self.last(|row| (row.lead, row.unit) = (lead, " x"));
     }
 
     fn recommended(&mut self) {
@@ -149,13 +161,13 @@ impl Rows<'_> {
             let of = |name| self.figures.spread((case, name), INSTRUCTIONS);
             let note = of(name).map(|all| format!("; {}", short(all.median)));
             let found = self.figures.difference(INSTRUCTIONS, (case, name), (case, promised));
-            let figure = "instructions of ours, of all";
+            let figure = "instructions added by the module; of the whole call";
             self.add((name, figure), "AOF everysec, P32, c1", bar.map(Bar::AtMost), found);
             self.last(|row| row.note = note.unwrap_or_default());
         }
         let (part, whole) = ((case, instructions::PART), (case, instructions::RECOMMENDED[0]));
         let found = self.figures.difference(INSTRUCTIONS, part, whole);
-        let what = (instructions::PART, "instructions more than in a whole sale");
+        let what = (instructions::PART, "instructions added to a whole sale's");
         self.add(what, "AOF everysec, P32, c1", Some(Bar::AtMost(150.0)), found);
     }
 
@@ -165,21 +177,26 @@ impl Rows<'_> {
             let (case, what) = (growth::memory(winners), thousands(winners));
             let found = self.figures.ratio(BYTES, (&case, MODULE), (&case, SADD));
             let what = format!("memory of {what} winners");
-            self.add((&what, "to a set's"), DIRECT, Some(Bar::AtMost(0.6)), found);
+            self.add(
+                (&what, "bytes, divided by a Redis set's"),
+                DIRECT,
+                Some(Bar::AtMost(0.6)),
+                found,
+            );
         }
-        // The machine stands still now and then, whatever runs on it: the better round counts.
+        // A shared machine sometimes stands still for a while, so the better round counts.
         let better = |who| self.figures.spread((growth::SLOWEST, who), MS).map(|all| all.least);
         let (ours, noop) = (better(MODULE), better(growth::NOOP));
         let found = ours.map(|ms| Spread { median: ms, least: ms, most: ms });
         let what = format!("slowest GRAB to {} winners", thousands(large));
         let setting = format!("no AOF, {PIPELINED}");
-        self.add((&what, "ms; a no-op's"), &setting, noop.map(Bar::AtMost), found);
+        self.add((&what, "ms; a no-op command's"), &setting, noop.map(Bar::AtMost), found);
         self.last(|row| {
             row.bar = "no worse than the no-op's".to_owned();
             row.note = noop.map_or_else(String::new, |noop| format!("; {}", short(noop)));
         });
         for (case, figure, most) in
-            [(growth::DEL, "ms; of a set", 60.0), (growth::UNLINK, "ms", 1.0)]
+            [(growth::DEL, "ms; a set's", 60.0), (growth::UNLINK, "ms", 1.0)]
         {
             let set = self.figures.spread((case, SADD), MS);
             let found = self.figures.spread((case, MODULE), MS);
@@ -189,12 +206,12 @@ impl Rows<'_> {
         let (few, many) = (growth::page(small), growth::page(large));
         let found = self.figures.ratio(US, (&many, MODULE), (&few, MODULE));
         let what = format!("WINNERS COUNT 1000 of {}", thousands(large));
-        let figure = format!("to the same of {}", thousands(small));
+        let figure = format!("time, divided by that of {} winners", thousands(small));
         self.add((&what, &figure), DIRECT, Some(Bar::AtMost(1.2)), found);
         self.last(|row| row.bar = "flat (<= 1.20)".to_owned());
     }
 
-    /// The control: how far two servers without the module are apart, at the most.
+    /// The control: the largest difference between two servers without the module.
     fn others(&mut self) {
         for command in others::COMMANDS {
             let case = others::case(command);
@@ -203,7 +220,7 @@ impl Rows<'_> {
             let apart = to_plain(others::CONTROL)
                 .map(|control| (control.most - 1.0).abs().max((control.least - 1.0).abs()));
             let (found, setting) = (to_plain(others::WITH), format!("no AOF, {PIPELINED}"));
-            let figure = "with the module, to without; control";
+            let figure = "server time with the module, divided by without; control";
             self.add((&case, figure), &setting, apart.map(Bar::Near), found);
             self.last(|row| {
                 row.bar = "within the control".to_owned();
@@ -218,12 +235,11 @@ impl Rows<'_> {
             let (module, script) = ((case.as_str(), MODULE), (case.as_str(), SCRIPT));
             let setting = format!("AOF everysec, P1, c{connections}, no replica");
             let found = self.figures.ratio(PER_SECOND, module, (&case, INCR));
-            self.add((sale::GRAB, "calls/s to INCR's"), &setting, None, found);
-            let found = self.figures.ratio(SERVER_US, script, module);
-            self.add((sale::GRAB, &takes(SCRIPT)), &setting, None, found);
+            self.add((sale::GRAB, "calls/s, divided by INCR's"), &setting, None, found);
+            self.slower((sale::GRAB, &case), &setting, SCRIPT, None);
             let with_script = beside(self.figures.spread(script, BUSY));
             let found = self.figures.spread(module, BUSY);
-            let figure = "how busy the server is; by the script";
+            let figure = "share of the server's core in use; with the script";
             self.add((sale::GRAB, figure), &setting, None, found);
             self.last(|row| row.note = with_script);
         }
@@ -233,22 +249,23 @@ impl Rows<'_> {
         let middle = thousands(plan.sizes[1]);
         let setting = format!("{DIRECT}, {middle} winners");
         let loaded = format!("{setting}, 100,000 grants/s meanwhile");
-        let what = (fork::FORK, "MB; of a set");
+        let what = (fork::FORK, "MB; a set's");
         self.value(what, &loaded, (fork::FORK, MODULE), (BYTES, 1e6), SADD);
         let (audit, restore) = ((restore::AUDIT, MODULE), (restore::RESTORE, MODULE));
-        let what = ("AUDIT, grants with HOLD and REQ", "ms until its answer, others are served");
+        let what =
+            ("AUDIT, grants with HOLD and REQ", "ms until the reply, while others are served");
         self.value(what, &setting, audit, (MS, 1.0), "");
-        let what = ("RESTORE of the same", "ms; of a hash and a sorted set");
+        let what = ("RESTORE of these grants", "ms; of a hash and a sorted set");
         self.value(what, &setting, restore, (MS, 1.0), restore::HASH_AND_ZSET);
     }
 
-    /// Of a sale in parts. The bar is for a server that has an eighth of them.
+    /// Rows of a sale in parts. The bar is for a server with an eighth of the parts.
     fn parts(&mut self) {
         for servers in parts::SERVERS {
             let case = parts::grabs(servers);
             let found = self.figures.spread((&case, MODULE), SERVER_US);
             let setting = format!("no AOF, {PIPELINED}; servers take turns");
-            self.add((&case, "us of a server"), &setting, None, found);
+            self.add((&case, "server time per call, us"), &setting, None, found);
         }
         for servers in parts::SPREAD_OVER {
             let case = parts::balanced(servers);
@@ -258,7 +275,7 @@ impl Rows<'_> {
         }
     }
 
-    /// A figure as it is in parts of `scale`, beside another's of the same case.
+    /// A figure divided by `scale`, with another contender's in the same case.
     fn value(
         &mut self,
         what: (&str, &str),
@@ -274,17 +291,21 @@ impl Rows<'_> {
     }
 }
 
-/// How a time of another's stands to ours.
-fn takes(other: &str) -> String {
-    format!("the {other} takes so many times as long")
+/// The server times of a case: `Lua script 14.2 us, module 2.94 us: `.
+pub fn both_times(figures: &Figures, case: &str, other: &str) -> String {
+    let median = |who| Some(short(figures.spread((case, who), SERVER_US)?.median));
+    let (theirs, ours) = (median(other), median(MODULE));
+    theirs.zip(ours).map_or_else(String::new, |(theirs, ours)| {
+        format!("{other} {theirs} us, module {ours} us: ")
+    })
 }
 
-/// What stands behind a figure: another's.
+/// The second figure of a cell.
 fn beside(other: Option<Spread>) -> String {
     other.map_or_else(String::new, |other| format!("; {}", short(other.median)))
 }
 
-/// Two or three digits that matter.
+/// A number with two or three significant digits.
 pub fn short(value: f64) -> String {
     match value.abs() {
         size if size >= 1_000.0 => thousands(value.round() as u64),

@@ -10,7 +10,7 @@ use crate::rows::short;
 /// `None` where no run has measured it.
 pub fn table(runs: &[&Report]) -> Option<Table> {
     let plan = runs.first()?.plan();
-    let mut table = new_table(vec!["a PING a ms: p99.9; longest, ms above idle"], runs);
+    let mut table = new_table(vec!["wait of a PING: p99.9; longest, ms above idle"], runs);
     let mut is_measured = false;
     for name in names(&plan) {
         let cell = |run: &&Report| match above_idle(&run.figures, &name) {

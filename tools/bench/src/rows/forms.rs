@@ -1,4 +1,4 @@
-//! The rows of what grants take on disk.
+//! The rows of grants' size on disk.
 
 use seckill_crowd::screen::thousands;
 
@@ -17,18 +17,18 @@ const LOADS: [Option<f64>; 3] = [Some(1.0), None, None];
 impl Rows<'_> {
     pub(super) fn forms(&mut self, plan: &Plan) {
         let setting = format!("AOF everysec, {PIPELINED}");
-        let figure = "bytes in the log, to SADD's; its";
+        let figure = "bytes in the AOF, divided by SADD's; SADD's";
         self.beside_set(("plain winner", figure), &setting, (LOG, BYTES), 1.0, Some(1.6));
         let [_, winners, _] = plan.sizes;
         let setting = format!("{DIRECT}, {} winners", thousands(winners));
         let bars = FILES.into_iter().zip(SAVES).zip(LOADS);
         for (ids, ((of_file, of_save), of_load)) in KINDS.iter().zip(bars) {
             let what = format!("file of {}", ids.name);
-            let figure = "bytes, to a set's; MB of a set";
+            let figure = "bytes, divided by a set's; the set's MB";
             self.beside_set((&what, figure), &setting, (&file(ids), BYTES), 1e6, Some(of_file));
             for (name, case, bar) in [("SAVE", save(ids), of_save), ("load", load(ids), of_load)] {
                 let what = format!("{name} of {}", ids.name);
-                let figure = "the server's time, to a set's; ms of a set";
+                let figure = "server time, divided by a set's; the set's ms";
                 self.beside_set((&what, figure), &setting, (&case, MS), 1.0, bar);
             }
         }

@@ -15,7 +15,7 @@ impl Rows<'_> {
             let found = self.figures.ratio(US, (&many, MODULE), (&few, MODULE));
             let took = beside(self.figures.spread((&many, MODULE), US));
             let name = format!("{what}, {} rounds kept", thousands(MANY));
-            let figure = format!("to the same with {FEW}; us in the server");
+            let figure = format!("server time, divided by that with {FEW}; us");
             self.add((&name, &figure), DIRECT, Some(Bar::AtMost(most)), found);
             self.last(|row| row.note = took);
         }

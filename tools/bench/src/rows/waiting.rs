@@ -15,29 +15,28 @@ impl Rows<'_> {
         let [_, many, _] = plan.sizes;
         let found = self.figures.spread((waiting::MEMORY, MODULE), BYTES);
         let setting = format!("{DIRECT}, {} waiting", thousands(many));
-        let what = (waiting::MEMORY, "bytes beside its ids'");
+        let what = (waiting::MEMORY, "bytes, without its ids");
         self.add(what, &setting, Some(Bar::AtMost(60.0)), found);
         let bar = Some(Bar::AtMost(2.0));
         for deed in waiting::DEEDS {
             for (percentile, unit, bar) in [("p99.9", US, bar), ("p50", MIDDLE_US, None)] {
-                let figure = format!("{percentile} in the server");
+                let figure = format!("{percentile} of server time");
                 self.of_length((deed, &figure), DIRECT, (unit, "us"), bar, many);
             }
         }
         self.place(plan, bar);
         let place = |who| (waiting::RETURN, who);
         let found = self.figures.difference(MS, place(MODULE), place(waiting::IDLE));
-        let what =
-            ("100,000 wait, 10,000 units come back", "ms of a PING's p99.9 above idle; idle");
+        let what = ("100,000 wait, 10,000 units come back", "p99.9 of a PING, ms above idle; idle");
         self.add(what, "no AOF, no replica, a PING a ms", Some(Bar::AtMost(10.0)), found);
         let idle = self.figures.spread(place(waiting::IDLE), MS);
         self.last(|row| row.note = beside(idle));
         let found = self.with_empty_list();
-        let what = (instructions::LISTED, "instructions more than in a sale without one");
+        let what = (instructions::LISTED, "instructions added to a sale without a list");
         self.add(what, "AOF everysec, P32, c1, nobody waits", None, found);
     }
 
-    /// PLACE by finer clocks than the server's: a module's that calls it, and a client's.
+    /// PLACE, timed more finely than by the server: by a module that calls it, and by a client.
     fn place(&mut self, plan: &Plan, bar: Option<Bar>) {
         let [_, many, _] = plan.sizes;
         let short = waiting::case(waiting::PLACE, waiting::FEW);
@@ -49,7 +48,7 @@ impl Rows<'_> {
             self.of_length(what, &setting, (unit, "ns"), bar, many);
             let noop = beside(self.figures.spread((&short, growth::NOOP), unit));
             self.last(|row| {
-                row.figure.push_str("; a no-op's ns");
+                row.figure.push_str("; a no-op command's ns");
                 row.note.push_str(&noop);
             });
         }
@@ -57,7 +56,7 @@ impl Rows<'_> {
         self.of_length(what, &format!("{DIRECT}, P1, c1"), (ROUND_TRIP_US, "us"), None, many);
     }
 
-    /// A time in a list of `many` to that in a short one, with the time and the control beside it.
+    /// A time in a list of `many` divided by the time in a short list, with time and control.
     fn of_length(
         &mut self,
         (deed, figure): (&str, &str),
@@ -68,7 +67,8 @@ impl Rows<'_> {
     ) {
         let [short, all] = [waiting::FEW, many].map(|waiting| waiting::case(deed, waiting));
         let what = format!("{deed}, {} waiting", thousands(many));
-        let figure = format!("{figure}, to {}'s; {name}; control", thousands(waiting::FEW));
+        let figure =
+            format!("{figure}, divided by that with {}; {name}; control", thousands(waiting::FEW));
         let found = self.figures.ratio(unit, (&all, MODULE), (&short, MODULE));
         let took = beside(self.figures.spread((&all, MODULE), unit));
         let control = self.figures.ratio(unit, (&short, waiting::TWIN), (&short, MODULE));
@@ -76,7 +76,7 @@ impl Rows<'_> {
         self.last(|row| row.note = format!("{took}{}", beside(control)));
     }
 
-    /// What a list on which nobody waits costs a GRAB.
+    /// The cost of an empty list for a GRAB.
     fn with_empty_list(&self) -> Option<Spread> {
         let case = instructions::CASE;
         let (listed, plain) = (instructions::LISTED, instructions::RECOMMENDED[0]);
