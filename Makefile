@@ -161,7 +161,8 @@ bench-profile: bench-instructions ## more: Show where instructions (valgrind) an
 # The lab is a workspace of its own that shares the target folder; the module lies beside it there.
 LAB_BUILD := $(BUILD) -p rush && cargo build --release --manifest-path lab/Cargo.toml --target-dir target
 
-lab: deps orders-deps ## measure: Run every strategy of the posts beside the module (12 minutes; LAB=--quick: 90 s)
+lab: deps orders-deps ## measure: Run every strategy of the posts beside the module (16 minutes; LAB=--quick: 90 s)
+	$(if $(LAB),,@.ci/deps postgres && .ci/servers mysql-9.7.4)
 	$(LAB_BUILD) --bin lab
 	target/release/lab $(if $(LAB),$(LAB),--docs docs)
 

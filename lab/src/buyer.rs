@@ -4,19 +4,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use mysql::Conn;
 use redis::Connection;
 
 use crate::contender::Rush;
 use crate::gate::{lock, Gate};
+use crate::sql::{Session, SqlError};
 
 /// Why a request ends without an answer of its own.
 #[derive(Debug)]
 pub enum Stop {
     /// The process died.
     Died,
-    /// The database threw: code and text. Nobody catches it, the buyer sees HTTP 500.
-    Sql(u16, String),
+    /// The database threw. Nobody catches it, the buyer sees HTTP 500.
+    Sql(SqlError),
     /// The lab itself is in trouble, and says why.
     Trouble(String),
 }
@@ -52,7 +52,7 @@ pub struct Buyer {
     /// 1, or for the second buyer of a contender with two products 2.
     pub product: u64,
     pub redis: Connection,
-    pub sql: Option<Conn>,
+    pub sql: Option<Session>,
     pub house: Arc<House>,
     pub rush: Rush,
     /// The request's number in the rush.
@@ -70,7 +70,7 @@ pub struct Buyer {
 }
 
 impl Buyer {
-    pub fn new(gate: Gate, redis: Connection, sql: Option<Conn>, house: Arc<House>) -> Buyer {
+    pub fn new(gate: Gate, redis: Connection, sql: Option<Session>, house: Arc<House>) -> Buyer {
         Buyer {
             gate,
             who: 0,

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::buyer::{Buyer, Stop};
+use crate::servers::Maker;
 
 /// What a request ends with, or why it never got an answer.
 pub type Told = Result<Verdict, Stop>;
@@ -199,6 +200,8 @@ pub struct Contender {
     pub rush: Rush,
     /// What the interleaver must find.
     pub marked: &'static [Fault],
+    /// The same on a database where it finds something else.
+    pub marked_on: &'static [(Maker, &'static [Fault])],
     /// What else there is to know about the row, where the measurement and the theory differ.
     pub note: Text,
 }
@@ -229,6 +232,7 @@ pub const BASE: Contender = Contender {
         fails_percent: 0,
     },
     marked: &[],
+    marked_on: &[],
     note: ("", ""),
 };
 
@@ -241,6 +245,17 @@ impl Contender {
         use Fault::*;
         let harmless = [NegativeCounter, WaitsForAnother, ErrorInsteadOfRefusal];
         self.marked.iter().all(|fault| fault.needs_crash() || harmless.contains(fault))
+    }
+
+    /// What the interleaver must find on this database.
+    pub fn marked_on(&self, maker: Maker) -> &'static [Fault] {
+        let here = self.marked_on.iter().find(|(one, _)| *one == maker);
+        here.map_or(self.marked, |(_, marked)| marked)
+    }
+
+    /// Whether it runs on this database: what the module's order writer says is of MySQL.
+    pub fn runs_on(&self, maker: Maker) -> bool {
+        self.needs.sql && (maker != Maker::Postgres || !self.needs.module)
     }
 
     /// The module's own rows.

@@ -1,9 +1,9 @@
 //! Small questions that readers argue about, asked of the servers.
 
-use mysql::prelude::Queryable;
 use redis::{Connection, Value};
 use serde::{Deserialize, Serialize};
 
+use crate::buyer::Stop;
 use crate::servers::Servers;
 use crate::wire::shown;
 
@@ -121,19 +121,19 @@ fn plain_select(servers: &Servers) -> Result<Fact, String> {
         (Some(one), Some(two)) => (one, two),
         _ => return Err("this needs the database".into()),
     };
-    let ask = || -> mysql::Result<Option<i64>> {
-        one.query_drop("DELETE FROM seckill")?;
-        one.query_drop("INSERT INTO seckill VALUES (1, 5)")?;
-        one.query_drop("BEGIN")?;
-        one.query_drop("SELECT number FROM seckill WHERE seckill_id=1 FOR UPDATE")?;
+    let mut ask = || -> Result<Option<String>, Stop> {
+        one.ask("DELETE FROM seckill")?;
+        one.ask("INSERT INTO seckill VALUES (1, 5)")?;
+        one.ask("BEGIN")?;
+        one.ask("SELECT number FROM seckill WHERE seckill_id=1 FOR UPDATE")?;
         // It would wait for so many seconds, and then fail, if it had to wait.
-        two.query_drop("SET innodb_lock_wait_timeout = 1")?;
-        let read = two.query_first("SELECT number FROM seckill WHERE seckill_id=1");
-        one.query_drop("ROLLBACK")?;
-        read
+        two.ask("SET innodb_lock_wait_timeout = 1")?;
+        let read = two.ask("SELECT number FROM seckill WHERE seckill_id=1");
+        one.ask("ROLLBACK")?;
+        Ok(read?.rows.concat().into_iter().flatten().next())
     };
-    let mut ask = ask;
     let read = ask();
+    let holds = matches!(read.as_ref().map(Option::as_deref), Ok(Some("5")));
     Ok(Fact {
         id: "M03".into(),
         asked: "a plain `SELECT number` while another transaction holds the row `FOR UPDATE`"
@@ -142,6 +142,6 @@ fn plain_select(servers: &Servers) -> Result<Fact, String> {
             Ok(Some(number)) => format!("reads {number} at once"),
             other => format!("{other:?}"),
         },
-        holds: matches!(read, Ok(Some(5))),
+        holds,
     })
 }

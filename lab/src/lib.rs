@@ -13,6 +13,7 @@ pub mod interleave;
 pub mod page;
 pub mod php;
 pub mod progress;
+pub mod quiet;
 pub mod run;
 pub mod rush;
 pub mod servers;

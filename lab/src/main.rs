@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use seckill_harness::program::{exit_told, module_file};
 use seckill_lab::run::{self, Wanted};
+use seckill_lab::servers::Maker;
 
 /// Every strategy of the posts on real servers, beside the module.
 #[derive(Parser)]
@@ -19,18 +20,31 @@ struct Options {
     /// Only the interleaver, no rush: the shortest schedule that breaks a row, within seconds.
     #[arg(long)]
     proofs: bool,
+    /// With --proofs: the database that the rows in SQL run on.
+    #[arg(long, requires = "proofs", value_enum, default_value = "mariadb")]
+    database: Database,
     /// The module's own rows, 100 rushes at each number of workers, and 100 with crashes.
     #[arg(long)]
     soak: bool,
     /// Writes lab.json, the chart and the tables of both pages into this folder.
     #[arg(long)]
     docs: Option<PathBuf>,
-    /// Writes the pages from a lab.json that is there, without running anything.
+    /// Takes the figures of a page on a machine that has other work, too.
+    #[arg(long)]
+    busy: bool,
+    /// Runs nothing: counts a lab.json that is there, and with --docs writes the pages from it.
     #[arg(long)]
     from: Option<PathBuf>,
     /// The module to load (default: the one beside this program).
     #[arg(long)]
     module: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Database {
+    Mariadb,
+    Mysql,
+    Postgres,
 }
 
 fn main() -> ExitCode {
@@ -39,12 +53,17 @@ fn main() -> ExitCode {
 }
 
 fn lab(options: Options) -> Result<bool, String> {
-    if let (Some(from), Some(docs)) = (&options.from, &options.docs) {
-        return run::write_again(from, docs).map(|()| true);
+    if let Some(from) = &options.from {
+        return run::again(from, options.docs.as_deref()).map(|()| true);
     }
     let module = module_file(options.module)?;
-    let Options { quick, only, proofs, docs, .. } = options;
-    let wanted = Wanted { quick, only, proofs, docs };
+    let Options { quick, only, proofs, docs, busy, .. } = options;
+    let maker = match options.database {
+        Database::Mariadb => Maker::MariaDb,
+        Database::Mysql => Maker::MySql,
+        Database::Postgres => Maker::Postgres,
+    };
+    let wanted = Wanted { quick, only, proofs, maker, docs, busy };
     match options.soak {
         true => run::soak(&module, &wanted),
         false => run::lab(&module, &wanted),

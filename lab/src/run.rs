@@ -10,12 +10,13 @@ use crate::facts::facts;
 use crate::interleave::explore::{prove, Proof};
 use crate::interleave::stage::Stage;
 use crate::page::words::Language;
-use crate::page::{self, schedules, Host, Report};
+use crate::page::{self, schedules, summary as sums, Elsewhere, Report};
 use crate::progress::Progress;
+use crate::quiet;
 use crate::rush::cell::Cell;
 use crate::rush::count::Crowd;
 use crate::rush::{Plan, Pool};
-use crate::servers::Servers;
+use crate::servers::{Maker, Servers};
 use crate::strategies::chosen;
 
 /// What was asked for.
@@ -24,7 +25,10 @@ pub struct Wanted {
     pub only: Vec<String>,
     /// No rush. Nothing is written, a page is of a whole run.
     pub proofs: bool,
+    pub maker: Maker,
     pub docs: Option<PathBuf>,
+    /// Figures for a page are taken whatever the machine's load is.
+    pub busy: bool,
 }
 
 impl Wanted {
@@ -78,35 +82,58 @@ fn size(quick: bool) -> Size {
 /// # Errors
 /// A sentence when the lab itself fails.
 pub fn lab(module: &Path, wanted: &Wanted) -> Result<bool, String> {
-    let rows = chosen(&wanted.only)?;
+    let rows: Vec<_> = (chosen(&wanted.only)?.into_iter())
+        .filter(|row| !row.needs.sql || row.runs_on(wanted.maker))
+        .collect();
     let size = size(wanted.quick);
     let sql = rows.iter().any(|row| row.needs.sql);
+    if wanted.is_whole() && wanted.docs.is_some() && !wanted.busy {
+        quiet::wait_until_quiet()?;
+    }
+    let load = quiet::load_now();
+    if !wanted.proofs && !quiet::is_quiet(&load) {
+        eprintln!("This machine has other work (load {load}): counts hold, speeds do not.");
+    }
     let most = match wanted.proofs {
         true => 0,
         false => rows.iter().flat_map(|row| workers(row, &size)).max().unwrap_or(8),
     };
-    let servers = Servers::start(module, most + 50, sql)?;
+    let servers = Servers::start(module, most + 50, sql.then_some(wanted.maker))?;
+    let others: &[Maker] = match wanted.is_whole() {
+        true => &[Maker::MySql, Maker::Postgres],
+        false => &[],
+    };
+    let on = |maker: &Maker| rows.iter().filter(|row| row.runs_on(*maker)).count();
+    let again: usize = others.iter().map(on).sum();
     let parts = if wanted.proofs { 1 } else { 2 };
-    let mut progress = Progress::new(rows.len() as u64 * parts);
+    let mut progress = Progress::new((rows.len() * parts + again) as u64);
     let mut contradictions = Vec::new();
-    let proofs = prove_all(&servers, &rows, &size, &mut progress, &mut contradictions)?;
+    let mut run = Run { maker: wanted.maker, size: &size, progress: &mut progress };
+    let proofs = run.prove_all(&servers, &rows, &mut contradictions)?;
     let mut host = servers.host(sql)?;
-    servers.be_durable()?;
+    host.load.0 = load;
+    servers.be_durable(true)?;
     let cells = match wanted.proofs {
         true => Vec::new(),
-        false => rush_all(&servers, &rows, &size, &mut progress, &mut contradictions)?,
+        false => run.rush_all(&servers, &rows, &mut contradictions)?,
     };
-    host.load.1 = Host::load_now();
-    let facts = facts(&servers, sql)?;
+    host.load.1 = quiet::load_now();
+    let facts = facts(&servers, sql && wanted.maker != Maker::Postgres)?;
     contradictions.extend(
         facts
             .iter()
             .filter(|fact| !fact.holds)
             .map(|fact| format!("{}: {} -> {}", fact.id, fact.asked, fact.said)),
     );
+    drop(servers);
+    let elsewhere = others.iter().map(|maker| {
+        run.maker = *maker;
+        run.elsewhere(module, &rows, &proofs, &mut contradictions)
+    });
+    let elsewhere = elsewhere.collect::<Result<_, _>>()?;
     progress.end();
     host.seconds = progress.seconds();
-    let report = Report { host, proofs, cells, facts };
+    let report = Report { host, proofs, cells, facts, elsewhere };
     if wanted.proofs || !wanted.only.is_empty() {
         println!("{}", schedules::timelines(&report, Language::English));
     }
@@ -127,27 +154,85 @@ pub fn lab(module: &Path, wanted: &Wanted) -> Result<bool, String> {
     Ok(contradictions.is_empty())
 }
 
-fn prove_all(
-    servers: &Servers,
-    rows: &[&'static Contender],
-    size: &Size,
-    progress: &mut Progress,
-    contradictions: &mut Vec<String>,
-) -> Result<Vec<Proof>, String> {
-    let mut stage = Stage::new(servers)?;
-    let mut proofs = Vec::new();
-    for row in rows {
-        progress.at(&format!("{} interleaver: {}", row.id, row.steps));
-        let limit = if row.needs.sql { size.schedules_sql } else { size.schedules };
-        let proof = prove(&mut stage, row, limit)?;
-        for contradiction in proof.contradictions(row) {
-            progress.say(&contradiction);
-            contradictions.push(contradiction);
-        }
-        proofs.push(proof);
-        progress.done();
+/// One run of the lab, on one database after the other.
+struct Run<'r> {
+    maker: Maker,
+    size: &'r Size,
+    progress: &'r mut Progress,
+}
+
+impl Run<'_> {
+    /// The rows in SQL once more, on another database.
+    fn elsewhere(
+        &mut self,
+        module: &Path,
+        rows: &[&'static Contender],
+        on_mariadb: &[Proof],
+        contradictions: &mut Vec<String>,
+    ) -> Result<Elsewhere, String> {
+        let servers = Servers::start(module, 50, Some(self.maker))?;
+        let rows: Vec<_> = rows.iter().filter(|row| row.runs_on(self.maker)).copied().collect();
+        let found = self.prove_all(&servers, &rows, contradictions)?;
+        Ok(Elsewhere::of(servers.database_version()?, found, on_mariadb))
     }
-    Ok(proofs)
+
+    fn prove_all(
+        &mut self,
+        servers: &Servers,
+        rows: &[&'static Contender],
+        contradictions: &mut Vec<String>,
+    ) -> Result<Vec<Proof>, String> {
+        let mut stage = Stage::new(servers)?;
+        let mut proofs = Vec::new();
+        for row in rows {
+            let on = if row.needs.sql { self.maker.name() } else { "Redis" };
+            self.progress.at(&format!("{} interleaver on {on}: {}", row.id, row.steps));
+            let size = self.size;
+            let limit = if row.needs.sql { size.schedules_sql } else { size.schedules };
+            let proof = prove(&mut stage, row, limit)?;
+            for contradiction in proof.contradictions(row, self.maker) {
+                self.progress.say(&contradiction);
+                contradictions.push(contradiction);
+            }
+            proofs.push(proof);
+            self.progress.done();
+        }
+        Ok(proofs)
+    }
+
+    fn rush_all(
+        &mut self,
+        servers: &Servers,
+        rows: &[&'static Contender],
+        contradictions: &mut Vec<String>,
+    ) -> Result<Vec<Cell>, String> {
+        let size = self.size;
+        let most = rows.iter().flat_map(|row| workers(row, size)).max().unwrap_or(8);
+        let with_sql = if rows.iter().any(|row| row.needs.sql) { 50.min(most) } else { 0 };
+        let mut pool = Pool::new(servers, most, with_sql)?;
+        let mut cells = Vec::new();
+        for row in rows {
+            let mut plan = if row.needs.sql { size.sql } else { size.redis };
+            if let Some((requests, _)) = row.rush.requests {
+                plan.requests = requests.min(plan.requests);
+            }
+            let mut crowds: Vec<_> =
+                workers(row, size).into_iter().map(|c| (c, Crowd::Distinct, plan)).collect();
+            let middle = workers(row, size).into_iter().filter(|c| *c <= 50).max().unwrap_or(8);
+            crowds.push((middle, Crowd::DoubleClicks, size.crowd));
+            for (c, crowd, plan) in crowds {
+                self.progress.at(&format!("{} rush, c = {c}: {}", row.id, row.steps));
+                let cell = pool.cell(servers, row, (c, crowd), plan)?;
+                for contradiction in cell.contradictions(row) {
+                    self.progress.say(&contradiction);
+                    contradictions.push(contradiction);
+                }
+                cells.push(cell);
+            }
+            self.progress.done();
+        }
+        Ok(cells)
+    }
 }
 
 /// With how many workers a row is run.
@@ -159,40 +244,6 @@ fn workers(row: &Contender, size: &Size) -> Vec<usize> {
     }
 }
 
-fn rush_all(
-    servers: &Servers,
-    rows: &[&'static Contender],
-    size: &Size,
-    progress: &mut Progress,
-    contradictions: &mut Vec<String>,
-) -> Result<Vec<Cell>, String> {
-    let most = rows.iter().flat_map(|row| workers(row, size)).max().unwrap_or(8);
-    let with_sql = if rows.iter().any(|row| row.needs.sql) { 50.min(most) } else { 0 };
-    let mut pool = Pool::new(servers, most, with_sql)?;
-    let mut cells = Vec::new();
-    for row in rows {
-        let mut plan = if row.needs.sql { size.sql } else { size.redis };
-        if let Some((requests, _)) = row.rush.requests {
-            plan.requests = requests.min(plan.requests);
-        }
-        let mut crowds: Vec<_> =
-            workers(row, size).into_iter().map(|c| (c, Crowd::Distinct, plan)).collect();
-        let middle = workers(row, size).into_iter().filter(|c| *c <= 50).max().unwrap_or(8);
-        crowds.push((middle, Crowd::DoubleClicks, size.crowd));
-        for (c, crowd, plan) in crowds {
-            progress.at(&format!("{} rush, c = {c}: {}", row.id, row.steps));
-            let cell = pool.cell(servers, row, (c, crowd), plan)?;
-            for contradiction in cell.contradictions(row) {
-                progress.say(&contradiction);
-                contradictions.push(contradiction);
-            }
-            cells.push(cell);
-        }
-        progress.done();
-    }
-    Ok(cells)
-}
-
 /// The module's own rows: exact in 100 of 100 rushes at each c, with and without crashes.
 ///
 /// # Errors
@@ -200,7 +251,7 @@ fn rush_all(
 pub fn soak(module: &Path, wanted: &Wanted) -> Result<bool, String> {
     let rows: Vec<_> = chosen(&wanted.only)?.into_iter().filter(|row| row.is_ours()).collect();
     let repeats = if wanted.quick { 5 } else { 100 };
-    let servers = Servers::start(module, 550, true)?;
+    let servers = Servers::start(module, 550, Some(Maker::MariaDb))?;
     let mut pool = Pool::new(&servers, 500, 50)?;
     let mut progress = Progress::new(rows.len() as u64 * 6);
     let (mut exact, mut all, mut failures) = (0, 0, Vec::new());
@@ -258,25 +309,28 @@ fn summary(report: &Report, rows: &[&'static Contender]) -> Table {
     table
 }
 
-/// Writes the pages from the figures of an earlier run.
+/// Says what an earlier run comes to, row by row; with `docs` writes its pages once more.
 ///
 /// # Errors
 /// A sentence that names the file.
-pub fn write_again(from: &Path, docs: &Path) -> Result<(), String> {
+pub fn again(from: &Path, docs: Option<&Path>) -> Result<(), String> {
     let text = std::fs::read_to_string(from).map_err(|e| format!("{}: {e}", from.display()))?;
     let report: Report =
         serde_json::from_str(&text).map_err(|e| format!("{}: {e}", from.display()))?;
-    page::write(&report, docs)
+    println!("{}", sums::counted(&report));
+    docs.map_or(Ok(()), |docs| page::write(&report, docs))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::page::Host;
 
     #[test]
     fn what_was_not_loaded_has_no_figures() {
         let (proofs, cells, facts) = (Vec::new(), Vec::new(), Vec::new());
-        let report = Report { host: Host::default(), proofs, cells, facts };
+        let (host, elsewhere) = (Host::default(), Vec::new());
+        let report = Report { host, proofs, cells, facts, elsewhere };
         let rows = chosen(&["R02".to_owned()]).expect("a row");
         let table = summary(&report, &rows).to_string();
         let figures = table.split_whitespace().filter(|word| *word == "-").count();

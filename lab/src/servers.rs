@@ -1,41 +1,73 @@
-//! The servers of the lab: one Redis with the module, one MariaDB, both on ports and in folders of
+//! The servers of the lab: one Redis with the module, one database, both on ports and in folders of
 //! their own, both ended with the lab.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
+use postgres::{Client, NoTls};
 use redis::Connection;
 use seckill_harness::mariadb::MariaDb;
+use seckill_harness::postgres::Postgres;
 use seckill_harness::program::Server;
+use serde::{Deserialize, Serialize};
 
 use crate::buyer::{Buyer, House};
 use crate::gate::Gate;
 use crate::page::Host;
-use crate::strategies::TABLES;
+use crate::sql::Session;
+use crate::strategies::{TABLES, TABLES_OF_POSTGRES};
+
+/// Which database the rows in SQL run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Maker {
+    MariaDb,
+    MySql,
+    Postgres,
+}
+
+impl Maker {
+    pub fn name(self) -> &'static str {
+        match self {
+            Maker::MariaDb => "MariaDB",
+            Maker::MySql => "MySQL",
+            Maker::Postgres => "PostgreSQL",
+        }
+    }
+}
+
+/// A database that runs.
+enum Database {
+    MySql(MariaDb),
+    Postgres(Postgres),
+}
 
 /// Where the connections come from.
 pub struct Servers {
     redis: Server,
-    database: Option<MariaDb>,
+    database: Option<Database>,
+    maker: Option<Maker>,
     pub house: Arc<House>,
     _folder: tempfile::TempDir,
 }
 
 impl Servers {
-    /// Starts Redis, for so many connections, and MariaDB if it is needed.
+    /// Starts Redis, for so many connections, and a database if one is needed.
     ///
     /// # Errors
     /// A sentence that says what is missing.
-    pub fn start(module: &Path, connections: usize, sql: bool) -> Result<Servers, String> {
+    pub fn start(
+        module: &Path,
+        connections: usize,
+        maker: Option<Maker>,
+    ) -> Result<Servers, String> {
         let clients = (connections + 32).to_string();
         let redis = Server::start(module, &["--maxclients", &clients, "--tcp-backlog", "1024"])?;
         let folder = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
         let house =
             House { folder: folder.path().to_owned(), redis_url: redis.url(), ..House::default() };
-        let database = if sql { Some(with_tables()?) } else { None };
-        Ok(Servers { redis, database, house: Arc::new(house), _folder: folder })
+        let database = maker.map(started).transpose()?;
+        Ok(Servers { redis, database, maker, house: Arc::new(house), _folder: folder })
     }
 
     /// # Errors
@@ -44,10 +76,13 @@ impl Servers {
         self.redis.connect()
     }
 
-    /// Processor time that the servers have used so far, all threads, in microseconds.
+    /// Processor time that Redis and MariaDB have used so far, all threads, in microseconds.
     pub fn cpu_us(&self) -> u64 {
-        cpu_us(self.redis.pid())
-            + self.database.as_ref().map_or(0, |database| cpu_us(database.pid()))
+        let database = match &self.database {
+            Some(Database::MySql(database)) => cpu_us(database.pid()),
+            _ => 0,
+        };
+        cpu_us(self.redis.pid()) + database
     }
 
     /// What the figures are figures of.
@@ -67,34 +102,53 @@ impl Servers {
             Some(valkey) => format!("Valkey {valkey}"),
             None => format!("Redis {}", version("redis_version:").unwrap_or_default()),
         };
-        let mariadb = match self.sql()? {
-            Some(mut conn) if sql => conn
-                .query_first::<String, _>("SELECT VERSION()")
-                .map_err(|e| e.to_string())?
-                .unwrap_or_default(),
-            _ => "none".into(),
+        let database = match sql {
+            true => self.database_version()?,
+            false => "no database".into(),
         };
-        Ok(Host::here(redis, format!("MariaDB {mariadb}")))
+        Ok(Host::here(redis, database))
     }
 
-    /// From now on every commit is on the disk, as in a shop; the interleaver had waived it.
+    /// Its name and version: MySQL 9.7.4.
     ///
     /// # Errors
     /// A sentence with what the database says.
-    pub fn be_durable(&self) -> Result<(), String> {
-        match self.sql()? {
-            Some(mut conn) => conn
-                .query_drop("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
-                .map_err(|e| e.to_string()),
-            None => Ok(()),
+    pub fn database_version(&self) -> Result<String, String> {
+        let (Some(maker), Some(mut session)) = (self.maker, self.sql()?) else {
+            return Ok("no database".into());
+        };
+        let statement = match maker {
+            Maker::Postgres => "SHOW server_version",
+            _ => "SELECT VERSION()",
+        };
+        let rows = session.ask(statement).map_err(|stop| format!("{stop:?}"))?.rows;
+        let version = rows.concat().into_iter().flatten().next().unwrap_or_default();
+        // Debian's build stands behind a blank or a dash.
+        let version = version.split([' ', '-']).next().unwrap_or_default().to_owned();
+        Ok(format!("{} {version}", maker.name()))
+    }
+
+    /// Whether every commit is on the disk, as in a shop. For the interleaver, whose orders of
+    /// steps are not about disks, it is waived; PostgreSQL, which only the interleaver uses, is
+    /// started so.
+    ///
+    /// # Errors
+    /// A sentence with what the database says.
+    pub fn be_durable(&self, durable: bool) -> Result<(), String> {
+        if !matches!(self.database, Some(Database::MySql(_))) {
+            return Ok(());
         }
+        let Some(mut session) = self.sql()? else { return Ok(()) };
+        let value = u8::from(durable);
+        let set = session.ask(&format!("SET GLOBAL innodb_flush_log_at_trx_commit = {value}"));
+        set.map(drop).map_err(|stop| format!("{stop:?}"))
     }
 
     /// A connection to the lab's database, if there is one.
     ///
     /// # Errors
     /// A sentence with what the client library says.
-    pub fn sql(&self) -> Result<Option<Conn>, String> {
+    pub fn sql(&self) -> Result<Option<Session>, String> {
         self.database.as_ref().map(|database| connect(database, "lab")).transpose()
     }
 
@@ -108,18 +162,46 @@ impl Servers {
     }
 }
 
-fn with_tables() -> Result<MariaDb, String> {
-    let database = MariaDb::start()?;
-    let mut conn = connect(&database, "mysql")?;
-    for statement in ["CREATE DATABASE lab", "USE lab"].iter().chain(&TABLES) {
-        conn.query_drop(statement).map_err(|e| format!("{statement}: {e}"))?;
-    }
+/// A new database with the lab's tables.
+fn started(maker: Maker) -> Result<Database, String> {
+    let (database, empty, tables) = match maker {
+        Maker::MariaDb => (Database::MySql(MariaDb::start()?), "mysql", &TABLES[..]),
+        Maker::MySql => {
+            // No binary log, as MariaDB by default.
+            let server = MariaDb::mysql_with(&["--skip-networking", "--skip-log-bin"])?;
+            (Database::MySql(server), "mysql", &TABLES[..])
+        }
+        Maker::Postgres => {
+            let settings = ["listen_addresses=", "fsync=off", "max_connections=200"];
+            let server = Postgres::start_with(5432, &settings, |_| Ok(()))?;
+            (Database::Postgres(server), "postgres", &TABLES_OF_POSTGRES[..])
+        }
+    };
+    let make = |name: &str, statements: &[&str]| {
+        let mut session = connect(&database, name)?;
+        statements.iter().try_for_each(|statement| {
+            session.ask(statement).map(drop).map_err(|stop| format!("{statement}: {stop:?}"))
+        })
+    };
+    make(empty, &["CREATE DATABASE lab"])?;
+    make("lab", tables)?;
     Ok(database)
 }
 
-fn connect(database: &MariaDb, name: &str) -> Result<Conn, String> {
-    let opts = Opts::from_url(&database.url(name)).map_err(|e| e.to_string())?;
-    Conn::new(opts).map_err(|e| format!("No connection to MariaDB: {e}"))
+fn connect(database: &Database, name: &str) -> Result<Session, String> {
+    match database {
+        Database::MySql(server) => {
+            let opts = Opts::from_url(&server.url(name)).map_err(|e| e.to_string())?;
+            let conn =
+                Conn::new(opts).map_err(|e| format!("No connection to the database: {e}"))?;
+            Ok(Session::MySql(Box::new(conn)))
+        }
+        Database::Postgres(server) => {
+            let client = Client::connect(&server.url(name), NoTls);
+            let client = client.map_err(|e| format!("No connection to PostgreSQL: {e}"))?;
+            Ok(Session::Postgres(Box::new(client)))
+        }
+    }
 }
 
 /// The first number of a thread's schedstat: nanoseconds on a processor. 0 where Linux is not.

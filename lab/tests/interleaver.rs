@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use seckill_harness::program::module_file;
 use seckill_lab::interleave::explore::prove;
 use seckill_lab::interleave::stage::Stage;
-use seckill_lab::servers::Servers;
+use seckill_lab::servers::{Maker, Servers};
 use seckill_lab::strategies::chosen;
 
 /// One of each kind of mistake, and those that make none.
@@ -18,14 +18,14 @@ const AT_MOST: Duration = Duration::from_secs(20);
 fn ten_contenders_break_or_hold_as_they_are_marked() {
     let begun = Instant::now();
     let module = module_file(None).expect("a module");
-    let servers = Servers::start(&module, 32, false).expect("a server");
+    let servers = Servers::start(&module, 32, None).expect("a server");
     let mut stage = Stage::new(&servers).expect("a stage");
     let names = TEN.map(str::to_owned);
     let rows = chosen(&names).expect("ten rows");
     assert_eq!(rows.len(), TEN.len());
     for row in rows {
         let proof = prove(&mut stage, row, SCHEDULES).expect("schedules are played");
-        assert_eq!(proof.contradictions(row), Vec::<String>::new());
+        assert_eq!(proof.contradictions(row, Maker::MariaDb), Vec::<String>::new());
     }
     assert!(begun.elapsed() < AT_MOST, "it took {:?}", begun.elapsed());
 }
@@ -34,7 +34,7 @@ fn ten_contenders_break_or_hold_as_they_are_marked() {
 #[test]
 fn the_shortest_schedule_of_check_then_act_has_four_steps() {
     let module = module_file(None).expect("a module");
-    let servers = Servers::start(&module, 32, false).expect("a server");
+    let servers = Servers::start(&module, 32, None).expect("a server");
     let mut stage = Stage::new(&servers).expect("a stage");
     let rows = chosen(&["R02".to_owned()]).expect("a row");
     let proof = prove(&mut stage, rows[0], SCHEDULES).expect("schedules are played");

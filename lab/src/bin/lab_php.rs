@@ -7,14 +7,24 @@ use std::process::ExitCode;
 use clap::Parser;
 use seckill_harness::program::{exit_told, module_file};
 use seckill_lab::page::fill_page;
+use seckill_lab::page::tables::{speed_shown, spread};
+use seckill_lab::page::words::Language;
 use seckill_lab::php::{Shown, Site, PAGES};
 use seckill_lab::progress::Progress;
+use seckill_lab::quiet;
+use seckill_lab::rush::cell::Spread;
 
 #[derive(Parser)]
 struct Options {
     /// Only pages whose name or query contains this.
     #[arg(long)]
     only: Option<String>,
+    /// How often ab asks each page for 4,000 answers.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    runs: u32,
+    /// Takes the figures of a page on a machine that has other work, too.
+    #[arg(long)]
+    busy: bool,
     /// Writes the table into lab.md and zh/lab.md of this folder.
     #[arg(long)]
     docs: Option<PathBuf>,
@@ -32,6 +42,12 @@ fn main() -> ExitCode {
 
 fn lab(options: Options) -> Result<bool, String> {
     let pages = options.pages.canonicalize().map_err(|e| format!("no folder with pages: {e}"))?;
+    if options.docs.is_some() && (options.only.is_some() || options.runs < 3) {
+        return Err("The table of the page is of all pages, at least three runs each.".into());
+    }
+    if options.docs.is_some() && !options.busy {
+        quiet::wait_until_quiet()?;
+    }
     let site = Site::start(&module_file(options.module)?, &pages)?;
     let named = |page: &&seckill_lab::php::Page| {
         let name = format!("{}{}", page.name, page.query);
@@ -42,31 +58,46 @@ fn lab(options: Options) -> Result<bool, String> {
     let mut shown = Vec::new();
     for page in all {
         progress.at(&format!("ab -c 500 -n 4000 {}.php{}", page.name, page.query));
-        shown.push(site.show(page)?);
+        let runs: Result<Vec<Shown>, String> = (0..options.runs).map(|_| site.show(page)).collect();
+        shown.push(runs?);
         progress.done();
     }
     progress.end();
-    let heads = [
-        "page | told \"yours\" of 100 | HTTP 500 | the books | pages/s",
-        "页面 | 被告知抢到 / 100 | HTTP 500 | 账面 | 每秒页面",
-    ];
-    let english = table(heads[0], &shown);
+    let english = table(Language::English, &shown);
     println!("{english}");
     for (what, count) in site.errors() {
         println!("{count} x {what}");
     }
     if let Some(docs) = options.docs {
         fill_page(&docs.join("lab.md"), "php", &english)?;
-        fill_page(&docs.join("zh/lab.md"), "php", &table(heads[1], &shown))?;
+        fill_page(&docs.join("zh/lab.md"), "php", &table(Language::Chinese, &shown))?;
     }
-    let ours = shown.iter().find(|shown| shown.page == "seckill");
-    Ok(ours.is_none_or(|ours| ours.won == 100 && ours.errors == 0))
+    let ours = shown.iter().flatten().filter(|shown| shown.page == "seckill");
+    Ok(ours.into_iter().all(|ours| ours.won == 100 && ours.errors == 0))
 }
 
-fn table(head: &str, shown: &[Shown]) -> String {
+/// A line a page: the middle of its runs with the ends, and the books of the middle one.
+fn table(language: Language, pages: &[Vec<Shown>]) -> String {
+    let head = language.of((
+        "page | told \"yours\" of 100 | HTTP 500 | the books | pages/s",
+        "页面 | 返回成功 / 100 | HTTP 500 | 账面 | 每秒页面",
+    ));
     let mut table = format!("| {head} |\n|{}\n", " --- |".repeat(5));
-    for Shown { page, won, errors, books, per_second } in shown {
-        let _ = writeln!(table, "| {page} | {won} | {errors} | {books} | {per_second:.0} |");
+    for runs in pages {
+        let of = |value: fn(&Shown) -> f64| Spread::of(runs.iter().map(value));
+        let mut sorted: Vec<&Shown> = runs.iter().collect();
+        sorted.sort_by_key(|run| run.won);
+        let middle = sorted[runs.len() / 2];
+        let speed = of(|run| run.per_second).if_steady(runs.len());
+        let _ = writeln!(
+            table,
+            "| {} | {} | {} | {} | {} |",
+            middle.page,
+            spread(of(|run| run.won as f64)),
+            spread(of(|run| run.errors as f64)),
+            middle.books,
+            speed_shown(speed, language),
+        );
     }
     table
 }

@@ -10,6 +10,7 @@ use crate::interleave::setting::{settings, Kind, Setting};
 use crate::interleave::stage::Stage;
 use crate::interleave::timeline::Timeline;
 use crate::interleave::{Choice, Played};
+use crate::servers::Maker;
 
 /// The sample's seed: the same schedules in every run.
 const SEED: u64 = 7;
@@ -35,15 +36,30 @@ pub struct Proof {
 }
 
 impl Proof {
+    pub fn faults(&self) -> Vec<Fault> {
+        self.findings.iter().map(|finding| finding.fault).collect()
+    }
+
     /// Faults that are not marked, and marks that were not found.
-    pub fn contradictions(&self, contender: &Contender) -> Vec<String> {
-        let found: Vec<Fault> = self.findings.iter().map(|finding| finding.fault).collect();
-        let unmarked = found.iter().filter(|fault| !contender.marked.contains(fault));
-        let unseen = contender.marked.iter().filter(|fault| !found.contains(fault));
-        let unmarked =
-            unmarked.map(|f| format!("{}: {f:?} found, and it is not marked so", self.id));
-        let unseen = unseen.map(|f| format!("{}: marked {f:?}, and no schedule shows it", self.id));
+    pub fn contradictions(&self, contender: &Contender, maker: Maker) -> Vec<String> {
+        let marked = contender.marked_on(maker);
+        let found = self.faults();
+        let unmarked = found.iter().filter(|fault| !marked.contains(fault));
+        let unseen = marked.iter().filter(|fault| !found.contains(fault));
+        let unmarked = unmarked
+            .map(|f| format!("{}: {f:?} found, and it is not marked so", self.named(maker)));
+        let unseen = unseen
+            .map(|f| format!("{}: marked {f:?}, and no schedule shows it", self.named(maker)));
         unmarked.chain(unseen).collect()
+    }
+}
+
+impl Proof {
+    fn named(&self, maker: Maker) -> String {
+        match maker {
+            Maker::MariaDb => self.id.clone(),
+            other => format!("{} on {}", self.id, other.name()),
+        }
     }
 }
 

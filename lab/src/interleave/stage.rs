@@ -6,16 +6,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mysql::prelude::Queryable;
-use mysql::Conn;
-
 use crate::buyer::{Buyer, Stop};
 use crate::contender::{Contender, Reason, Rush, Told, Verdict};
 use crate::gate::{lock, Gate, Line, Message, Order, Scene, SharedScene, Turns};
 use crate::interleave::setting::{Kind, Person, Setting};
 use crate::interleave::{Choice, Outcome, Played};
 use crate::servers::Servers;
-use crate::sql::lock_waits;
+use crate::sql::Session;
 
 /// More people than any setting has.
 const ACTORS: usize = 5;
@@ -58,7 +55,7 @@ pub struct Stage {
     scene: SharedScene,
     /// The lab's own connections.
     desk: Buyer,
-    watch: Option<Conn>,
+    watch: Option<Session>,
 }
 
 /// One schedule under way.
@@ -90,20 +87,19 @@ impl Stage {
                 scene: Arc::clone(&scene),
                 pauses: false,
             };
-            let buyer = servers.buyer(Gate::Held(turns), true)?;
-            let connection = buyer.sql.as_ref().map_or(0, Conn::connection_id);
+            let mut buyer = servers.buyer(Gate::Held(turns), true)?;
+            let connection = match buyer.sql.as_mut() {
+                Some(session) => session.number().map_err(|stop| format!("{stop:?}"))?,
+                None => 0,
+            };
             let (jobs, work) = channel();
             let says = says.clone();
             thread::spawn(move || act(buyer, who, &work, &says));
             actors.push(Actor { jobs, orders, connection });
         }
-        let mut watch = servers.sql()?;
-        if let Some(watch) = watch.as_mut() {
-            // Orders of steps are not about disks.
-            let relaxed = "SET GLOBAL innodb_flush_log_at_trx_commit = 0";
-            watch.query_drop(relaxed).map_err(|e| e.to_string())?;
-        }
-        Ok(Stage { actors, hears, scene, desk: servers.buyer(Gate::Open, true)?, watch })
+        servers.be_durable(false)?;
+        let desk = servers.buyer(Gate::Open, true)?;
+        Ok(Stage { actors, hears, scene, desk, watch: servers.sql()? })
     }
 
     /// Plays one schedule: `choose` picks from what can happen next, or ends it.
@@ -237,7 +233,7 @@ impl Stage {
     /// The connections that wait for a row lock.
     fn waiting(&mut self) -> Result<Vec<u32>, String> {
         match self.watch.as_mut() {
-            Some(watch) => lock_waits(watch).map_err(|stop| format!("{stop:?}")),
+            Some(watch) => watch.lock_waits().map_err(|stop| format!("{stop:?}")),
             None => Ok(Vec::new()),
         }
     }

@@ -13,11 +13,13 @@ use crate::strategies::ALL;
 
 const LINE: i32 = 17;
 const TOP: i32 = 62;
-/// Where nothing is too many nor too few, how far the bars reach, and where speed begins.
-const ZERO: i32 = 250;
+/// Where names end, where nothing is too many nor too few, how far the bars reach, and where speed
+/// begins.
+const NAMES: i32 = 240;
+const ZERO: i32 = NAMES + 210;
 const REACH: i32 = 190;
-const SPEED: i32 = 560;
-const WIDTH: u32 = 860;
+const SPEED: i32 = ZERO + 260;
+const WIDTH: u32 = SPEED as u32 + 330;
 
 const TOO_MANY: RGBColor = RGBColor(207, 34, 46);
 const TOO_FEW: RGBColor = RGBColor(9, 105, 218);
@@ -38,7 +40,7 @@ fn chart(area: &Area<'_>, report: &Report, ids: &[&str]) -> Drawn {
     text(
         area,
         "Units too few and too many, of 100 (c = 8, 50, 500 from top to bottom)",
-        (20, 18),
+        (NAMES, 18),
         14,
         INK,
         HPos::Left,
@@ -54,7 +56,7 @@ fn chart(area: &Area<'_>, report: &Report, ids: &[&str]) -> Drawn {
     let fastest = speeds(report).fold(1.0, f64::max);
     for (line, id) in ids.iter().enumerate() {
         let y = TOP + LINE * line as i32;
-        text(area, id, (20, y + LINE / 2), 12, INK, HPos::Left)?;
+        text(area, &name(id), (20, y + LINE / 2), 11, INK, HPos::Left)?;
         for cell in of(report, id) {
             let place = match cell.workers {
                 ..=8 => 1,
@@ -66,12 +68,15 @@ fn chart(area: &Area<'_>, report: &Report, ids: &[&str]) -> Drawn {
             bar(area, y + place, cell.oversold.middle * scale, TOO_MANY)?;
             bar(area, y + place, -cell.undersold.middle * scale, TOO_FEW)?;
         }
-        if let Some(cell) = of(report, id).filter(|cell| cell.workers <= 50).last() {
-            let speed = cell.decisions_per_s.middle;
-            let end = SPEED + (speed / fastest * 220.0) as i32;
-            area.draw(&Rectangle::new([(SPEED, y + 3), (end, y + 14)], FAST.filled()))?;
-            let label = format!("{speed:.0}");
-            text(area, &label, (end + 5, y + LINE / 2), 11, PALE_INK, HPos::Left)?;
+        match of(report, id).filter(|cell| cell.workers <= 50).last().map(Cell::steady_speed) {
+            Some(Some(speed)) => {
+                let end = SPEED + (speed.middle / fastest * 220.0) as i32;
+                area.draw(&Rectangle::new([(SPEED, y + 3), (end, y + 14)], FAST.filled()))?;
+                let label = format!("{:.0}", speed.middle);
+                text(area, &label, (end + 5, y + LINE / 2), 11, PALE_INK, HPos::Left)?;
+            }
+            Some(None) => text(area, "varies", (SPEED, y + LINE / 2), 11, PALE_INK, HPos::Left)?,
+            None => {}
         }
     }
     Ok(())
@@ -82,8 +87,24 @@ fn of<'r>(report: &'r Report, id: &'r str) -> impl Iterator<Item = &'r Cell> {
 }
 
 fn speeds(report: &Report) -> impl Iterator<Item = f64> + '_ {
-    report.cells.iter().filter(|cell| cell.workers <= 50).map(|cell| cell.decisions_per_s.middle)
+    let shown = report.cells.iter().filter(|cell| cell.workers <= 50);
+    shown.filter_map(Cell::steady_speed).map(|speed| speed.middle)
 }
+
+/// The row and where it comes from, as the table of the page has it; the module's own by what they
+/// do.
+fn name(id: &str) -> String {
+    let row = ALL.iter().find(|one| one.id == id);
+    let what = row.map_or("", |one| if one.is_ours() { one.steps } else { one.seed });
+    let name = format!("{id}  {what}");
+    match name.char_indices().nth(NAME_MAX) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name,
+    }
+}
+
+/// Letters of a name.
+const NAME_MAX: usize = 40;
 
 /// From one to thousands in one picture: the logarithm, with the sign kept.
 fn length(units: f64) -> i32 {

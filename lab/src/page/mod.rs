@@ -1,6 +1,7 @@
 //! What the lab leaves: lab.json, a chart, and the tables of the page in two languages.
 
 pub mod chart;
+pub mod databases;
 pub mod schedules;
 pub mod summary;
 pub mod tables;
@@ -22,16 +23,40 @@ pub struct Report {
     pub proofs: Vec<Proof>,
     pub cells: Vec<Cell>,
     pub facts: Vec<Fact>,
+    #[serde(default)]
+    pub elsewhere: Vec<Elsewhere>,
+}
+
+/// The rows in SQL on another database than MariaDB.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Elsewhere {
+    /// Name and version.
+    pub database: String,
+    /// Rows in whose schedules the same was found.
+    pub same: Vec<String>,
+    /// The others.
+    pub different: Vec<Proof>,
+}
+
+impl Elsewhere {
+    pub fn of(database: String, found: Vec<Proof>, on_mariadb: &[Proof]) -> Elsewhere {
+        let is_same = |proof: &Proof| {
+            on_mariadb.iter().any(|one| one.id == proof.id && one.faults() == proof.faults())
+        };
+        let (same, different): (Vec<_>, Vec<_>) = found.into_iter().partition(is_same);
+        Elsewhere { database, same: same.into_iter().map(|proof| proof.id).collect(), different }
+    }
 }
 
 /// Where and when.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Host {
     pub redis: String,
+    /// Name and version of the database of the rush.
     pub mariadb: String,
     pub processor: String,
     pub cores: usize,
-    /// The load of the machine when the rush began and when it ended: the lab itself makes some.
+    /// The load of the machine before the run, and when the rush ended: the lab itself makes some.
     pub load: (String, String),
     pub date: String,
     pub seconds: u64,
@@ -46,16 +71,10 @@ impl Host {
             mariadb,
             processor: name.map_or("an unknown processor", |(_, name)| name).to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            load: (Host::load_now(), String::new()),
+            load: (String::new(), String::new()),
             date: today(),
             seconds: 0,
         }
-    }
-
-    /// The load average of the last minute.
-    pub fn load_now() -> String {
-        let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        load.split(' ').next().unwrap_or_default().to_owned()
     }
 }
 

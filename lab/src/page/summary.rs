@@ -1,6 +1,6 @@
 //! What the whole run comes to, and where it ran.
 
-use crate::contender::{Fault, Origin};
+use crate::contender::{Contender, Fault, Origin};
 use crate::interleave::explore::Proof;
 use crate::page::tables::{has_crash, row_of};
 use crate::page::words::Language;
@@ -9,76 +9,105 @@ use crate::page::Report;
 pub fn run(report: &Report, language: Language) -> String {
     let h = &report.host;
     let schedules: usize = report.proofs.iter().map(|proof| proof.schedules).sum();
+    let others: Vec<&str> = report.elsewhere.iter().map(|on| on.database.as_str()).collect();
+    let again = match (others.is_empty(), language) {
+        (true, _) => String::new(),
+        (_, Language::English) => format!("; the schedules in SQL again on {}", others.join(", ")),
+        (_, Language::Chinese) => format!("；SQL 的执行顺序又在 {} 上各跑一遍", others.join("、")),
+    };
     match language {
         Language::English => {
             format!(
             "{} and {}, {} cores of {}, {}. One run of {} s: {} schedules played, {} cells of the \
-             rush. Load average of the machine when the rush began: {}; when it ended (the lab's \
-             own included): {}.",
+             rush{}. Load average of the machine before the run: {}; when the rush ended (the \
+             lab's own included): {}.",
             h.redis, h.mariadb, h.cores, h.processor, h.date, h.seconds, schedules,
-            report.cells.len(), h.load.0, h.load.1
+            report.cells.len(), again, h.load.0, h.load.1
         )
         }
         Language::Chinese => {
             format!(
-            "{} 与 {}，{} 核 {}，{}。一次运行 {} 秒：{} 种执行顺序，{} 组压测。压测开始时机器负载 {}，\
-             结束时（含压测自身）{}。",
+            "{} 与 {}，{} 核 {}，{}。一次运行 {} 秒：{} 种执行顺序，{} 组压测{}。运行前机器负载 {}，\
+             压测结束时（含压测自身）{}。",
             h.redis, h.mariadb, h.cores, h.processor, h.date, h.seconds, schedules,
-            report.cells.len(), h.load.0, h.load.1
+            report.cells.len(), again, h.load.0, h.load.1
         )
         }
     }
 }
 
-/// What the schedules say of all rows that are not the module's.
-struct Verdict {
-    all: usize,
+/// What the schedules say of all rows that are not the module's, by their ids.
+struct Verdict<'r> {
+    all: Vec<&'r str>,
     /// Break in some order of their steps, by whose idea they are.
-    recommended: usize,
-    shown_wrong: usize,
-    lab: usize,
+    recommended: Vec<&'r str>,
+    shown_wrong: Vec<&'r str>,
+    lab: Vec<&'r str>,
     /// Exact while nobody dies; a crash loses a unit, or stops the sale.
-    lose: usize,
+    lose: Vec<&'r str>,
     /// Exact, but who asks again after a lost reply is told "no".
-    hide: usize,
-    holds: String,
+    hide: Vec<&'r str>,
+    holds: Vec<&'r str>,
     /// The module's rows that hold, and all of them.
-    ours: (usize, usize),
+    ours_hold: Vec<&'r str>,
+    ours: Vec<&'r str>,
 }
 
-impl Verdict {
-    fn of(report: &Report) -> Verdict {
-        let rows = || report.proofs.iter().filter_map(|proof| Some((row_of(proof)?, proof)));
-        let posts = || rows().filter(|(one, _)| !one.is_ours());
-        let broken =
-            |origin| posts().filter(move |(one, _)| !one.is_exact() && one.origin == origin);
+impl Verdict<'_> {
+    fn of(report: &Report) -> Verdict<'_> {
+        type Row<'r> = (&'static Contender, &'r Proof);
+        let of = |is: &dyn Fn(&Contender, &Proof) -> bool| -> Vec<&str> {
+            let rows = report.proofs.iter().filter_map(|proof| Some((row_of(proof)?, proof)));
+            rows.filter(|(one, proof): &Row<'_>| is(one, proof)).map(|(one, _)| one.id).collect()
+        };
+        let broken = |origin: Origin| {
+            of(&|one, _| !one.is_ours() && !one.is_exact() && one.origin == origin)
+        };
         let only_hides = |proof: &Proof| {
             let mut crashes = proof.findings.iter().filter(|found| found.fault.needs_crash());
             crashes.all(|found| found.fault == Fault::CrashHidesUnit)
         };
-        let fallen = || posts().filter(|(one, proof)| one.is_exact() && has_crash(proof));
-        let holds = posts().filter(|(one, proof)| one.is_exact() && !has_crash(proof));
-        let holds: Vec<&str> = holds.map(|(one, _)| one.id).collect();
-        let ours = rows().filter(|(one, _)| one.is_ours());
-        let clean = rows().filter(|(one, proof)| one.is_ours() && proof.findings.is_empty());
+        let exact = |one: &Contender| !one.is_ours() && one.is_exact();
         Verdict {
-            all: posts().count(),
-            recommended: broken(Origin::Recommended).count(),
-            shown_wrong: broken(Origin::ShownWrong).count(),
-            lab: broken(Origin::Lab).count(),
-            lose: fallen().filter(|(_, proof)| !only_hides(proof)).count(),
-            hide: fallen().filter(|(_, proof)| only_hides(proof)).count(),
-            holds: holds.join(", "),
-            ours: (clean.count(), ours.count()),
+            all: of(&|one, _| !one.is_ours()),
+            recommended: broken(Origin::Recommended),
+            shown_wrong: broken(Origin::ShownWrong),
+            lab: broken(Origin::Lab),
+            lose: of(&|one, proof| exact(one) && has_crash(proof) && !only_hides(proof)),
+            hide: of(&|one, proof| exact(one) && has_crash(proof) && only_hides(proof)),
+            holds: of(&|one, proof| exact(one) && !has_crash(proof)),
+            ours_hold: of(&|one, proof| one.is_ours() && proof.findings.is_empty()),
+            ours: of(&|one, _| one.is_ours()),
         }
     }
 }
 
+/// Each figure of [`verdict`] with the rows that it counts.
+pub fn counted(report: &Report) -> String {
+    let v = Verdict::of(report);
+    let lines = [
+        ("rows that are not the module's", v.all),
+        ("recommended by a post or a comment, and break", v.recommended),
+        ("shown as wrong by the posts, and break", v.shown_wrong),
+        ("the lab's own variants that break", v.lab),
+        ("exact; a crash loses a unit or stops the sale", v.lose),
+        ("exact; after a lost reply the winner is told no", v.hide),
+        ("hold", v.holds),
+        ("the module's rows", v.ours),
+        ("the module's rows that hold", v.ours_hold),
+    ];
+    let line =
+        |(what, ids): (&str, Vec<&str>)| format!("{:>3}  {what}: {}", ids.len(), ids.join(" "));
+    lines.map(line).join("\n")
+}
+
 /// Which ways break, and how; from the schedules that were played.
 pub fn verdict(report: &Report, language: Language) -> String {
-    let Verdict { all, recommended, shown_wrong, lab, lose, hide, holds, ours } =
-        Verdict::of(report);
-    let (clean, ours) = ours;
+    let v = Verdict::of(report);
+    let [all, recommended, shown_wrong, lab, lose, hide, clean, ours] =
+        [v.all, v.recommended, v.shown_wrong, v.lab, v.lose, v.hide, v.ours_hold, v.ours]
+            .map(|ids| ids.len());
+    let holds = v.holds.join(", ");
     match language {
         Language::English => format!(
             "**{recommended} ways that a post or a comment recommends break in some order of \

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use crate::contender::{Contender, Fault, Origin};
 use crate::interleave::explore::{Finding, Proof};
+use crate::page::databases;
 use crate::page::schedules::timelines;
 use crate::page::summary::{run, verdict};
 use crate::page::words::{fact, fault, steps, Language};
@@ -18,6 +19,7 @@ pub fn all(report: &Report, language: Language) -> Vec<(&'static str, String)> {
         ("run", format!("{}\n\n{}", verdict(report, language), run(report, language))),
         ("rows", rows(report, language)),
         ("rush", rush(report, language)),
+        ("databases", databases::table(report, language)),
         ("crash", crash(report, language)),
         ("ranking", ranking(report, language)),
         ("facts", facts(report, language)),
@@ -47,7 +49,7 @@ fn distinct<'r>(report: &'r Report, id: &'r str) -> impl Iterator<Item = &'r Cel
 }
 
 /// The middle and, where they differ, the ends.
-fn spread(spread: Spread) -> String {
+pub fn spread(spread: Spread) -> String {
     let Spread { least, middle, most } = spread;
     match least == most {
         true => format!("{middle:.0}"),
@@ -67,17 +69,17 @@ fn worst(report: &Report, id: &str, column: fn(&Cell) -> Spread) -> String {
     }
 }
 
-/// Decisions a second, where runs of one cell agree: a shared machine changes its mood.
 fn speed(cell: &Cell, language: Language) -> String {
-    let Spread { least, middle, most } = cell.decisions_per_s;
-    match most <= least * SPREAD_MAX {
-        true => format!("{middle:.0}"),
-        false => language.of(("varies", "不稳定")).to_owned(),
-    }
+    speed_shown(cell.steady_speed(), language)
 }
 
-/// Between the slowest and the fastest run of a cell whose speed is shown.
-const SPREAD_MAX: f64 = 1.5;
+/// A speed with the least and the most, where runs agree about it.
+pub fn speed_shown(steady: Option<Spread>, language: Language) -> String {
+    match steady {
+        Some(speed) => spread(speed),
+        None => language.of(("varies", "不稳定")).to_owned(),
+    }
+}
 
 /// Where a row comes from, and whether the post stands behind it.
 fn origin(one: &Contender, language: Language) -> String {

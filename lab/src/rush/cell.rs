@@ -40,13 +40,25 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(values: impl Iterator<Item = f64>) -> Spread {
+    pub fn of(values: impl Iterator<Item = f64>) -> Spread {
         let mut values: Vec<f64> = values.collect();
         values.sort_by(f64::total_cmp);
         match values.as_slice() {
             [] => Spread::default(),
             all => Spread { least: all[0], middle: all[all.len() / 2], most: all[all.len() - 1] },
         }
+    }
+}
+
+/// Between the slowest and the fastest run of what has a speed that is shown.
+const SPREAD_MAX: f64 = 1.5;
+/// One run, or two, say nothing of how speeds differ.
+pub const RUNS_MIN: usize = 3;
+
+impl Spread {
+    /// Speeds of so many runs, if these agree: a shared machine changes its mood.
+    pub fn if_steady(self, runs: usize) -> Option<Spread> {
+        (runs >= RUNS_MIN && self.most <= self.least * SPREAD_MAX).then_some(self)
     }
 }
 
@@ -86,6 +98,11 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// Decisions a second, if the runs agree about them.
+    pub fn steady_speed(&self) -> Option<Spread> {
+        self.decisions_per_s.if_steady(self.repeats)
+    }
+
     pub fn of(
         contender: &Contender,
         workers: usize,

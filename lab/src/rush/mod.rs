@@ -15,7 +15,7 @@ use crate::contender::{Contender, Rush, Verdict};
 use crate::gate::Gate;
 use crate::interleave::stage::verdict;
 use crate::servers::Servers;
-use cell::{Cell, Run};
+use cell::{Cell, Run, RUNS_MIN};
 use count::{count, Call, Crowd};
 
 /// How many requests, how often, how long at most.
@@ -25,7 +25,7 @@ pub struct Plan {
     pub repeats: usize,
     /// Every fifth request dies somewhere, and its buyer sends it again.
     pub crashes: bool,
-    /// A cell ends after this, with at least one repeat.
+    /// A cell ends after this, with at least [`RUNS_MIN`] repeats if so many are planned.
     pub at_most: Duration,
 }
 
@@ -65,7 +65,8 @@ impl Pool {
         let begin = Instant::now();
         let mut runs = Vec::new();
         let mut times = latencies()?;
-        while runs.len() < plan.repeats && (runs.is_empty() || begin.elapsed() < plan.at_most) {
+        let enough = plan.repeats.min(RUNS_MIN);
+        while runs.len() < plan.repeats && (runs.len() < enough || begin.elapsed() < plan.at_most) {
             let run = self.once(servers, contender, (workers, crowd), plan, &mut times, runs.len());
             runs.push(run.map_err(|stop| format!("{}: {stop:?}", contender.id))?);
         }

@@ -17,7 +17,7 @@ mod watch;
 use crate::contender::Contender;
 
 pub use module::count;
-pub use sql_004::TABLES;
+pub use sql_004::{TABLES, TABLES_OF_POSTGRES};
 
 /// All contenders, in the order of the table.
 pub const ALL: &[Contender] = &[

@@ -33,24 +33,19 @@ pub const Q01: Contender = Contender {
     buy: |b| {
         let Some(unit) = b.lpop("queue")? else { return lost(SoldOut) };
         let user = b.user.clone();
-        b.run(&format!("UPDATE units SET user='{user}' WHERE id={unit}"))?;
-        b.run(&format!("INSERT INTO orders (seckill_id, user) VALUES ({unit}, '{user}')"))?;
+        b.run(&format!("UPDATE units SET buyer='{user}' WHERE id={unit}"))?;
+        b.run(&format!("INSERT INTO orders (seckill_id, buyer) VALUES ({unit}, '{user}')"))?;
         won()
     },
     books: |b| {
-        let left = b.number("SELECT COUNT(*) FROM units WHERE user IS NULL")?;
+        let left = b.number("SELECT COUNT(*) FROM units WHERE buyer IS NULL")?;
         Books::both(left, b.number("SELECT COUNT(*) FROM orders")? as u64)
     },
     helper: Some(|b| {
         loop {
             if b.llen("queue")? == 0 {
-                let unsold = b.row::<(Option<String>,)>(
-                    "SELECT GROUP_CONCAT(id) FROM units WHERE user IS NULL",
-                )?;
-                for id in unsold.and_then(|(ids,)| ids).unwrap_or_default().split(',') {
-                    if !id.is_empty() {
-                        b.ask::<u64>(&["RPUSH", "queue", id])?;
-                    }
+                for id in b.column("SELECT id FROM units WHERE buyer IS NULL ORDER BY id")? {
+                    b.ask::<u64>(&["RPUSH", "queue", &id.to_string()])?;
                 }
             }
             // One look in the interleaver, one a millisecond in a rush.
@@ -62,8 +57,8 @@ pub const Q01: Contender = Contender {
     }),
     marked: &[Oversold, CrashLosesUnit, CrashHidesUnit],
     note: (
-        "the comment leaves open whether the UPDATE asks `AND user IS NULL`; this is without it",
-        "评论没说 UPDATE 要不要带 `AND user IS NULL`；这里没带，带上就不超卖",
+        "the comment leaves open whether the UPDATE asks `AND buyer IS NULL`; this is without it",
+        "评论没说 UPDATE 要不要带 `AND buyer IS NULL`；这里没带，带上就不超卖",
     ),
     ..BASE
 };
@@ -183,7 +178,7 @@ fn confirm(b: &mut Buyer) -> Told {
         b.rollback()?;
         return lost(SoldOutInside);
     }
-    b.run(&format!("INSERT INTO orders (seckill_id, user) VALUES (1, '{user}')"))?;
+    b.run(&format!("INSERT INTO orders (seckill_id, buyer) VALUES (1, '{user}')"))?;
     b.commit()?;
     won()
 }

@@ -94,8 +94,8 @@ fn pessimistic(b: &mut Buyer) -> Told {
 
 /// 002, "乐观锁", as printed (row 24).
 fn optimistic(b: &mut Buyer) -> Told {
-    let row: Option<(i64, i64)> = b.row("SELECT num,version FROM goods WHERE id=1 LIMIT 1")?;
-    let (num, version) = row.unwrap_or_default();
+    let row = b.row("SELECT num,version FROM goods WHERE id=1 LIMIT 1")?;
+    let [num, version] = row.unwrap_or_default();
     if num > 0 {
         b.sleep(Duration::from_micros(100));
         b.begin()?;

@@ -6,6 +6,7 @@ use crate::buyer::{Buyer, Stop};
 use crate::contender::{
     lost, won, Books, Contender, Fault::*, Origin, Reason::*, Rush, Told, BASE, SQL,
 };
+use crate::servers::Maker;
 
 /// Empties a table of products and fills it with two, the second to be left alone.
 fn products(b: &mut Buyer, table: &str, stock: u64) -> Result<(), Stop> {
@@ -23,7 +24,7 @@ fn books_of(b: &mut Buyer, table: &str) -> Result<Books, Stop> {
 /// `INSERT order //下订单`.
 fn order(b: &mut Buyer) -> Result<u64, Stop> {
     let statement =
-        format!("INSERT INTO orders (seckill_id, user) VALUES ({}, '{}')", b.product, b.user);
+        format!("INSERT INTO orders (seckill_id, buyer) VALUES ({}, '{}')", b.product, b.user);
     b.run(&statement)
 }
 
@@ -69,6 +70,8 @@ pub const M04: Contender = Contender {
     books: |b| books_of(b, "seckill_heap"),
     two_products: true,
     marked: &[WaitsForAnother, CrashHidesUnit],
+    // It locks only what the WHERE finds.
+    marked_on: &[(Maker::Postgres, &[CrashHidesUnit])],
     ..M03
 };
 
@@ -154,6 +157,8 @@ pub const M10: Contender = Contender {
         lost(Hangs)
     },
     marked: &[Oversold, Undersold, NegativeCounter, Endless, CrashSellsTwice],
+    // READ COMMITTED: each SELECT of the loop reads what others have committed.
+    marked_on: &[(Maker::Postgres, &[Oversold, NegativeCounter, CrashSellsTwice])],
     rush: FEWER,
     note: (
         "sells -1, -2 … with one client and no concurrency",
@@ -196,6 +201,7 @@ pub const M11: Contender = Contender {
         b.rollback()?;
     },
     marked: &[CrashHidesUnit],
+    marked_on: &[],
     rush: BASE.rush,
     note: ("", ""),
     ..M10
@@ -229,6 +235,7 @@ pub const M12: Contender = Contender {
         lost(Hangs)
     },
     marked: &[Undersold, Endless, CrashHidesUnit],
+    marked_on: &[(Maker::Postgres, &[CrashHidesUnit])],
     note: (
         "8 turns count as endless here; MariaDB from 11.6.2 answers error 1020 instead",
         "这里循环 8 次就算死循环；MariaDB 11.6.2 起会报 1020 错误",
@@ -318,9 +325,9 @@ pub const M15: Contender = Contender {
         more_than_none(b, |b| {
             let user = b.user.clone();
             let placed =
-                b.run(&format!("INSERT INTO orders_once (seckill_id, user) VALUES (1, '{user}')"));
+                b.run(&format!("INSERT INTO orders_once (seckill_id, buyer) VALUES (1, '{user}')"));
             match placed {
-                Err(Stop::Sql(1062, _)) => Ok(false), // Duplicate entry
+                Err(Stop::Sql(error)) if error.is_duplicate() => Ok(false),
                 other => other.map(|_| true),
             }
         })
@@ -343,11 +350,24 @@ pub const TABLES: [&str; 9] = [
     "CREATE TABLE seckill (seckill_id int PRIMARY KEY, number int) ENGINE=InnoDB",
     "CREATE TABLE seckill_heap (seckill_id int, number int) ENGINE=InnoDB",
     "CREATE TABLE seckill_unsigned (seckill_id int PRIMARY KEY, number int UNSIGNED) ENGINE=InnoDB",
-    "CREATE TABLE orders (id int AUTO_INCREMENT PRIMARY KEY, seckill_id int, user varchar(64))
+    "CREATE TABLE orders (id int AUTO_INCREMENT PRIMARY KEY, seckill_id int, buyer varchar(64))
         ENGINE=InnoDB",
-    "CREATE TABLE orders_once (seckill_id int, user varchar(64), PRIMARY KEY (seckill_id, user))
+    "CREATE TABLE orders_once (seckill_id int, buyer varchar(64), PRIMARY KEY (seckill_id, buyer))
         ENGINE=InnoDB",
-    "CREATE TABLE units (id int PRIMARY KEY, user varchar(64)) ENGINE=InnoDB",
+    "CREATE TABLE units (id int PRIMARY KEY, buyer varchar(64)) ENGINE=InnoDB",
     "CREATE TABLE grants (id varchar(32), epoch bigint unsigned, rev bigint unsigned,
         user varchar(64), qty int, PRIMARY KEY (id, epoch, rev)) ENGINE=InnoDB",
+];
+
+/// Those of them that rows without the module use, for PostgreSQL, which has no number without a
+/// sign: a CHECK takes its place.
+pub const TABLES_OF_POSTGRES: [&str; 8] = [
+    "CREATE TABLE goods (id int PRIMARY KEY, num int, version int)",
+    "CREATE TABLE log (id serial PRIMARY KEY, good_id int)",
+    "CREATE TABLE seckill (seckill_id int PRIMARY KEY, number int)",
+    "CREATE TABLE seckill_heap (seckill_id int, number int)",
+    "CREATE TABLE seckill_unsigned (seckill_id int PRIMARY KEY, number int CHECK (number >= 0))",
+    "CREATE TABLE orders (id serial PRIMARY KEY, seckill_id int, buyer varchar(64))",
+    "CREATE TABLE orders_once (seckill_id int, buyer varchar(64), PRIMARY KEY (seckill_id, buyer))",
+    "CREATE TABLE units (id int PRIMARY KEY, buyer varchar(64))",
 ];

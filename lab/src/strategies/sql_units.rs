@@ -14,10 +14,10 @@ pub const M16: Contender = Contender {
     buy: |b| {
         b.begin()?;
         let user = b.user.clone();
-        let row = format!("INSERT INTO orders_once (seckill_id, user) VALUES (1, '{user}')");
+        let row = format!("INSERT INTO orders_once (seckill_id, buyer) VALUES (1, '{user}')");
         match b.run(&row) {
-            Err(Stop::Sql(1062, _)) => {
-                b.rollback()?; // Duplicate entry
+            Err(Stop::Sql(error)) if error.is_duplicate() => {
+                b.rollback()?;
                 return lost(Already);
             }
             other => other?,
@@ -38,7 +38,7 @@ pub const M16: Contender = Contender {
 pub const M17: Contender = Contender {
     id: "M17",
     seed: "a row a unit, SKIP LOCKED",
-    steps: "BEGIN; SELECT id … WHERE user IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED; UPDATE; COMMIT",
+    steps: "BEGIN; SELECT id … WHERE buyer IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED; UPDATE; COMMIT",
     origin: Origin::Lab,
     says: ("-", "-"),
     set_up: |b, stock| {
@@ -50,19 +50,19 @@ pub const M17: Contender = Contender {
     },
     buy: |b| {
         b.begin()?;
-        let free = "SELECT id FROM units WHERE user IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED";
-        let Some((id,)) = b.row::<(u64,)>(free)? else {
+        let free = "SELECT id FROM units WHERE buyer IS NULL LIMIT 1 FOR UPDATE SKIP LOCKED";
+        let Some([id]) = b.row(free)? else {
             b.rollback()?;
             return lost(SoldOut);
         };
         let user = b.user.clone();
-        b.run(&format!("UPDATE units SET user='{user}' WHERE id={id}"))?;
+        b.run(&format!("UPDATE units SET buyer='{user}' WHERE id={id}"))?;
         b.commit()?;
         won()
     },
     books: |b| {
-        let left = b.number("SELECT COUNT(*) FROM units WHERE user IS NULL")?;
-        let sold = b.number("SELECT COUNT(*) FROM units WHERE user IS NOT NULL")?;
+        let left = b.number("SELECT COUNT(*) FROM units WHERE buyer IS NULL")?;
+        let sold = b.number("SELECT COUNT(*) FROM units WHERE buyer IS NOT NULL")?;
         Books::both(left, sold as u64)
     },
     marked: &[CrashHidesUnit],
