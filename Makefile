@@ -115,6 +115,7 @@ clients: deps clients-deps ## test: Run clients/ through its table on three serv
 	@.ci/servers
 	$(BUILD) -p seckill-tools --bin clients -p seckill-client --example driver
 	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)
+	@.ci/readme-examples $(CLIENT_LIBRARIES) $(CLIENTS)
 
 clients-publish: deps clients-deps ## more: Pack the libraries of clients/, and use each in a project of its own
 	@.ci/deps publish
