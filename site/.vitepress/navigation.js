@@ -27,6 +27,7 @@ const MENU = [
     ['security', 'Users and security', '用户与安全'],
     ['watch', 'Watch a sale', '监控'],
     ['orders', 'Orders into the database', '订单入库'],
+    ['backup', 'Backup and archive', '备份与归档'],
     ['durability', 'What a crash loses', '掉电会丢什么'],
     ['failover', 'Failover', '主从切换'],
     ['sentinel', 'Sentinel', '哨兵'],
