@@ -3,8 +3,8 @@
 //! the rows of the arguments. A test below compares the bounds in these texts with the real ones.
 
 use super::terms;
-use crate::server::call::Reply;
 use crate::server::propagation::stream::NotTaken;
+use crate::server::reply::Reply;
 use crate::server::value::key::NoSale;
 use seckill_domain::outcome::Misuse;
 
@@ -96,7 +96,7 @@ pub const MANY_ENDING: &str = "TRYAGAIN many holds are ending";
 /// The outbox refuses the entries.
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
 /// Another module's code runs in the middle of a change, or writes during a pause.
-pub use crate::server::call::BEING_CHANGED;
+pub use crate::server::reply::BEING_CHANGED;
 /// Offers without a deadline.
 pub const OFFER_NEEDS_TIME: &str = "ERR WAITLIST needs OFFER or HOLD, so that offers end";
 /// WAITLIST with DRAW or EVERY.

@@ -3,7 +3,7 @@
 //! functions, without building a value first.
 
 use super::errors;
-use crate::server::call::Reply;
+use crate::server::reply::Reply;
 use seckill_domain::ledger::Grant;
 use seckill_domain::outcome::{GrantView, Outcome, Place, State};
 

@@ -4,7 +4,8 @@ use super::args::{Args, Parsed};
 use super::errors;
 use super::pipeline;
 use super::vocabulary::{self, Arg, Spec};
-use crate::server::call::{Call, Reply};
+use crate::server::call::Call;
+use crate::server::reply::Reply;
 use seckill_domain::limits::ROUND_TOTALS_MAX;
 use seckill_domain::Sale;
 

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, Spec};
 use super::{errors, pipeline};
-use crate::server::call::{Call, Reply};
+use crate::server::call::Call;
+use crate::server::reply::Reply;
 use seckill_domain::status::Status;
 
 pub const SPEC: Spec = Spec {

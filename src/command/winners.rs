@@ -4,7 +4,8 @@
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline, reply};
-use crate::server::call::{Call, Reply};
+use crate::server::call::Call;
+use crate::server::reply::Reply;
 use seckill_domain::limits::{INTEGER_MAX, PAGE_ROWS_DEFAULT};
 use seckill_domain::outcome::State;
 use seckill_domain::Sale;

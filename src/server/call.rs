@@ -1,5 +1,4 @@
-//! One call of a command: its arguments as bytes, its clock, its keys, its replication and its
-//! reply.
+//! One call of a command: its arguments as bytes, its clock, its keys, and its replication.
 
 use std::os::raw::c_int;
 use std::sync::atomic::Ordering;
@@ -7,11 +6,12 @@ use std::sync::atomic::Ordering;
 use redis_module::raw::{self, RedisModuleString};
 
 use super::data_set::timer;
-use super::ffi::api::{clock_ms, with_c_str, OwnString};
+use super::ffi::api::{clock_ms, OwnString};
 use super::ffi::ctx::{Ctx, Locked};
 use super::ffi::log;
 use super::propagation::outbox::{Appended, Outbox};
 use super::propagation::{epoch, APPLY};
+use super::reply::Reply;
 use super::value::key::{Key, View};
 use super::walk::{self, Walk};
 use seckill_domain::effect::Change;
@@ -23,9 +23,6 @@ use seckill_domain::Sale;
 
 /// A command's handler: replies exactly once.
 pub type Handler = fn(&mut Call<'_>);
-
-/// The error while another module's code runs in the middle of a change, or writes during a pause.
-pub const BEING_CHANGED: &str = "TRYAGAIN sale is being changed";
 
 const NOT_REPLICATED: &str =
     "the server refused to replicate a change: replicas and the append-only file lack it";
@@ -91,7 +88,7 @@ impl<'a> Call<'a> {
 
     /// The call's reply. Taken before a key is opened, it can be used while a key is open.
     pub fn reply(&self) -> Reply<'a> {
-        Reply { ctx: self.ctx }
+        Reply::new(self.ctx)
     }
 
     /// Opens the key that `args()[arg]` names for writing. The key borrows the call: replicate,
@@ -110,7 +107,8 @@ impl<'a> Call<'a> {
     /// Replies with the result of `walk` over the sale that `args()[arg]` names. Between its steps
     /// the server serves other clients. A caller that can't be blocked gets all steps at once.
     pub fn in_steps(&mut self, arg: usize, walk: Box<dyn Walk>) {
-        walk::start(self, self.ctx, arg, walk);
+        let key = self.args.get(arg).copied().unwrap_or_default();
+        walk::start(self.ctx, key, walk, |walk| walk.step(self.view(arg).0.sale()));
     }
 
     /// Lets the server delete keys whose TTL has passed, which may run foreign code. The clock
@@ -285,82 +283,5 @@ fn many(
             effects.as_ptr(),
             effects.len(),
         )
-    }
-}
-
-/// Writes the reply of one call straight to the client's buffer. It touches nothing but the client,
-/// so it may be used while a sale is borrowed. Elements follow the header that counts them. The
-/// server's reply functions promise to succeed, so their result is ignored.
-#[derive(Clone, Copy)]
-pub struct Reply<'a> {
-    ctx: Ctx<'a>,
-}
-
-impl<'a> Reply<'a> {
-    pub(crate) fn new(ctx: Ctx<'a>) -> Self {
-        Reply { ctx }
-    }
-
-    /// The simple string `OK`.
-    pub fn ok(self) {
-        // SAFETY: the text ends in NUL.
-        unsafe { api!(RedisModule_ReplyWithSimpleString)(self.ctx.raw(), c"OK".as_ptr()) };
-    }
-
-    /// An error: a constant text whose first word is its code.
-    pub fn error(self, text: &'static str) {
-        with_c_str(text, |text| {
-            // SAFETY: the text ends in NUL.
-            unsafe { api!(RedisModule_ReplyWithError)(self.ctx.raw(), text) };
-        });
-    }
-
-    /// An error followed by a number of the module.
-    pub fn error_at(self, text: &'static str, number: usize) {
-        with_c_str(&format!("{text} {number}"), |text| {
-            // SAFETY: as above.
-            unsafe { api!(RedisModule_ReplyWithError)(self.ctx.raw(), text) };
-        });
-    }
-
-    /// The header of an array of `len` elements.
-    pub fn array(self, len: usize) {
-        let len = len as libc::c_long;
-        // SAFETY: a living context is all that the call needs.
-        unsafe { api!(RedisModule_ReplyWithArray)(self.ctx.raw(), len) };
-    }
-
-    /// The header of a map of `len` pairs: a flat array of keys and values in RESP2.
-    pub fn map(self, len: usize) {
-        let len = len as libc::c_long;
-        // SAFETY: a living context is all that the call needs.
-        unsafe { api!(RedisModule_ReplyWithMap)(self.ctx.raw(), len) };
-    }
-
-    /// An integer.
-    pub fn int(self, number: i64) {
-        // SAFETY: a living context is all that the call needs.
-        unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) };
-    }
-
-    /// An integer of the domain: at most 2^53 - 1.
-    pub fn number(self, number: u64) {
-        let number = i64::try_from(number).unwrap_or(i64::MAX);
-        // SAFETY: a living context is all that the call needs.
-        unsafe { api!(RedisModule_ReplyWithLongLong)(self.ctx.raw(), number) };
-    }
-
-    /// A bulk string of a text or of bytes.
-    pub fn bulk(self, bytes: impl AsRef<[u8]>) {
-        let bytes = bytes.as_ref();
-        let (start, len) = (bytes.as_ptr().cast(), bytes.len());
-        // SAFETY: the server copies the bytes.
-        unsafe { api!(RedisModule_ReplyWithStringBuffer)(self.ctx.raw(), start, len) };
-    }
-
-    /// A null.
-    pub fn null(self) {
-        // SAFETY: a living context is all that the call needs.
-        unsafe { api!(RedisModule_ReplyWithNull)(self.ctx.raw()) };
     }
 }

@@ -46,6 +46,7 @@ pub(crate) mod propagation {
     pub(super) const APPLY: &std::ffi::CStr = c"SECKILL.APPLY";
 }
 
+pub(crate) mod reply;
 pub mod settings;
 pub(crate) mod sweeper;
 

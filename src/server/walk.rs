@@ -11,11 +11,10 @@ use std::time::{Duration, Instant};
 
 use redis_module::raw::{self, RedisModuleBlockedClient, RedisModuleCtx, RedisModuleString};
 
-use super::call::{Call, Reply};
 use super::ffi::api::{guarded, OwnString};
 use super::ffi::ctx::{Ctx, Locked, ServerLock};
 use super::ffi::log;
-use super::module::dispatch::FAILED;
+use super::reply::{Reply, FAILED};
 use super::value::key::{NoSale, Peek};
 use seckill_domain::Sale;
 
@@ -110,19 +109,22 @@ impl Walks {
     }
 }
 
-/// Runs `walk` over the sale named by the call's argument `arg`, and replies. Blocks the client if
-/// that is possible and the walk is not done at once.
-pub(super) fn start(call: &mut Call<'_>, ctx: Ctx<'_>, arg: usize, mut walk: Box<dyn Walk>) {
+/// Runs `walk` over the sale at `key`, a key of this call on which `step` takes one step, and
+/// replies. Blocks the client if that is possible and the walk is not done at once.
+pub(super) fn start(
+    ctx: Ctx<'_>,
+    key: &[u8],
+    mut walk: Box<dyn Walk>,
+    mut step: impl FnMut(&mut dyn Walk) -> Option<Answer>,
+) {
     let (lock, db) = (ctx.lock(), ctx.db());
-    let key: Box<[u8]> = call.args().get(arg).copied().unwrap_or_default().into();
     let may_wait = may_block(ctx);
-    let begins = !may_wait || !WALKS.with(lock, |walks| walks.is_over(db, &key));
+    let begins = !may_wait || !WALKS.with(lock, |walks| walks.is_over(db, key));
     let started = Instant::now();
     let is_time_left = || begins && (!may_wait || started.elapsed() < STEP);
     while is_time_left() {
-        let answer = walk.step(call.view(arg).0.sale());
-        if let Some(answer) = answer {
-            return answer(call.reply());
+        if let Some(answer) = step(&mut *walk) {
+            return answer(Reply::new(ctx));
         }
     }
     // SAFETY: the client may be blocked, and the callbacks are static functions.
@@ -132,7 +134,8 @@ pub(super) fn start(call: &mut Call<'_>, ctx: Ctx<'_>, arg: usize, mut walk: Box
         api!(RedisModule_SetDisconnectCallback)(client, Some(disconnected));
         Blocked(client)
     };
-    let job = Job { db, key, walk, client: Some(client), is_begun: begins, is_gone: false };
+    let job =
+        Job { db, key: key.into(), walk, client: Some(client), is_begun: begins, is_gone: false };
     WALKS.with(lock, |walks| {
         walks.jobs.push_back(job);
         walks.arm();

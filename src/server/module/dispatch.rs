@@ -9,18 +9,16 @@ use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 use smallvec::SmallVec;
 
 use super::spec::{KeySpec, Spec};
-use crate::server::call::{Call, Reply, BEING_CHANGED};
+use crate::server::call::Call;
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::Ctx;
+use crate::server::reply::{Reply, BEING_CHANGED, FAILED};
 
 /// Most commands that a table may have.
 const COMMANDS_MAX: usize = 32;
 
 /// Arguments, without the command's name, that need no heap.
 const ARGS_INLINE: usize = 8;
-
-/// The error of a handler that panicked.
-pub(in crate::server) const FAILED: &str = "ERR internal error, see the server's log";
 
 /// The server's own error for clients that write on a read-only replica.
 const READONLY: &str = "READONLY You can't write against a read only replica.";
