@@ -65,7 +65,11 @@ enum Command {
 fn main() -> ExitCode {
     let Seckill { server, command } = Seckill::parse();
     // Options that are wrong together: no parser of a single one can tell.
-    if let Err(sentence) = server.targets() {
+    let checked = server.targets().and_then(|_| match &command {
+        Command::Orders(options) => options.shop().map(|_| ()),
+        _ => Ok(()),
+    });
+    if let Err(sentence) = checked {
         Seckill::command().error(ErrorKind::ValueValidation, sentence).exit();
     }
     let outcome = match command {

@@ -110,6 +110,17 @@ enum To {
 }
 
 impl Options {
+    /// The database, if there is to be one.
+    ///
+    /// # Errors
+    /// A sentence when an option or the URL is wrong.
+    pub fn shop(&self) -> Result<Option<Shop>, String> {
+        match (&self.database, self.to) {
+            (Some(url), None) => Shop::of(url, self).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     fn group(&self) -> &str {
         match (&self.group, self.to) {
             (Some(name), _) => name,
@@ -134,10 +145,7 @@ fn name_of_host() -> String {
 /// A sentence when it can't begin, or what it asks for is refused. A Redis or a database that is
 /// away is waited for.
 pub fn run(server: &Server, options: &Options) -> Result<(), String> {
-    let shop = match (&options.database, options.to) {
-        (Some(url), None) => Some(Shop::of(url, options)?),
-        _ => None,
-    };
+    let shop = options.shop()?;
     if let (Some(shop), true) = (&shop, options.print_schema) {
         print!("{}", shop.schema());
         return Ok(());
@@ -146,6 +154,15 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let stop = Stop::on_signals()?;
     let listener = options.listen.as_deref().map(web::listen).transpose()?;
     let numbers: Vec<Numbers> = options.stream.iter().map(|key| Numbers::of(key)).collect();
+    eprintln!(
+        "seckill orders: {} of {} as {}, into {}, as {} of group {}",
+        options.stream.join(", "),
+        target.name(),
+        target.user(),
+        shop.as_ref().map_or_else(|| "standard output".to_owned(), Shop::place),
+        options.name,
+        options.group()
+    );
     let to = match shop {
         Some(shop) => To::Database(Box::new(shop)),
         None => To::Out(Out::start()),

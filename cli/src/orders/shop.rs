@@ -1,5 +1,7 @@
 //! The database of a shop: which one, and how its tables are called.
 
+use ::postgres::config::Host;
+
 use super::database::{self, Database, Dialect};
 use super::names::Names;
 use super::tls::Tls;
@@ -8,6 +10,9 @@ use crate::connect::{password, Failure};
 
 /// Never an option: what stands on a command line is for everybody on the machine to read.
 const PASSWORD: &str = "SECKILL_DATABASE_PASSWORD";
+
+/// Where PostgreSQL listens if the URL names no port.
+const POSTGRES_PORT: u16 = 5432;
 
 /// Which database, ready to be connected to, and how its tables are called.
 pub struct Shop {
@@ -46,6 +51,34 @@ impl Shop {
     pub fn schema(&self) -> String {
         let Dialect { schema, quote, .. } = self.dialect();
         self.names.fill(schema, *quote)
+    }
+
+    /// Which database, where, and as whom, without the password.
+    pub fn place(&self) -> String {
+        let (name, host, user) = match &self.client {
+            Client::MySql(options) => (
+                options.get_db_name().map(str::to_owned),
+                match options.get_socket() {
+                    Some(socket) => socket.to_owned(),
+                    None => {
+                        format!("{}:{}", options.get_ip_or_hostname(), options.get_tcp_port())
+                    }
+                },
+                options.get_user().map(str::to_owned),
+            ),
+            Client::Postgres(config, _) => {
+                let port = config.get_ports().first().copied().unwrap_or(POSTGRES_PORT);
+                let host = match config.get_hosts().first() {
+                    Some(Host::Tcp(host)) => format!("{host}:{port}"),
+                    Some(Host::Unix(folder)) => folder.display().to_string(),
+                    None => String::new(),
+                };
+                let [name, user] = [config.get_dbname(), config.get_user()];
+                (name.map(str::to_owned), host, user.map(str::to_owned))
+            }
+        };
+        let [name, user] = [name, user].map(Option::unwrap_or_default);
+        format!("{name} at {host} as {user}")
     }
 
     fn dialect(&self) -> &'static Dialect {

@@ -39,8 +39,11 @@ fn reader(shop: &Shop, stream: &str, words: &[&str]) -> Command {
 #[track_caller]
 fn ends(program: Command, words: &str) {
     let (status, said) = super::ended(program);
-    assert_eq!((status, said.lines().count()), (Some(1), 1), "{said}");
-    assert!(said.starts_with("seckill: ") && said.contains(words), "{words}: {said}");
+    // The line that it begins with, and the sentence.
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!((status, lines.len()), (Some(1), 2), "{said}");
+    assert!(lines[0].starts_with("seckill orders: "), "{said}");
+    assert!(lines[1].starts_with("seckill: ") && lines[1].contains(words), "{words}: {said}");
 }
 
 fn says_what_is_wrong(shop: &Shop) {

@@ -11,11 +11,12 @@ mod shop;
 mod stdout;
 mod tls;
 
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use seckill_harness::wait_until;
 
-use super::program::run;
+use super::program::{run, seckill};
 
 /// Runs it to its end, which must come soon, and gives its status and what it said.
 #[track_caller]
@@ -53,14 +54,36 @@ fn it_prints_the_tables_that_it_needs() {
     }
 }
 
+/// What is read, where, into what and as whom, before anything is tried; and no password.
+#[test]
+fn it_begins_with_a_line_of_what_it_does() {
+    for (url, place) in [
+        ("mysql://u:secret@db.invalid:3307/shop", "shop at db.invalid:3307 as u"),
+        ("mariadb://u@localhost/shop?socket=/no/such", "shop at /no/such as u"),
+        ("postgres://u:secret@db.invalid/shop", "shop at db.invalid:5432 as u"),
+        ("postgres://u@%2Fno%2Fsuch/shop", "shop at /no/such as u"),
+    ] {
+        let mut program = seckill(&["orders", "--redis", "redis://r:secret@127.0.0.1:1/"]);
+        program.args(["--database", url, "--stream", "a", "--stream", "b", "--name", "n"]);
+        let mut child = program.stderr(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let from = child.stderr.take().expect("its errors");
+        BufReader::new(from).read_line(&mut line).expect("a line");
+        child.kill().expect("it is killed");
+        child.wait().expect("it ends");
+        let read = "a, b of 127.0.0.1:1 as r";
+        assert_eq!(line, format!("seckill orders: {read}, into {place}, as n of group orders\n"));
+    }
+}
+
 #[test]
 fn it_says_what_it_can_not_do() {
     for (words, code, said) in [
-        (&["--database", "sqlite://x", "--stream", "s"][..], 1, "seckill: --database: mysql://"),
+        (&["--database", "sqlite://x", "--stream", "s"][..], 2, "--database: mysql://"),
         (&["--database", "postgres://x/y"], 2, "--stream"),
         (&["--stream", "s"], 2, "--database"),
-        (&["--database", "postgres://x/y?sslmode=prefer", "--stream", "s"], 1, "verify-full"),
-        (&["--database", "mysql://x/y?ssl-ca=/nothing", "--stream", "s"], 1, "/nothing: No such"),
+        (&["--database", "postgres://x/y?sslmode=prefer", "--stream", "s"], 2, "verify-full"),
+        (&["--database", "mysql://x/y?ssl-ca=/nothing", "--stream", "s"], 2, "/nothing: No such"),
         (&["--database", "mysql://x/y", "--stream", "s", "--table-prefix", "A;"], 2, "a to z"),
         (&["--database", "mysql://x/y", "--stream", "s", "--schema", "a`"], 2, "letters"),
         (&["--database", "postgres://x/y", "--stream", "s", "--batch", "0"], 2, "--batch"),

@@ -73,6 +73,10 @@ fn an_entry_is_acknowledged_when_the_number_of_its_line_comes_back() {
     let ended = first.child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert!(ended.status.code() == Some(1) && said.contains("standard input has ended"), "{said}");
+    let begins = format!("seckill orders: {STREAM} of {}", server.url());
+    let begins = begins.replace("redis://", "").replace('/', "");
+    let begins = format!("{begins} as default, into standard output, as w of group stdout\n");
+    assert!(said.starts_with(&begins), "{said}");
 
     let mut second = Lines::start(&server);
     for rev in [2, 4, 5, 6, 7] {
