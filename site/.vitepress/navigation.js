@@ -31,6 +31,7 @@ const MENU = [
     ['durability', 'What a crash loses', '掉电会丢什么'],
     ['failover', 'Failover', '主从切换'],
     ['sentinel', 'Sentinel', '哨兵'],
+    ['mistakes', 'What an operator can do wrong', '运维可能犯的错'],
     ['servers', 'Which servers', '支持哪些版本'],
     ['compatibility', 'Upgrade', '升级']
   ]],

@@ -42,7 +42,9 @@ fn alerts_fire_when_something_is_wrong_and_not_before() {
     // Attached before the first sale, it stays in sync and copies nothing.
     let primary = format!("127.0.0.1 {}", server.port());
     let bare = program::Server::start_without_module(&["--replicaof", &primary]).expect("a server");
-    wait_until("it is in sync", || server.info("replication", "slave0").contains("online"));
+    // Until it has come there is no line of it.
+    let replicas = || server.cmd("INFO replication").text().to_owned();
+    wait_until("it is in sync", || replicas().contains("state=online"));
     all(
         &server,
         &[
@@ -83,6 +85,8 @@ fn alerts_fire_when_something_is_wrong_and_not_before() {
             "SET broken:orders x",
             "SECKILL.INIT unread 5 OUTBOX unread:orders",
             "SECKILL.GRAB unread u",
+            "SECKILL.INIT twin 5",
+            "EVAL return(redis.call('RESTORE','twin2','0',redis.call('DUMP','twin'))) 0",
             "SECKILL.INIT late 5 HOLD 300",
             "SECKILL.GRAB late u",
         ],
@@ -98,6 +102,7 @@ fn alerts_fire_when_something_is_wrong_and_not_before() {
         "SeckillOutboxError",
         "SeckillOutboxStuck",
         "SeckillOutboxUnread",
+        "SeckillSaleTwice",
     ];
     wait_until("they fire", || firing(&expected));
     server.kill9();
