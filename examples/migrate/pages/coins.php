@@ -22,6 +22,11 @@ try {
     $round = $sale->status()['round'] ?? 0;
     $order = $_SESSION["order:$key:$round"] ??= bin2hex(random_bytes(16));
     $answer = $sale->grab($user, $order, upto: mt_rand(1, 1000));
+    if ($answer->outcome === 'REPLAY' && !$answer->won()) {
+        // What this session had was paid back: the click is a new order.
+        $order = $_SESSION["order:$key:$round"] = bin2hex(random_bytes(16));
+        $answer = $sale->grab($user, $order, upto: mt_rand(1, 1000));
+    }
     $mine = $answer->won() && $answer->outcome !== 'ALREADY';
     if ($mine) {
         $bank = $shop();

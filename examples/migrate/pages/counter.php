@@ -12,6 +12,11 @@ $sale = new Seckill\Sale(function () {
 }, $key);
 try {
     $answer = $sale->grab($user, $order);
+    if ($answer->outcome === 'REPLAY' && !$answer->won()) {
+        // What this session had was paid back: the click is a new order.
+        $order = $_SESSION["order:$key"] = bin2hex(random_bytes(16));
+        $answer = $sale->grab($user, $order);
+    }
     $mine = $answer->outcome !== 'ALREADY';
     $msg = match (true) {
         !$mine => '您已经抢到过了',

@@ -19,6 +19,11 @@ $password === false && exit('DB_PASSWORD is missing');
 $order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
 try {
     $answer = $sale->grab($user, $order);
+    if ($answer->outcome === 'REPLAY' && !$answer->won()) {
+        // What this session had was paid back: the click is a new order.
+        $order = $_SESSION["order:$key"] = bin2hex(random_bytes(16));
+        $answer = $sale->grab($user, $order);
+    }
     if ($answer->outcome === 'ALREADY') {
         echo '您已经抢到过了';
     } elseif ($answer->won()) {
