@@ -1,20 +1,39 @@
 <?php
 
 // What a move notes for a later run: how far it came, and with which options. In a hash beside the old
-// keys, `SALE:carried`, or in a table of the shop, seckill_carried.
+// keys, `SALE:carried`; the SQL family in a table of the shop, seckill_carried, or with --notes new in such a
+// hash beside the sale.
 
 declare(strict_types=1);
 
 trait Notes
 {
-    /** The SQL family notes on this how far it came; the others on the old server. */
+    /** Where the SQL family notes how far it came, if that is in a table. */
     public ?PDO $shop = null;
+
+    /** The server of the hash. */
+    private function keeper(): Redis
+    {
+        return $this->option('notes') === 'new' || $this->old === null ? $this->new : $this->old;
+    }
+
+    /** What the hash has of this. */
+    public function note(string $field): string
+    {
+        return (string) $this->keeper()->hGet($this->notes(), $field);
+    }
+
+    /** @param array<string, mixed> $fields for the hash, in one step */
+    public function setNotes(array $fields): void
+    {
+        $this->keeper()->hMSet($this->notes(), $fields) || self::fail('the notes: ' . $this->keeper()->getLastError());
+    }
 
     /** How far it came: '', 'begun' (the old side is closed), 'done' or 'back'. */
     public function state(): string
     {
         if ($this->shop === null) {
-            return (string) $this->old->hGet($this->notes(), 'state');
+            return $this->note('state');
         }
         $row = $this->shop->prepare('SELECT state FROM seckill_carried WHERE sale = ?');
         $row->execute([$this->sale]);
@@ -28,7 +47,7 @@ trait Notes
      */
     public function isDone(string ...$readAgain): bool
     {
-        $from = $this->shop === null ? (string) $this->old->hGet($this->notes(), 'from') : '';
+        $from = $this->shop === null ? $this->note('from') : '';
         if ($from !== '' && $from !== $this->source() && $this->state() !== 'back') {
             self::fail("$this->sale was carried over from $from: take another --sale");
         }
@@ -58,7 +77,7 @@ trait Notes
     private function noted(): array
     {
         if ($this->shop === null) {
-            $noted = $this->old->hGet($this->notes(), 'noted');
+            $noted = $this->note('noted');
         } else {
             $row = $this->shop->prepare('SELECT noted FROM seckill_carried WHERE sale = ?');
             $row->execute([$this->sale]);
@@ -72,7 +91,7 @@ trait Notes
     {
         $told = json_encode($noted);
         if ($this->shop === null) {
-            $this->old->hMSet($this->notes(), ['state' => $state, 'noted' => $told]);
+            $this->setNotes(['state' => $state, 'noted' => $told]);
             return;
         }
         $row = $this->shop->prepare('UPDATE seckill_carried SET state = ?, noted = ? WHERE sale = ?');

@@ -7,34 +7,35 @@
 //   php sql.php --dsn 'mysql:unix_socket=/run/mysqld/mysqld.sock;dbname=shop' --db-user shop
 //       --stock 'goods.num' --where 'id = 1' --orders 'SELECT ...' --new HOST:PORT --sale sale:goods
 //       [--terms 'LIMIT 1 HOLD 900000 OUTBOX sale:goods:orders'] [--open no] [--add yes]
-//       [--enter-late yes] [--back yes]
+//       [--notes table|new] [--enter-late yes] [--back yes]
+//
+// How far it came is noted in a table of your shop, seckill_carried, which it makes, in the transaction that
+// makes the column 0. Where it may make no table: --notes new notes it beside the sale, in the hash
+// SALE:carried, and your database sees an UPDATE of the one row and your query, nothing else.
 
 require __DIR__ . '/carry.php';
+require __DIR__ . '/sql_notes.php';
 
-$carry = Carry::fromOptions(['dsn', 'stock', 'where', 'orders'], ['db-user']);
+$carry = Carry::fromOptions(['dsn', 'stock', 'where', 'orders'], ['db-user', 'notes']);
 $shop = new PDO($carry->option('dsn'), $carry->option('db-user', 'root'), getenv('DB_PASSWORD') ?: null);
 [$table, $column] = explode('.', $carry->option('stock'));
 $where = $carry->option('where');
 
-$shop->exec('CREATE TABLE IF NOT EXISTS seckill_carried
-    (sale VARCHAR(255) PRIMARY KEY, units INT NOT NULL, state VARCHAR(8) NOT NULL, base BIGINT NOT NULL,
-    noted TEXT NOT NULL)');
-$carry->shop = $shop;
-$aside = function () use ($shop, $carry) {
-    $row = $shop->prepare('SELECT units, base FROM seckill_carried WHERE sale = ?');
-    $row->execute([$carry->option('sale')]);
-    return array_map(intval(...), $row->fetch(PDO::FETCH_NUM));
+$notes = match ($carry->option('notes', 'table')) {
+    'table' => new TableNotes($carry, $shop),
+    'new' => new HashNotes($carry, $shop),
+    default => Carry::fail('--notes is table or new'),
 };
 $rows = fn () => Buyers::checked($shop->query($carry->option('orders'))->fetchAll(PDO::FETCH_NUM));
 
+$units = fn () => $shop->query("SELECT $column FROM $table WHERE $where FOR UPDATE")->fetchAll(PDO::FETCH_COLUMN);
+$set = fn (int $units) => $shop->prepare("UPDATE $table SET $column = ? WHERE $where")->execute([$units]);
+$sold = fn () => array_sum(array_column($rows(), 2));
+$notes->settle($units, $sold);
 if ($carry->isBack()) {
     $carry->checkBack() === 'done' && $carry->lateOnTheWayBack($rows());
-    $units = $carry->takeBack() ?? $aside()[0];
     // Once: the old program may have sold since.
-    $shop->beginTransaction();
-    $shop->prepare("UPDATE $table SET $column = ? WHERE $where")->execute([$units]);
-    $carry->mark('back');
-    $shop->commit();
+    $notes->giveBack($carry->takeBack() ?? $notes->aside()[0], $set, $sold);
     exit;
 }
 if ($carry->isDone()) {
@@ -47,13 +48,13 @@ $carry->prepare();
 if ($carry->state() !== 'begun') {
     // What was left is written down and becomes 0 in one transaction: the old program says "sold out".
     $shop->beginTransaction();
-    $units = $shop->query("SELECT $column FROM $table WHERE $where FOR UPDATE")->fetchAll(PDO::FETCH_COLUMN);
-    count($units) === 1 || Carry::fail('--where must find exactly one row');
-    $note = $shop->prepare("REPLACE INTO seckill_carried VALUES (?, ?, 'begun', ?, '')");
-    $note->execute([$carry->option('sale'), $units[0], $carry->grants()]);
-    $shop->exec("UPDATE $table SET $column = 0 WHERE $where");
+    $there = $units();
+    count($there) === 1 || Carry::fail('--where must find exactly one row');
+    $notes->close((int) $there[0], $carry->grants(), $sold);
+    $set(0);
     $shop->commit();
+    $notes->closed();
 }
-[$units, $base] = $aside();
-$carry->fill($units, $rows(), $base);
+[$left, $base] = $notes->aside();
+$carry->fill($left, $rows(), $base);
 $carry->finish();
