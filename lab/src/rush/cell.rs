@@ -150,9 +150,12 @@ impl Cell {
     /// What a rush shows and the row is not marked with. (A rush need not show everything that the
     /// interleaver proves.)
     pub fn contradictions(&self, contender: &Contender) -> Vec<String> {
-        let twice = self.crowd == Crowd::DoubleClicks && contender.once_per_user;
+        let clicks_twice = self.crowd == Crowd::DoubleClicks;
+        let twice = clicks_twice && contender.once_per_user;
+        // Who is told "yours" twice for one record is counted as a unit too many as well.
+        let told_twice = clicks_twice && contender.marked.contains(&Fault::TwoForOne);
         let shown = [
-            (self.oversold.most, Fault::Oversold, true),
+            (self.oversold.most, Fault::Oversold, !told_twice),
             (self.undersold.most, Fault::Undersold, true),
             (self.stuck as f64, Fault::Stuck, true),
             (self.users_with_two.most, Fault::TwoForOne, twice),
