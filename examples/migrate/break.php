@@ -4,7 +4,7 @@
 // on a Redis of their own, and one stops for a while. Every place to stop is tried, until the sum is wrong.
 //
 //   php break.php PROGRAM --units 1 --set 'SET goods 1'[;...] [--dies yes] [--then 'DEL lock:goods']
-//       [--sql yes] [--won '秒杀成功|抢购成功|抢红包成功|success']
+//       [--sql yes] [--won '秒杀成功|抢购成功|抢红包成功|success'] [--lang zh]
 //
 // It runs on nothing of yours, and refuses a program that could reach something: other files (require), PDO,
 // Predis, mysqli_connect, curl. Put such a page's lines into one file, with a connect() of their own.
@@ -16,12 +16,13 @@
 
 declare(strict_types=1);
 
+require __DIR__ . '/lang.php';
 require __DIR__ . '/break/buyer.php';
 require __DIR__ . '/break/mariadb.php';
 require __DIR__ . '/break/redis.php';
 
-[$program, $query] = explode('?', $argv[1] ?? '', 2) + ['', ''];
-$words = array_slice($argv, 2);
+$words = array_slice(Chinese::withoutLanguage($argv), 1);
+[$program, $query] = explode('?', array_shift($words) ?? '', 2) + ['', ''];
 $names = preg_replace('/^--/', '', array_column(array_chunk($words, 2), 0));
 $options = count($words) % 2 === 0 ? array_combine($names, array_column(array_chunk($words, 2), 1)) : [];
 if (!is_file($program) || !isset($options['units'], $options['set'])

@@ -8,6 +8,7 @@
 
 declare(strict_types=1);
 
+require __DIR__ . '/lang.php';
 require __DIR__ . '/buyers.php';
 require __DIR__ . '/late.php';
 require __DIR__ . '/notes.php';
@@ -28,7 +29,7 @@ final class Carry
     public const LATE = 2;
 
     /** Options that a later run reads again: another value is no mistake. */
-    private const READ_AGAIN = ['old', 'new', 'back', 'open', 'add', 'empty', 'enter-late', 'late', 'dsn', 'db-user',
+    private const READ_AGAIN = ['old', 'new', 'back', 'open', 'add', 'empty', 'enter-late', 'late', 'lang', 'dsn', 'db-user',
         'orders'];
 
     /** @param ?Redis $old where the shop's keys are; the SQL family has none */

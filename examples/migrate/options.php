@@ -7,7 +7,7 @@ declare(strict_types=1);
 final class Options
 {
     private const OF_ALL = ['new', 'sale'];
-    private const MAY_BE = ['old', 'terms', 'back', 'open', 'add', 'empty', 'enter-late'];
+    private const MAY_BE = ['old', 'terms', 'back', 'open', 'add', 'empty', 'enter-late', 'lang'];
     private const USAGE = <<<'TEXT'
 
     --old and --new are HOST:PORT or redis://USER:PASSWORD@HOST:PORT/DATABASE (rediss:// for TLS); a password
@@ -18,6 +18,7 @@ final class Options
       --empty yes         nobody has won yet: the record of winners is not there
       --enter-late yes    enters what the old program has sold since; no: leaves it out, on the way back
       --back yes          gives the old side what is left
+      --lang zh           says what it does in Chinese (中文输出)
     Sent again, it does nothing twice. It ends with 0, with 1 if it was refused, and with 2 if the old program
     has sold or written since. The whole way: docs/migrate.md, docs/zh/migrate.md
 

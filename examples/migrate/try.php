@@ -3,7 +3,7 @@
 // Tries a page of pages/ as it stands, without a web server and a login: two users click twice each for the
 // one unit of sale:try. The sale is deleted again. A row that the page wrote has the order try-1 or try-2.
 //
-//   php try.php PAGE [TERMS [HOST:PORT [USER USER]]]
+//   php try.php PAGE [TERMS [HOST:PORT [USER USER]]] [--lang zh]
 //   php try.php PAGE as USER
 //
 // TERMS are those of the sale ('LIMIT 1'), HOST:PORT is the server with the module (the page's), and the
@@ -11,6 +11,8 @@
 // clicks once, whatever sale the page has: for a sale that is paused.
 
 declare(strict_types=1);
+
+require __DIR__ . '/lang.php';
 
 /** One click of a user in a process of its own, with login.php for a login. */
 function click(string $page, string $user, string $order): void
@@ -23,7 +25,7 @@ function click(string $page, string $user, string $order): void
     echo "\n";
 }
 
-[, $page, $terms, $server, $first, $second] = $argv + ['', '', 'LIMIT 1', '', '1', '2'];
+[, $page, $terms, $server, $first, $second] = Chinese::withoutLanguage($argv) + ['', '', 'LIMIT 1', '', '1', '2'];
 is_file($page) || exit("php try.php PAGE [TERMS [HOST:PORT [USER USER]]]\n");
 $folder = sys_get_temp_dir() . '/seckill-try-' . getmypid();
 mkdir($folder, 0700);

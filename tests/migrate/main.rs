@@ -9,6 +9,7 @@ mod again;
 mod counters;
 mod first;
 mod halfway;
+mod language;
 mod locks;
 mod page;
 mod records;
