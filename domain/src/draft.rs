@@ -29,6 +29,8 @@ pub(crate) struct Draft<'s> {
     has_outbox: bool,
     /// Events so far, in order.
     pub(crate) events: Events,
+    /// The grant that was changed last.
+    pub(crate) about: Option<GrantView>,
     /// Everything else. Few changes touch it: a plain grant is drafted without the heap.
     pub(crate) touched: Option<Box<Touched>>,
 }
@@ -61,7 +63,7 @@ impl<'s> Draft<'s> {
     pub(crate) fn of(sale: &'s Sale) -> Draft<'s> {
         let has_outbox = sale.terms.outbox.is_some();
         let (balances, events) = (sale.balances, Events::new());
-        Draft { sale, balances, has_outbox, events, touched: None }
+        Draft { sale, balances, has_outbox, events, about: None, touched: None }
     }
 
     /// Begins a change: its time, its epoch, its version.
@@ -104,6 +106,9 @@ impl<'s> Draft<'s> {
     ) -> Result<(), Refused> {
         let before = self.balances.stock();
         work(&mut self.balances)?;
+        if grant.is_some() {
+            self.about = grant;
+        }
         let moved = self.touched.as_ref().and_then(|touched| touched.escrow.as_ref());
         let escrow = moved.or(self.sale.escrow.as_ref());
         check_law(&self.sale.terms, &self.balances, escrow)?;
@@ -133,6 +138,7 @@ impl<'s> Draft<'s> {
         work(&mut older)?;
         check_law(&self.sale.terms, &older, None)?;
         self.touched_mut().older.insert(place, older);
+        self.about = Some(grant);
         self.emit(kind, Some(grant), Some(&older));
         Ok(())
     }

@@ -41,6 +41,11 @@ impl Amount {
             Amount::Unsaid => 1,
         }
     }
+
+    /// Whether it is all or nothing.
+    pub fn is_exact(self) -> bool {
+        !matches!(self, Amount::UpTo(_))
+    }
 }
 
 /// A buyer's GRAB.

@@ -14,7 +14,7 @@ use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
 use seckill_domain::outcome::{GrantView, Outcome};
 use seckill_domain::plan::Plan;
-use seckill_domain::request::{Amount, Grab, Now, Request};
+use seckill_domain::request::{Amount, Grab, Now};
 use seckill_domain::Sale;
 
 const NUMKEYS: Arg = Arg::new("numkeys", ArgKind::Integer).takes(1, MGRAB_KEYS_MAX as u64);
@@ -196,15 +196,9 @@ fn judge<'a, 'c>(
     }
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
-    let mut decided = decide_multi_grab(&judged, now);
-    match &mut decided.outcome {
-        MultiOutcome::Misuse(misuse) => return Err(errors::misuse(*misuse)),
-        MultiOutcome::Refused { index, outcome } => {
-            if let Some((sale, grab)) = judged.get(*index) {
-                *outcome = sale.masked(&Request::Grab(*grab), *outcome);
-            }
-        }
-        _ => {}
+    let decided = decide_multi_grab(&judged, now);
+    if let MultiOutcome::Misuse(misuse) = decided.outcome {
+        return Err(errors::misuse(misuse));
     }
     let plans = decided.decisions.iter().map(|decision| decision.plan.as_ref());
     let stream_of = |(sale, plan): (&&Sale, Option<&Plan<'_>>)| {

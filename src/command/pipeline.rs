@@ -50,7 +50,7 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
     while matches!(shown, Outcome::NextRound) {
         let made = change::one(call, &now, Source::Caller, Some(&request), |sale| {
             let decision = sale.decide(&request, &now);
-            shown = sale.masked(&request, decision.outcome);
+            shown = decision.outcome;
             decision
         });
         if let Err(why) = made {

@@ -27,7 +27,8 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
         Outcome::Closed => word(reply, "CLOSED"),
         Outcome::Paused => word(reply, "PAUSED"),
         Outcome::Denied => word(reply, "DENIED"),
-        Outcome::Busy => word(reply, "BUSY"),
+        Outcome::Busy | Outcome::Masked { is_of_list: true, .. } => word(reply, "BUSY"),
+        Outcome::Masked { .. } => pair(reply, "SOLDOUT", 1),
         Outcome::Waiting(Place { ticket, ahead, units_ahead }) => {
             reply.array(4);
             reply.bulk("WAITING");

@@ -1,18 +1,17 @@
 //! Decides whether a user is admitted: the refusal, and how the buyer sees it.
 
+use super::grab::Manner;
 use crate::admission::List;
 use crate::model::outcome::Outcome;
-use crate::request::Request;
 use crate::Sale;
 
-/// A masked refusal. `held` is not 0, because app servers cache SOLDOUT 0.
-const MASKED: Outcome = Outcome::SoldOut { held: 1 };
-
-/// Admission of a user, as USER shows it.
+/// How a user is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admittance {
-    /// Admitted, as far as lists, MOD, SAMPLE and ADMIT go.
+    /// They may ask.
     Ok,
+    /// They may ask, and ADMIT lets them in by this very call.
+    First,
     /// Not on the list, on the deny list, or excluded by MOD.
     Denied,
     /// Rejected by SAMPLE or ADMIT.
@@ -23,60 +22,52 @@ impl Admittance {
     /// The word that USER shows.
     pub fn name(self) -> &'static str {
         match self {
-            Admittance::Ok => "OK",
+            Admittance::Ok | Admittance::First => "OK",
             Admittance::Denied => "DENIED",
             Admittance::Busy => "BUSY",
         }
     }
 }
 
-impl Sale {
-    /// Admission of this user if they called GRAB now; never masked.
-    pub fn admittance(&self, user: &[u8]) -> Admittance {
-        match self.judge_admission(user) {
-            Ok(_) => Admittance::Ok,
-            Err(Outcome::Denied) => Admittance::Denied,
-            Err(_) => Admittance::Busy,
-        }
+/// How a GRAB of this user is judged as far as admission goes.
+#[inline]
+pub(super) fn admittance(sale: &Sale, user: &[u8]) -> Admittance {
+    // A plain sale admits everybody.
+    match sale.is_plain() {
+        true => Admittance::Ok,
+        false => judge(sale, user),
     }
+}
 
-    /// Whether this user is admitted: `Ok(true)` if ADMIT lets them in with this call.
-    pub(super) fn judge_admission(&self, user: &[u8]) -> Result<bool, Outcome> {
-        // A plain sale admits everybody.
-        let Some(extras) = &self.extras else { return Ok(false) };
-        let terms = &self.terms.admission;
-        let secret = &self.secret;
-        let is_listed = !terms.allowlist || extras.list(List::Allow).contains(user);
-        let has_number = terms.modulo.as_ref().is_none_or(|modulo| modulo.admits(user, secret));
-        if !is_listed || !has_number || extras.list(List::Deny).contains(user) {
-            return Err(Outcome::Denied);
-        }
-        if !terms.sample.as_ref().is_none_or(|sample| sample.admits(user, secret)) {
-            return Err(Outcome::Busy);
-        }
-        let admitted = extras.list(List::Admitted);
-        if terms.admit == 0 || admitted.contains(user) {
-            return Ok(false);
-        }
-        if admitted.len() >= terms.admit || !admitted.has_room_for(1) {
-            return Err(Outcome::Busy);
-        }
-        Ok(true)
+#[cold]
+fn judge(sale: &Sale, user: &[u8]) -> Admittance {
+    let Some(extras) = &sale.extras else { return Admittance::Ok };
+    let (terms, secret) = (&sale.terms.admission, &sale.secret);
+    let is_listed = !terms.allowlist || extras.list(List::Allow).contains(user);
+    let has_number = terms.modulo.as_ref().is_none_or(|modulo| modulo.admits(user, secret));
+    if !is_listed || !has_number || extras.list(List::Deny).contains(user) {
+        return Admittance::Denied;
     }
+    if !terms.sample.as_ref().is_none_or(|sample| sample.admits(user, secret)) {
+        return Admittance::Busy;
+    }
+    let admitted = extras.list(List::Admitted);
+    if terms.admit == 0 || admitted.contains(user) {
+        return Admittance::Ok;
+    }
+    match admitted.len() < terms.admit && admitted.has_room_for(1) {
+        true => Admittance::First,
+        false => Admittance::Busy,
+    }
+}
 
-    /// The outcome that the buyer sees: refusals of admission may be masked. Counters use the
-    /// unmasked one.
-    #[inline]
-    pub fn masked(&self, request: &Request<'_>, outcome: Outcome) -> Outcome {
-        if !self.terms.admission.mask || !matches!(outcome, Outcome::Denied | Outcome::Busy) {
-            return outcome;
-        }
-        match request {
-            // Looks like a full waiting list.
-            Request::Wait(_) if self.takes_waiters() => Outcome::Busy,
-            _ => MASKED,
-        }
+/// A refusal of admission, which MASK hides.
+pub(super) fn refused(sale: &Sale, manner: Manner, refusal: Outcome) -> Outcome {
+    if !sale.terms.admission.mask {
+        return refusal;
     }
+    let is_of_list = matches!(manner, Manner::OrWait { .. }) && sale.takes_waiters();
+    Outcome::Masked { is_denied: refusal == Outcome::Denied, is_of_list }
 }
 
 #[cfg(test)]
@@ -86,7 +77,7 @@ mod tests {
     use crate::decide::decide_new;
     use crate::model::limits::INTEGER_MAX;
     use crate::model::outcome::Misuse;
-    use crate::request::{ListChange, Terms, TermsChange};
+    use crate::request::{ListChange, Request, Terms, TermsChange};
     use crate::testing::{self, at, gated, init, reloaded, SECRET};
     use crate::Sale;
 

@@ -1,360 +1,279 @@
-//! Decides a GRAB, in the order of the contract.
+//! GRAB. [`grab`] is the contract's "Order of judgement", an answer a line, from top to bottom.
 
+use super::admission::{self, Admittance};
+use super::expire::Expiries;
+use super::waitlist::{self, Turn};
 use crate::codec::effect::{Effect, Granting, Joining};
-use crate::decide::waitlist::Service;
-use crate::decide::Manner;
-use crate::draw::{Dice, Draw};
+use crate::draw::Dice;
 use crate::ledger::record::{Asked, ReqTag};
-use crate::ledger::{Holding, Lookup, Places};
+use crate::ledger::{Grant, Lookup, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::GRANTS_MAX;
-use crate::model::outcome::{state_at, GrantView, Misuse, Outcome, Place, State};
+use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Planning;
-use crate::request::{Amount, Grab, Now};
-use crate::waitlist::Waitlist;
+use crate::request::{Amount, Grab};
+use crate::state::sale::Window;
+use crate::waitlist::Waiter;
 use crate::Sale;
+
+/// The kind of GRAB.
+#[derive(Clone, Copy)]
+pub(super) enum Manner {
+    /// A plain GRAB.
+    Alone,
+    /// GRAB with WAIT: if the units are gone the user waits until this time; 0 for no end.
+    OrWait {
+        /// Unix ms.
+        until: u64,
+    },
+    /// One of several GRABs of an MGRAB, which may still expire this many holds.
+    AmongMany(Expiries),
+}
+
+impl Manner {
+    fn expiries(self) -> Expiries {
+        match self {
+            Manner::AmongMany(left) => left,
+            Manner::Alone | Manner::OrWait { .. } => Expiries::OF_A_CALL,
+        }
+    }
+}
 
 /// The grant of a fence, as a late GRAB sees it: cancelled before it was granted.
 const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
 
-/// Effects before and after a grant, in a sale with a waiting list or admission.
-#[derive(Default)]
-struct Aside {
-    /// Whether ADMIT lets the user in with this call, even if it is refused otherwise.
-    admits: bool,
-    /// Before the grant: the user's own entry that is over is dropped, and a head is passed.
-    before: Vec<Effect<'static>>,
-    /// After a grant past a non-empty waiting list: offers and drops. Without these, waiters are
-    /// served as in any other step.
-    after: Option<Vec<Effect<'static>>>,
-}
-
-impl Sale {
-    /// Units that LIMIT and GRABS still allow a user; `None` without these limits.
-    pub fn allowance(&self, holding: &Holding) -> Option<u64> {
-        let terms = &self.terms;
-        if terms.grabs != 0 && u64::from(holding.live_grants) >= terms.grabs {
-            return Some(0);
-        }
-        (terms.limit != 0).then(|| terms.limit.saturating_sub(holding.live_units))
+/// Decides a GRAB.
+#[expect(clippy::too_many_lines)] // It is to be read beside the contract.
+pub(super) fn grab<'a>(
+    plan: &mut Planning<'_, 'a>,
+    grab: &Grab<'a>,
+    manner: Manner,
+) -> Result<Outcome, Misuse> {
+    let (sale, t) = (plan.sale(), plan.t());
+    let draw = sale.terms.draw.as_ref();
+    if draw.is_some() && grab.amount != Amount::Unsaid {
+        return Err(Misuse::DrawTakesNoAmount);
     }
 
-    /// Decides a GRAB.
-    pub(super) fn judge_grab<'a>(
-        &self,
-        grab: &Grab<'a>,
-        manner: Manner,
-        plan: &mut Planning<'_, 'a>,
-    ) -> Result<Outcome, Misuse> {
-        let t = plan.t();
-        let draws = self.terms.draw.is_some();
-        if draws && grab.amount != Amount::Unsaid {
-            return Err(Misuse::DrawTakesNoAmount);
-        }
-        let user = self.ledger.find(grab.user);
-        let own_left = plan.expire_own(grab.user, &user, manner.expiries().own)?;
-        if own_left && self.terms.limits_users() {
-            return Ok(Outcome::ManyOwnEnding);
-        }
-        let req = grab.req.map(|req| self.ledger.find_req(grab.user, &user, req));
-        if let Some((id, found)) = grab.req.zip(req.as_ref()) {
-            if let Some(known) = self.judge_replay(grab, id, found, t) {
-                return Ok(known);
-            }
-        }
-        let mut aside: Option<Aside> = None;
-        let judged = self.judge_qty(grab, &user, manner, plan, &mut aside);
-        if aside.as_ref().is_some_and(|aside| aside.admits) {
-            plan.push(Effect::Admit { user: grab.user })?;
-        }
-        let qty = match (judged, manner) {
-            (Ok(qty), _) => qty,
-            (
-                Err(outcome @ (Outcome::SoldOut { .. } | Outcome::Short { .. })),
-                Manner::OrWait { until },
-            ) if self.takes_waiters() => return self.judge_join(grab, until, outcome, plan),
-            (Err(outcome), _) => return Ok(outcome),
-        };
-        let asked = match grab.amount {
-            Amount::UpTo(_) => Asked::UpTo,
-            // The replay of a drawn amount compares no amount, as if UPTO had been given.
-            Amount::Unsaid if draws => Asked::UpTo,
-            Amount::Exactly(_) | Amount::Unsaid => Asked::Exactly,
-        };
-        let tag = grab.req.map(|id| ReqTag { id, asked });
-        let hold_ms = self.terms.hold_ms;
-        let granting = Granting { user: grab.user, req: tag, qty, hold_ms };
-        let (effect, places) = (Effect::Grant(granting), Places { user, req });
-        match aside {
-            None => plan.push_new(effect, places)?,
-            Some(aside) => {
-                aside.before.into_iter().try_for_each(|effect| plan.push(effect))?;
-                plan.push_new(effect, places)?;
-                plan.is_served = aside.after.is_some();
-                let mut after = aside.after.into_iter().flatten();
-                after.try_for_each(|effect| plan.push(effect))?;
-            }
-        }
-        let (state, deadline) = state_at(hold_ms, t);
-        let grant = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
-        Ok(Outcome::Granted { grant, available: 0 })
+    // The user's own due holds expire.
+    let user = sale.ledger.find(grab.user);
+    let own_left = plan.expire_own(grab.user, &user, manner.expiries().own)?;
+    if own_left && sale.terms.limits_users() {
+        return Ok(Outcome::ManyOwnEnding);
     }
 
-    /// The number of units for the user, or the refusal.
-    #[inline(always)]
-    fn judge_qty(
-        &self,
-        grab: &Grab<'_>,
-        found: &Lookup,
-        manner: Manner,
-        plan: &mut Planning<'_, '_>,
-        aside: &mut Option<Aside>,
-    ) -> Result<u64, Outcome> {
-        let t = plan.t();
-        let holding = plan.draft.holding(&self.ledger, grab.user, found);
-        let allowance = self.allowance(&holding);
-        if allowance == Some(0) {
-            if let Some(newest) = self.ledger.newest_live(found, t) {
-                return Err(Outcome::Already(newest.view()));
-            }
-        }
-        let allowance = allowance.unwrap_or(u64::MAX);
-        // A plain sale has no waiters and admits everybody.
-        let others = match self.is_plain() {
-            true => self.judge_time(t).map(|()| None)?,
-            false => self.judge_user(grab.user, aside.insert(Aside::default()), t)?,
-        };
-        let wanted = match grab.amount {
-            Amount::Unsaid => 1,
-            Amount::Exactly(qty) => qty,
-            Amount::UpTo(qty) => qty.min(allowance),
-        };
-        if wanted > allowance {
-            return Err(Outcome::OverLimit { allowance });
-        }
-        let qty = match (others, &self.terms.draw) {
-            (Some(list), _) => self.judge_behind(list, grab, wanted, plan, aside)?,
-            (None, Some(draw)) => self.judge_draw(draw, manner, plan)?,
-            (None, None) if plan.draft.balances.available >= wanted => wanted,
-            (None, None) => self.judge_shortage(grab, wanted, manner, plan)?,
-        };
-        if self.balances.grants >= GRANTS_MAX {
-            return Err(Outcome::Misuse(Misuse::GrantsFull));
-        }
-        if let Some(aside) = aside.as_mut().filter(|aside| aside.after.is_none()) {
-            aside.before.extend(self.drop_gone(grab.user, t));
-        }
-        Ok(qty)
-    }
-
-    /// Checks that this user is admitted; returns the waiting list, if anybody is on it.
-    #[cold]
-    fn judge_user(
-        &self,
-        user: &[u8],
-        aside: &mut Aside,
-        t: u64,
-    ) -> Result<Option<&Waitlist>, Outcome> {
-        if let Some(waiter) = self.waiting_at(user, t) {
-            return Err(Outcome::Waiting(self.place_of(waiter.ticket)));
-        }
-        self.judge_time(t)?;
-        aside.admits = self.judge_admission(user)?;
-        Ok(self.in_the_way(t))
-    }
-
-    /// The units available after due holds of others have expired, or the refusal if fewer than
-    /// `wanted` are.
-    #[inline(always)]
-    fn judge_shortage(
-        &self,
-        grab: &Grab<'_>,
-        wanted: u64,
-        manner: Manner,
-        plan: &mut Planning<'_, '_>,
-    ) -> Result<u64, Outcome> {
-        let takes_less = matches!(grab.amount, Amount::UpTo(_));
-        // A request for more than can become available is refused at once.
-        let can_be =
-            takes_less || wanted <= plan.draft.balances.available + plan.draft.balances.held;
-        let most = manner.expiries().others;
-        let is_enough = |plan: &Planning<'_, '_>| plan.draft.balances.available >= wanted;
-        let is_bounded = can_be && plan.expire_until(&self.ledger, most, is_enough)?;
-        match plan.draft.balances.available {
-            available if available >= wanted => Ok(wanted),
-            available if takes_less && available > 0 => Ok(available),
-            _ if is_bounded => Err(Outcome::ManyEnding),
-            0 => Err(Outcome::SoldOut { held: plan.draft.balances.may_come_back() }),
-            available => Err(Outcome::Short { available }),
-        }
-    }
-
-    /// The drawn amount for this grab, or the refusal.
-    fn judge_draw(
-        &self,
-        draw: &Draw,
-        manner: Manner,
-        plan: &mut Planning<'_, '_>,
-    ) -> Result<u64, Outcome> {
-        let dice = Dice::new(&self.secret, self.balances.grants + 1);
-        let most = manner.expiries().others;
-        let is_enough = |plan: &Planning<'_, '_>| draw.is_covered(&plan.draft.balances, &dice);
-        let is_bounded = plan.expire_until(&self.ledger, most, is_enough)?;
-        let balances = plan.draft.balances;
-        let refusal = match is_bounded {
-            true => Outcome::ManyEnding,
-            false => Outcome::SoldOut { held: balances.held },
-        };
-        draw.amount(&balances, plan.draft.first_amount(), &dice).ok_or(refusal)
-    }
-
-    /// The reply to a known request id: its grant's state at `t`, or an error if the arguments
-    /// differ.
-    fn judge_replay(&self, grab: &Grab<'_>, req: &[u8], found: &Lookup, t: u64) -> Option<Outcome> {
-        let is_fenced = || !self.fences.is_empty() && self.fences.stands(grab.user, req, t);
-        let seq = match (found.seq(), &self.extras) {
-            // A plain sale has neither an older round nor waiters.
-            (None, None) => return is_fenced().then_some(Outcome::Replay(FENCED)),
-            (None, Some(_)) => self.older_by_req(grab.user, req, found),
-            (seq, _) => seq,
-        };
-        let Some(grant) = seq.and_then(|seq| self.grant(seq)) else {
-            return match is_fenced() {
-                true => Some(Outcome::Replay(FENCED)),
-                false => self.judge_waiting_req(grab, t),
+    // The request id is known.
+    let req = grab.req.map(|id| sale.ledger.find_req(grab.user, &user, id));
+    match grab.req.zip(req.as_ref()).and_then(|(id, found)| known(sale, grab.user, id, found, t)) {
+        None => {}
+        Some(Known::Grant(grant)) => {
+            return match asks_for(grab.amount, &grant, draw.is_some()) {
+                true => Ok(Outcome::Replay(grant.view_at(t))),
+                false => Err(Misuse::ReqMismatch),
             };
-        };
-        let same = match (grab.amount, grant.req?.asked) {
-            (Amount::Unsaid, _) if self.terms.draw.is_some() => true,
-            (Amount::UpTo(_), Asked::UpTo | Asked::Either) => true,
-            (Amount::Exactly(_) | Amount::Unsaid, Asked::UpTo) | (Amount::UpTo(_), _) => false,
-            (Amount::Exactly(qty), _) => qty == grant.qty,
-            (Amount::Unsaid, _) => grant.qty == 1,
-        };
-        if !same {
-            return Some(Outcome::Misuse(Misuse::ReqMismatch));
         }
-        Some(Outcome::Replay(grant.view_at(t)))
+        Some(Known::Fence) => return Ok(Outcome::Replay(FENCED)),
+        Some(Known::Waiter(waiter)) => {
+            return match waiter.qty == grab.amount.units() && grab.amount.is_exact() {
+                true => Ok(Outcome::Waiting(sale.place_of(waiter.ticket))),
+                false => Err(Misuse::ReqMismatch),
+            };
+        }
+    }
+
+    // The user has all they may have, or waits.
+    let holding = plan.draft.holding(&sale.ledger, grab.user, &user);
+    let allowance = sale.allowance(&holding).unwrap_or(u64::MAX);
+    if allowance == 0 {
+        if let Some(newest) = sale.ledger.newest_live(&user, t) {
+            return Ok(Outcome::Already(newest.view()));
+        }
+    }
+    if let Some(waiter) = sale.waiting_at(grab.user, t) {
+        return Ok(Outcome::Waiting(sale.place_of(waiter.ticket)));
+    }
+
+    // The window, and the operator's pause.
+    match sale.window_at(t) {
+        Window::Open => {}
+        Window::OpensIn(in_ms) => return Ok(Outcome::NotOpen { in_ms }),
+        Window::Closed => return Ok(Outcome::Closed),
+    }
+    if sale.paused {
+        return Ok(Outcome::Paused);
+    }
+
+    // Admission.
+    match admission::admittance(sale, grab.user) {
+        Admittance::Ok => {}
+        Admittance::First => plan.push(Effect::Admit { user: grab.user })?,
+        Admittance::Denied => return Ok(admission::refused(sale, manner, Outcome::Denied)),
+        Admittance::Busy => return Ok(admission::refused(sale, manner, Outcome::Busy)),
+    }
+
+    let wanted = match grab.amount {
+        Amount::UpTo(qty) => qty.min(allowance),
+        amount => amount.units(),
+    };
+    if wanted > allowance {
+        return Ok(Outcome::OverLimit { allowance });
+    }
+
+    // The stock: behind all that wait; what is drawn; or what is asked for.
+    let mut turn = None;
+    let qty = if let Some(list) = sale.in_the_way(t) {
+        turn = waitlist::turn_behind(plan, list, grab, wanted)?;
+        let Some(turn) = &turn else {
+            let held = plan.draft.balances.may_come_back().max(1);
+            return or_wait(plan, grab, manner, Outcome::SoldOut { held });
+        };
+        turn.qty
+    } else if let Some(draw) = draw {
+        let dice = Dice::new(&sale.secret, sale.balances.grants + 1);
+        let is_enough = |plan: &Planning<'_, '_>| draw.is_covered(&plan.draft.balances, &dice);
+        let is_cut = plan.expire_until(&sale.ledger, manner.expiries().others, is_enough)?;
+        let balances = &plan.draft.balances;
+        match draw.amount(balances, plan.draft.first_amount(), &dice) {
+            Some(qty) => qty,
+            None if is_cut => return Ok(Outcome::ManyEnding),
+            None => return Ok(Outcome::SoldOut { held: balances.held }),
+        }
+    } else if plan.draft.balances.available >= wanted {
+        wanted
+    } else {
+        let is_cut = make_room(plan, grab, wanted, manner)?;
+        match plan.draft.balances.available {
+            available if available >= wanted => wanted,
+            available if available > 0 && !grab.amount.is_exact() => available,
+            _ if is_cut => return Ok(Outcome::ManyEnding),
+            0 => {
+                let held = plan.draft.balances.may_come_back();
+                return or_wait(plan, grab, manner, Outcome::SoldOut { held });
+            }
+            available => return or_wait(plan, grab, manner, Outcome::Short { available }),
+        }
+    };
+    if sale.balances.grants >= GRANTS_MAX {
+        return Err(Misuse::GrantsFull);
+    }
+
+    // Granted. An entry of the user's own that is over goes; so do those who were served first.
+    plan.drop_gone(grab.user)?;
+    if let Some(ticket) = turn.as_ref().and_then(|turn| turn.passed) {
+        plan.push(Effect::Pass { ticket })?;
+    }
+    let asked = match grab.amount.is_exact() && draw.is_none() {
+        true => Asked::Exactly,
+        // The replay of a drawn amount compares no amount, as if UPTO had been given.
+        false => Asked::UpTo,
+    };
+    let tag = grab.req.map(|id| ReqTag { id, asked });
+    let granting = Granting { user: grab.user, req: tag, qty, hold_ms: sale.terms.hold_ms };
+    let grant = plan.push_new(Effect::Grant(granting), Places { user, req })?;
+    if let Some(Turn { served, .. }) = turn {
+        plan.is_served = true;
+        served.into_iter().try_for_each(|effect| plan.push(effect))?;
+    }
+    Ok(Outcome::Granted { grant, available: 0 })
+}
+
+/// What a request id that is known stands for.
+enum Known<'s> {
+    /// A grant that is kept.
+    Grant(Grant<'s>),
+    /// It was cancelled before it came.
+    Fence,
+    /// An entry of the waiting list.
+    Waiter(Waiter<'s>),
+}
+
+/// What this request id of the user's stands for, if it is known at `t`. `found` is what the ledger
+/// of the stored round has.
+#[inline]
+fn known<'s>(sale: &'s Sale, user: &[u8], id: &[u8], found: &Lookup, t: u64) -> Option<Known<'s>> {
+    let is_fenced = || !sale.fences.is_empty() && sale.fences.stands(user, id, t);
+    let seq = match (found.seq(), sale.is_plain()) {
+        // A plain sale has neither an older round nor waiters.
+        (None, true) => return is_fenced().then_some(Known::Fence),
+        (None, false) => sale.older_by_req(user, id, found),
+        (seq, _) => seq,
+    };
+    match seq.and_then(|seq| sale.grant(seq)) {
+        Some(grant) => Some(Known::Grant(grant)),
+        None if is_fenced() => Some(Known::Fence),
+        None => {
+            let waiter = sale.waiting_at(user, t);
+            waiter.filter(|waiter| waiter.req == id).map(Known::Waiter)
+        }
     }
 }
 
-/// GRABs while others wait, and GRABs of waiters: nobody jumps the queue.
-impl Sale {
-    /// The reply to a request id on the waiting list: its place at `t`.
-    #[cold]
-    fn judge_waiting_req(&self, grab: &Grab<'_>, t: u64) -> Option<Outcome> {
-        let req = grab.req?;
-        let waiter = self.waiting_at(grab.user, t).filter(|waiter| waiter.req == req)?;
-        let same = match grab.amount {
-            Amount::Unsaid => waiter.qty == 1,
-            Amount::Exactly(qty) => waiter.qty == qty,
-            Amount::UpTo(_) => false,
-        };
-        Some(match same {
-            true => Outcome::Waiting(self.place_of(waiter.ticket)),
-            false => Outcome::Misuse(Misuse::ReqMismatch),
-        })
+/// Whether `amount` is what this grant was asked for with.
+fn asks_for(amount: Amount, grant: &Grant<'_>, draws: bool) -> bool {
+    let asked = grant.req.map(|req| req.asked);
+    match amount {
+        Amount::Unsaid if draws => true,
+        Amount::UpTo(_) => matches!(asked, Some(Asked::UpTo | Asked::Either)),
+        exact => asked != Some(Asked::UpTo) && exact.units() == grant.qty,
     }
+}
 
-    fn place_of(&self, ticket: u64) -> Place {
-        let nowhere = Place { ticket, ahead: 0, units_ahead: 0 };
-        self.waitlist().map_or(nowhere, |list| list.place(ticket, None))
-    }
+/// Due holds of others expire until `wanted` units are available. Answers whether the bound of a
+/// call stopped it.
+#[inline(always)]
+fn make_room(
+    plan: &mut Planning<'_, '_>,
+    grab: &Grab<'_>,
+    wanted: u64,
+    manner: Manner,
+) -> Result<bool, Misuse> {
+    let Balances { available, held, .. } = plan.draft.balances;
+    // A request for more than can become available is refused at once.
+    let can_be = !grab.amount.is_exact() || wanted <= available + held;
+    let is_enough = |plan: &Planning<'_, '_>| plan.draft.balances.available >= wanted;
+    let (ledger, most) = (&plan.sale().ledger, manner.expiries().others);
+    Ok(can_be && plan.expire_until(ledger, most, is_enough)?)
+}
 
-    /// The place of a user on the list; none if their entry counts as gone.
-    pub fn place(&self, user: &[u8], now: &Now) -> Option<Place> {
-        let (waiter, place) = self.waiters()?.place_of(user)?;
-        self.drop_reason(&waiter, self.time(now)).is_none().then_some(place)
+/// The answer to a GRAB that comes too late: with WAIT its user joins the list, if they can.
+#[inline(always)]
+fn or_wait<'a>(
+    plan: &mut Planning<'_, 'a>,
+    grab: &Grab<'a>,
+    manner: Manner,
+    refused: Outcome,
+) -> Result<Outcome, Misuse> {
+    match (manner, grab.req) {
+        (Manner::OrWait { until }, Some(req)) if plan.sale().takes_waiters() => {
+            join(plan, grab, req, until, refused)
+        }
+        _ => Ok(refused),
     }
+}
 
-    /// Drops this user's entry if it counts as gone at `t`.
-    fn drop_gone(&self, user: &[u8], t: u64) -> Option<Effect<'static>> {
-        let (waiter, reason) = self.gone_at(user, t)?;
-        Some(Effect::Drop { ticket: waiter.ticket, reason })
+#[cold]
+fn join<'a>(
+    plan: &mut Planning<'_, 'a>,
+    grab: &Grab<'a>,
+    req: &'a [u8],
+    until: u64,
+    refused: Outcome,
+) -> Result<Outcome, Misuse> {
+    let (sale, t, qty) = (plan.sale(), plan.t(), grab.amount.units());
+    // An UNTIL in the past: the user does not join.
+    let list = sale.waitlist().filter(|_| until == 0 || until > t);
+    let Some(list) = list else { return Ok(refused) };
+    let Balances { supply, available, .. } = plan.draft.balances;
+    if qty > supply {
+        return Ok(Outcome::Short { available });
     }
-
-    /// Decides a grab as if the user joined the list's end: granted only if that entry would be
-    /// offered its units now.
-    #[cold]
-    fn judge_behind(
-        &self,
-        list: &Waitlist,
-        grab: &Grab<'_>,
-        wanted: u64,
-        plan: &mut Planning<'_, '_>,
-        aside: &mut Option<Aside>,
-    ) -> Result<u64, Outcome> {
-        let t = plan.t();
-        let refused = Outcome::SoldOut { held: plan.draft.balances.may_come_back().max(1) };
-        let due_before = plan.draft.moved_len();
-        // The offers and drops that would follow if nothing was granted.
-        let mut ahead = plan.clone();
-        let dropped = self.drop_gone(grab.user, t);
-        dropped.iter().try_for_each(|effect| ahead.push(effect.clone()))?;
-        let done = ahead.changes().len();
-        let mut service = Service::new(&mut ahead, list);
-        let is_done = service.run(false)?;
-        let available = service.balances().available;
-        let qty = match grab.amount {
-            Amount::UpTo(_) => wanted.min(available),
-            _ => wanted,
-        };
-        if !is_done || qty == 0 || qty > available {
-            return Err(refused);
-        }
-        let mut passed = None;
-        if let Some(head) = service.head() {
-            // The head may be waiting for due holds.
-            let others = self.ledger.holds().due(t).nth(due_before);
-            if others.is_some() || !service.may_pass(&head) {
-                return Err(refused);
-            }
-            passed = Some(Effect::Pass { ticket: head.ticket });
-        }
-        let aside = aside.get_or_insert_with(Aside::default);
-        aside.before = dropped.into_iter().chain(passed).collect();
-        aside.after = Some(ahead.of_list(done).collect());
-        Ok(qty)
+    let gone = sale.gone_at(grab.user, t).map(|(waiter, _)| waiter);
+    if sale.is_full(list, gone.as_ref(), t) {
+        return Ok(Outcome::Busy);
     }
-
-    /// Whether GRAB's WAIT has an effect: the sale takes waiters.
-    pub(crate) fn takes_waiters(&self) -> bool {
-        self.terms.waitlist.is_some_and(|list| list.max > 0)
-    }
-
-    /// GRAB with WAIT when the units are gone: the user joins the list, if possible.
-    #[cold]
-    fn judge_join<'a>(
-        &self,
-        grab: &Grab<'a>,
-        until: u64,
-        refused: Outcome,
-        plan: &mut Planning<'_, 'a>,
-    ) -> Result<Outcome, Misuse> {
-        let (t, list) = (plan.t(), self.waitlist());
-        let (Some(list), Some(req)) = (list, grab.req) else { return Ok(refused) };
-        let qty = match grab.amount {
-            Amount::Exactly(qty) => qty,
-            Amount::Unsaid | Amount::UpTo(_) => 1,
-        };
-        // An UNTIL in the past: the user does not join.
-        if until != 0 && until <= t {
-            return Ok(refused);
-        }
-        let Balances { supply, available, .. } = plan.draft.balances;
-        if qty > supply {
-            return Ok(Outcome::Short { available });
-        }
-        let gone = self.gone_at(grab.user, t).map(|(waiter, _)| waiter);
-        if self.is_full(list, gone.as_ref(), t) {
-            return Ok(Outcome::Busy);
-        }
-        let ticket = list.totals.last_ticket + 1;
-        let place = list.place(ticket, gone);
-        if let Some(drop) = self.drop_gone(grab.user, t) {
-            plan.push(drop)?;
-        }
-        plan.push(Effect::Wait(Joining { ticket, user: grab.user, req, qty, until }))?;
-        Ok(Outcome::Waiting(place))
-    }
+    let ticket = list.totals.last_ticket + 1;
+    let place = list.place(ticket, gone);
+    plan.drop_gone(grab.user)?;
+    plan.push(Effect::Wait(Joining { ticket, user: grab.user, req, qty, until }))?;
+    Ok(Outcome::Waiting(place))
 }

@@ -4,8 +4,10 @@
 //! changed here: the caller appends the outbox entries of all sales, and only then commits each
 //! sale's changes.
 
+use super::expire::Expiries;
+use super::grab::{self, Manner};
+use super::Decision;
 use crate::codec::effect::{Change, Effect};
-use crate::decide::{Decision, Expiries, Manner};
 use crate::model::outcome::{GrantView, Misuse, Outcome};
 use crate::plan::{Plan, Planning};
 use crate::request::{Grab, Now};
@@ -35,7 +37,7 @@ pub enum MultiOutcome {
 /// The result, and each sale's changes.
 #[derive(Debug)]
 pub struct MultiDecision<'a> {
-    /// The result.
+    /// Its outcome.
     pub outcome: MultiOutcome,
     /// One for each decided sale, in order, with the changes to commit there. Without a grant these
     /// are only the changes that a refused call makes, too: expiry of due holds and first
@@ -53,7 +55,7 @@ pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDec
     }
     let mut left = Expiries::OF_A_CALL;
     let judge = |(sale, grab): &(&Sale, Grab<'a>)| {
-        let decision = sale.decide_among(grab, left, now);
+        let decision = decide_among(sale, grab, left, now);
         left.spend(sale, grab.user, decision.changes());
         decision
     };
@@ -64,7 +66,7 @@ pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDec
         others.for_each(|decision| decision.plan = None);
         return MultiDecision { outcome: MultiOutcome::NextRound, decisions };
     }
-    let outcome = match parts.iter().any(|(sale, grab)| sale.waits_for(grab, now)) {
+    let outcome = match parts.iter().any(|(sale, grab)| waits_for(sale, grab, now)) {
         true => MultiOutcome::Misuse(Misuse::ReqMismatch),
         false => outcome_of(&decisions),
     };
@@ -76,7 +78,7 @@ pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDec
     };
     decisions.truncate(judged);
     for (decision, (sale, _)) in decisions.iter_mut().zip(parts) {
-        decision.plan = decision.plan.take().and_then(|plan| sale.without_grant(plan, now));
+        decision.plan = decision.plan.take().and_then(|plan| without_grant(sale, plan, now));
     }
     MultiDecision { outcome, decisions }
 }
@@ -130,39 +132,36 @@ impl Expiries {
     }
 }
 
-impl Sale {
-    /// Decides this sale's part of an MGRAB; the user's home is here.
-    fn decide_among<'a>(&self, grab: &Grab<'a>, left: Expiries, now: &Now) -> Decision<'a> {
-        if self.awaits > 0 {
-            return Decision::misuse(Misuse::Incomplete);
-        }
-        self.decide_round(now).unwrap_or_else(|| {
-            let mut plan = Planning::of(self, now);
-            let judged = self.judge_grab(grab, Manner::AmongMany(left), &mut plan);
-            Decision::of(plan, judged)
-        })
+/// Judges the part of an MGRAB whose user is at home in this sale.
+fn decide_among<'a>(sale: &Sale, grab: &Grab<'a>, left: Expiries, now: &Now) -> Decision<'a> {
+    if sale.awaits > 0 {
+        return Decision::misuse(Misuse::Incomplete);
     }
+    sale.decide_round(now).unwrap_or_else(|| {
+        let (mut plan, manner) = (Planning::of(sale, now), Manner::AmongMany(left));
+        let judged = grab::grab(&mut plan, grab, manner);
+        Decision::of(plan, judged)
+    })
+}
 
-    /// Whether the request id is on this waiting list; one known to other sales can't be.
-    fn waits_for(&self, grab: &Grab<'_>, now: &Now) -> bool {
-        let waiter = self.waiting_at(grab.user, self.time(now));
-        waiter.is_some_and(|waiter| grab.req == Some(waiter.req))
-    }
+/// Whether the request waits in this sale: one that others know can't.
+fn waits_for(sale: &Sale, grab: &Grab<'_>, now: &Now) -> bool {
+    let waiter = sale.waiting_at(grab.user, sale.time(now));
+    waiter.is_some_and(|waiter| grab.req == Some(waiter.req))
+}
 
-    /// The plan without its grant and the grant's consequences. Any plan with a grant can also be
-    /// made without it.
-    fn without_grant<'a>(&self, plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
-        let is_grant = |change: &Change<'_>| matches!(change.effect, Effect::Grant(_));
-        if !plan.changes.iter().any(is_grant) {
-            return Some(plan);
-        }
-        let happens =
-            |it: &Change<'_>| matches!(it.effect, Effect::Expire(_) | Effect::Admit { .. });
-        let mut kept = plan.changes.into_iter().take_while(happens);
-        let mut plan = Planning::of(self, now);
-        let planned = kept.try_for_each(|change| plan.push(change.effect));
-        Decision::of(plan, planned.map(|()| Outcome::Done)).plan
+/// The same plan without its grant and what goes with it, if there is one. What can be planned with
+/// it can be planned without it.
+fn without_grant<'a>(sale: &Sale, plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
+    let is_grant = |change: &Change<'_>| matches!(change.effect, Effect::Grant(_));
+    if !plan.changes.iter().any(is_grant) {
+        return Some(plan);
     }
+    let happens = |it: &Change<'_>| matches!(it.effect, Effect::Expire(_) | Effect::Admit { .. });
+    let mut kept = plan.changes.into_iter().take_while(happens);
+    let mut plan = Planning::of(sale, now);
+    let planned = kept.try_for_each(|change| plan.push(change.effect));
+    Decision::of(plan, planned.map(|()| Outcome::Done)).plan
 }
 
 #[cfg(test)]

@@ -11,9 +11,9 @@ use crate::codec::effect::{Effect, Seqs};
 use crate::draft::Draft;
 use crate::model::balances::Balances;
 use crate::model::limits::{EXPIRIES_PER_CALL_MAX, GRANTS_MAX, OFFERS_PER_STEP_MAX};
-use crate::model::outcome::Misuse;
+use crate::model::outcome::{Misuse, Place};
 use crate::plan::Planning;
-use crate::request::Now;
+use crate::request::{Grab, Now};
 use crate::waitlist::{Reason, Waiter, Waitlist};
 use crate::Sale;
 
@@ -70,6 +70,22 @@ impl Sale {
         let waiter = self.waiters()?.find(user)?;
         let reason = self.drop_reason(&waiter, t)?;
         Some((waiter, reason))
+    }
+
+    /// Whether GRAB's WAIT has an effect: the sale takes waiters.
+    pub(crate) fn takes_waiters(&self) -> bool {
+        self.terms.waitlist.is_some_and(|list| list.max > 0)
+    }
+
+    pub(super) fn place_of(&self, ticket: u64) -> Place {
+        let nowhere = Place { ticket, ahead: 0, units_ahead: 0 };
+        self.waitlist().map_or(nowhere, |list| list.place(ticket, None))
+    }
+
+    /// The place of a user on the list; none if their entry counts as gone.
+    pub fn place(&self, user: &[u8], now: &Now) -> Option<Place> {
+        let (waiter, place) = self.waiters()?.place_of(user)?;
+        self.drop_reason(&waiter, self.time(now)).is_none().then_some(place)
     }
 
     /// Whether anybody waits whose entry does not count as gone at `t`.
@@ -171,7 +187,58 @@ fn candidate<'s>(draft: &Draft<'s>, list: &'s Waitlist, t: u64) -> Option<Candid
     Some(Candidate { waiter, passed: head.ticket })
 }
 
+/// A grab that is granted its units while others wait.
+pub(super) struct Turn {
+    /// Units.
+    pub(super) qty: u64,
+    /// Ticket of the head that is passed by it.
+    pub(super) passed: Option<u64>,
+    /// Offers and drops of those who are served before it.
+    pub(super) served: Vec<Effect<'static>>,
+}
+
+/// Judges a grab of `wanted` units as an entry behind all that wait: it is granted them only if
+/// such an entry would be offered its units now.
+#[cold]
+pub(super) fn turn_behind(
+    plan: &Planning<'_, '_>,
+    list: &Waitlist,
+    grab: &Grab<'_>,
+    wanted: u64,
+) -> Result<Option<Turn>, Misuse> {
+    // The offers and drops that would follow if nothing was granted.
+    let mut ahead = plan.clone();
+    ahead.drop_gone(grab.user)?;
+    let done = ahead.changes().len();
+    let mut service = Service::new(&mut ahead, list);
+    let is_done = service.run(false)?;
+    let available = service.balances().available;
+    let qty = if grab.amount.is_exact() { wanted } else { wanted.min(available) };
+    if !is_done || qty == 0 || qty > available {
+        return Ok(None);
+    }
+    let head = service.head();
+    if let Some(head) = &head {
+        // The head may be waiting for due holds.
+        let others = plan.sale().ledger.holds().due(plan.t()).nth(plan.draft.moved_len());
+        if others.is_some() || !service.may_pass(head) {
+            return Ok(None);
+        }
+    }
+    let passed = head.map(|head| head.ticket);
+    Ok(Some(Turn { qty, passed, served: ahead.of_list(done).collect() }))
+}
+
 impl Planning<'_, '_> {
+    /// Takes the entry of this user off the list if it is judged as gone.
+    #[inline]
+    pub(super) fn drop_gone(&mut self, user: &[u8]) -> Result<(), Misuse> {
+        match self.sale().gone_at(user, self.t()) {
+            Some((Waiter { ticket, .. }, reason)) => self.push(Effect::Drop { ticket, reason }),
+            None => Ok(()),
+        }
+    }
+
     /// Appends offers that the plan's changes allow.
     #[cold]
     pub(super) fn serve(&mut self) -> Result<(), Misuse> {

@@ -116,6 +116,14 @@ pub enum Outcome {
     Denied,
     /// Rejected by SAMPLE or ADMIT, or the waiting list is full.
     Busy,
+    /// DENIED or BUSY as MASK shows it: SOLDOUT 1, because app servers cache SOLDOUT 0. Counted as
+    /// the true refusal.
+    Masked {
+        /// Whether it is DENIED, not BUSY.
+        is_denied: bool,
+        /// Whether it is shown as BUSY, like a full waiting list.
+        is_of_list: bool,
+    },
     /// The user is on the waiting list: they have just joined it, or were there already.
     Waiting(Place),
     /// Users were added to a list or removed from it.
@@ -210,8 +218,8 @@ impl Outcome {
             Outcome::NotOpen { .. } => 5,
             Outcome::Closed => 6,
             Outcome::Paused => 7,
-            Outcome::Denied => 8,
-            Outcome::Busy => 9,
+            Outcome::Denied | Outcome::Masked { is_denied: true, .. } => 8,
+            Outcome::Busy | Outcome::Masked { .. } => 9,
             Outcome::Waiting(_) => 10,
             _ => return None,
         })

@@ -4,7 +4,7 @@ use crate::codec::effect::{Change, Changes, Effect, Seqs};
 use crate::draft::Draft;
 use crate::ledger::Places;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
-use crate::model::outcome::{Misuse, State};
+use crate::model::outcome::{GrantView, Misuse, State};
 use crate::plan::Plan;
 use crate::request::Now;
 use crate::Sale;
@@ -79,11 +79,22 @@ impl<'s, 'a> Planning<'s, 'a> {
         Ok(())
     }
 
-    /// Adds a grant whose slots are `places`.
-    #[inline]
-    pub(crate) fn push_new(&mut self, effect: Effect<'a>, places: Places) -> Result<(), Misuse> {
+    /// Adds a grant, which belongs to `places`: as it would stand.
+    #[inline(always)]
+    pub(crate) fn push_new(
+        &mut self,
+        effect: Effect<'a>,
+        places: Places,
+    ) -> Result<GrantView, Misuse> {
         self.new_grant = Some(places);
-        self.push(effect)
+        self.push_about(effect)
+    }
+
+    /// Adds what happens to a grant: it, as it would stand after that.
+    #[inline(always)]
+    pub(crate) fn push_about(&mut self, effect: Effect<'a>) -> Result<GrantView, Misuse> {
+        self.push(effect)?;
+        self.draft.about.ok_or(Misuse::Exhausted)
     }
 
     /// Expires a due hold.

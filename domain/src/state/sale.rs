@@ -7,7 +7,7 @@ use siphasher::sip::SipHasher24;
 use crate::admission::{List, Users, LISTS};
 use crate::dedup::{Fences, Restocks};
 use crate::draw::{Amounts, Draw};
-use crate::ledger::{Block, HashKey, Ledger};
+use crate::ledger::{Block, HashKey, Holding, Ledger};
 use crate::model::balances::{Balances, Escrow, Stock};
 use crate::model::outcome::{Misuse, Outcome};
 use crate::parts::Pairs;
@@ -53,6 +53,14 @@ pub struct Sale {
     pub(crate) run: u64,
     /// Whether a RESTORE or an AOF brought it here: a copy may exist elsewhere. Not replicated.
     pub(crate) arrived: bool,
+}
+
+/// Whether GRABs are judged at a moment, the operator's pause apart.
+pub(crate) enum Window {
+    Open,
+    /// It opens in so many ms.
+    OpensIn(u64),
+    Closed,
 }
 
 /// The two hexadecimal digits of each byte, precomputed because every outbox entry has eight bytes
@@ -137,20 +145,27 @@ impl Sale {
         now.clock_ms.max(self.balances.t)
     }
 
-    /// Checks that the sale is open at `t` and not paused.
+    /// The window at `t`, that of the rounds and that of the series.
     #[inline]
-    pub(crate) fn judge_time(&self, t: u64) -> Result<(), Outcome> {
+    pub(crate) fn window_at(&self, t: u64) -> Window {
         let Terms { open_at, close_at, schedule, .. } = &self.terms;
         let opens_at = t.max(*open_at);
         let opens_at = schedule.as_ref().map_or(opens_at, |schedule| schedule.opens_at(opens_at));
-        if *close_at != 0 && opens_at >= *close_at {
-            return Err(Outcome::Closed);
+        match opens_at {
+            _ if *close_at != 0 && opens_at >= *close_at => Window::Closed,
+            _ if opens_at > t => Window::OpensIn(opens_at - t),
+            _ => Window::Open,
         }
-        match opens_at > t {
-            true => Err(Outcome::NotOpen { in_ms: opens_at - t }),
-            false if self.paused => Err(Outcome::Paused),
-            false => Ok(()),
+    }
+
+    /// What LIMIT and GRABS still leave a user; `None` when neither limits them.
+    #[inline]
+    pub fn allowance(&self, holding: &Holding) -> Option<u64> {
+        let terms = &self.terms;
+        if terms.grabs != 0 && u64::from(holding.live_grants) >= terms.grabs {
+            return Some(0);
         }
+        (terms.limit != 0).then(|| terms.limit.saturating_sub(holding.live_units))
     }
 
     /// Whether it has no state that only some sales have: no rounds, no lists of users, no waiting

@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::model::balances::{count, Escrow, Stock};
 use crate::model::limits::INTEGER_MAX;
-use crate::model::outcome::{Outcome, REFUSALS};
+use crate::model::outcome::REFUSALS;
 use crate::model::wire;
 use crate::parts::{Pair, Split};
 use crate::request::Now;
+use crate::state::sale::Window;
 use crate::waitlist::Waitlist;
 use crate::Sale;
 
@@ -301,11 +302,11 @@ impl Sale {
     }
 
     fn state_at(&self, t: u64) -> &'static str {
-        match self.judge_time(t) {
-            Err(Outcome::Closed) => return "closed",
+        match self.window_at(t) {
+            Window::Closed => return "closed",
             _ if self.paused => return "paused",
-            Err(_) => return "pending",
-            Ok(()) => {}
+            Window::OpensIn(_) => return "pending",
+            Window::Open => {}
         }
         match self.stock() {
             Stock::Available => "open",

@@ -117,6 +117,7 @@ impl Oracle {
 
     /// Notes that a user is one of the first.
     pub(super) fn admit(&mut self, user: &[u8], now: Moment) {
+        self.flush_lapses();
         self.admitted.insert(user.to_vec());
         self.change(now);
     }

@@ -20,7 +20,7 @@ use super::tally::Tally;
 use super::{same, versions, Check};
 use crate::oracle::{Ask, Bytes, Op, Run};
 use crate::stored_entry::{texts, StoredEntry};
-use crate::world::{amount, encoded, epoch_of, masked, reply, request, words};
+use crate::world::{amount, encoded, epoch_of, reply, request, words};
 
 /// The name that every sale has in its outbox: it is the oracle's, too.
 pub const KEY: &[u8] = b"k";
@@ -119,8 +119,7 @@ impl Cluster {
             tally.reply("(outbox)");
             return self.verify(sale, false);
         }
-        let told = masked(&self.primary.held[sale].sale, op, &decision.outcome);
-        tally.reply(&reply(&told));
+        tally.reply(&reply(&decision.outcome));
         if let Op::Grab { ask, .. } | Op::Join { ask, .. } = op {
             self.count(sale, &decision.outcome, amount(ask));
         }
@@ -161,7 +160,7 @@ impl Cluster {
         tally: &mut Tally,
     ) -> Result<Option<Heard>, String> {
         let (clock, run) = (self.clock, Run { name: self.run, epoch: epoch_of(decision) });
-        let told = reply(&masked(&self.primary.held[sale].sale, op, &decision.outcome));
+        let told = reply(&decision.outcome);
         // An amount that is refused is not told.
         if matches!(decision.outcome, Outcome::OverLimit { .. }) && self.draws_at_random(sale) {
             return Ok(self.lose(sale, decision));

@@ -1,14 +1,28 @@
 //! Changes that are due: expired holds and the next round, and the time of the next one.
 
+use super::Decision;
 use crate::codec::effect::Effect;
-use crate::decide::Decision;
 use crate::ledger::{Ledger, Lookup};
-use crate::model::limits::INTEGER_MAX;
+use crate::model::limits::{EXPIRIES_PER_CALL_MAX, INTEGER_MAX};
 use crate::model::outcome::{Misuse, Outcome};
 use crate::plan::Planning;
 use crate::request::Now;
 use crate::rounds::Schedule;
 use crate::Sale;
+
+/// Numbers of due holds that a call may still expire.
+#[derive(Clone, Copy)]
+pub(super) struct Expiries {
+    /// The user's own holds.
+    pub(super) own: u32,
+    /// Holds of others.
+    pub(super) others: u32,
+}
+
+impl Expiries {
+    pub(super) const OF_A_CALL: Expiries =
+        Expiries { own: EXPIRIES_PER_CALL_MAX as u32, others: EXPIRIES_PER_CALL_MAX as u32 };
+}
 
 impl Sale {
     /// For the sweeper: expires at most `most` due holds. With a waiting list it also makes offers,

@@ -1,0 +1,80 @@
+//! IMPORT: a grant that the shop's database knows and Redis lost is entered again.
+
+use crate::codec::effect::{Effect, Importing};
+use crate::ledger::{Grant, Places};
+use crate::model::limits::{GRANTS_MAX, INTEGER_MAX};
+use crate::model::outcome::{Misuse, Outcome, State};
+use crate::plan::Planning;
+use crate::request::Import;
+
+/// Judges an IMPORT.
+pub(super) fn import<'a>(
+    plan: &mut Planning<'_, 'a>,
+    import: &Import<'a>,
+) -> Result<Outcome, Misuse> {
+    let (sale, t) = (plan.sale(), plan.t());
+    let Import { user, qty, req, at, .. } = *import;
+    if sale.balances.packets.is_some() {
+        return Err(Misuse::DrawFixesSupply);
+    }
+    if sale.terms.schedule.is_some() {
+        return Err(Misuse::RoundsTakeNoImport);
+    }
+    let found = sale.ledger.find(user);
+    let known = sale.ledger.find_req(user, &found, req);
+    if let Some(grant) = known.seq().and_then(|seq| sale.ledger.grant(seq)) {
+        return import_again(plan, &grant, import);
+    }
+    // An entry of the waiting list that stands must ask for as many; it waits no more.
+    if sale.waiting_at(user, t).is_some_and(|it| it.req == req && it.qty != qty) {
+        return Err(Misuse::ReqMismatch);
+    }
+    if let Some(refused) = cover(plan, import)? {
+        return Ok(refused);
+    }
+    if sale.balances.grants >= GRANTS_MAX {
+        return Err(Misuse::GrantsFull);
+    }
+    if sale.waiter_of(user, req).is_some() {
+        plan.drop_gone(user)?;
+    }
+    let effect = Effect::Import(Importing { user, req, qty, at: at.unwrap_or(t) });
+    let grant = plan.push_new(effect, Places { user: found, req: Some(known) })?;
+    Ok(Outcome::Granted { grant, available: 0 })
+}
+
+/// Judges the IMPORT of a grant that is known by its request id.
+fn import_again(
+    plan: &mut Planning<'_, '_>,
+    grant: &Grant<'_>,
+    import: &Import<'_>,
+) -> Result<Outcome, Misuse> {
+    if grant.qty != import.qty {
+        return Err(Misuse::ReqMismatch);
+    }
+    match grant.state {
+        State::Sold | State::Refunded => return Ok(Outcome::Replay(grant.view())),
+        State::Held => {}
+        State::Cancelled | State::Expired | State::Forfeited => {
+            if let Some(refused) = cover(plan, import)? {
+                return Ok(refused);
+            }
+        }
+    }
+    Ok(Outcome::Replay(plan.push_about(Effect::Reimport { seq: grant.seq })?))
+}
+
+/// What refuses an import whose units are not there and may not be promised beyond the supply.
+fn cover(plan: &Planning<'_, '_>, import: &Import<'_>) -> Result<Option<Outcome>, Misuse> {
+    let balances = &plan.draft.balances;
+    let missing = import.qty.saturating_sub(balances.available);
+    // A part's deficit may exceed its supply.
+    match missing {
+        0 => Ok(None),
+        _ if import.no_deficit => Ok(Some(Outcome::Short { available: balances.available })),
+        _ if balances.supply.max(balances.deficit) + missing > INTEGER_MAX => {
+            Err(Misuse::SupplyTooLarge)
+        }
+        _ => Ok(None),
+    }
+}
