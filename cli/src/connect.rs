@@ -29,15 +29,15 @@ const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 #[command(next_help_heading = "Connection")]
 pub struct Server {
     /// The server, as redis://host:port/database, with TLS rediss://host:port/database, or
-    /// unix:///path/of/the/socket. Of several single servers all, with a comma between them: for
-    /// `split` and `exporter`; of a cluster one node is enough
+    /// unix:///path/of/the/socket. Several single servers (`split`, `exporter`) are separated by
+    /// commas; of a cluster one node is enough
     #[arg(long, env = "SECKILL_REDIS", hide_env_values = true, value_name = "URL", global = true)]
     #[arg(default_value = "redis://127.0.0.1:6379/")]
     redis: String,
-    /// Log in as this user of the server; the URL may name one too
+    /// Log in as this user; the URL may name one, too
     #[arg(long, env = "SECKILL_REDIS_USER", value_name = "NAME", global = true)]
     redis_user: Option<String>,
-    /// The file that has the password; else it is taken from SECKILL_REDIS_PASSWORD, or the URL
+    /// File with the password; by default it is taken from SECKILL_REDIS_PASSWORD or the URL
     #[arg(long, value_name = "FILE", global = true)]
     redis_password_file: Option<PathBuf>,
     #[command(flatten)]
@@ -164,13 +164,13 @@ pub fn heals(error: &RedisError) -> bool {
 /// the host as the URL does.
 #[derive(Args, Clone)]
 struct Tls {
-    /// Speak TLS, as rediss:// does too
+    /// Use TLS, as rediss:// does
     #[arg(long, global = true)]
     tls: bool,
-    /// Trust those who this certificate (PEM) signed, instead of those whom the system trusts
+    /// Trust certificates signed by this one (PEM), not those that the system trusts
     #[arg(long, value_name = "FILE", global = true)]
     cacert: Option<PathBuf>,
-    /// Show the server this certificate (PEM), where it asks for one
+    /// Certificate (PEM) of this client, if the server asks for one
     #[arg(long, value_name = "FILE", global = true)]
     cert: Option<PathBuf>,
     /// The private key of that certificate (PEM)

@@ -23,7 +23,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use connect::Server;
 
-/// Runs beside Redis or Valkey servers that have the module seckill.
+/// Tools for Redis and Valkey servers with the module seckill.
 #[derive(Parser)]
 #[command(name = "seckill", version)]
 struct Seckill {
@@ -35,27 +35,27 @@ struct Seckill {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Shows sales to Prometheus, and to people on a page of its own
+    /// Serves metrics of sales to Prometheus, and a live page to people
     Exporter(exporter::Options),
-    /// Writes the orders of outboxes into a database, each once
+    /// Writes orders from outboxes into a database, each exactly once
     Orders(orders::Options),
-    /// Makes, shows, changes and balances a sale of several parts
+    /// Creates, shows, changes and balances a sale of several parts
     Split(split::Options),
-    /// Looks at servers before they sell, and says what is wrong with them
+    /// Checks servers before a sale, and reports what is wrong
     Check(check::Options),
-    /// Shows all that SECKILL.STATUS says of a sale
+    /// Shows all fields of SECKILL.STATUS of a sale
     Status(sale::Status),
-    /// Shows sales in a table, anew each second
+    /// Shows sales in a table, updated every second
     Watch(sale::Watch),
     /// Writes the grants of a sale as CSV or JSON
     Winners(sale::Winners),
     /// Recounts a sale from its grants
     Audit(sale::Name),
-    /// Writes a sale that is over into a file: its status, grants, outbox, and the sale itself
+    /// Archives a sale that is over in a file: status, grants, outbox, and the sale itself
     Export(sale::Archive),
-    /// Gives a server the sale of such a file back, under any name
+    /// Restores a sale from such a file, under any name
     Import(sale::Archive),
-    /// Prints what a shell takes to complete this program's commands and options
+    /// Prints a script for your shell's completion
     Completions {
         /// bash, zsh or fish
         shell: clap_complete::Shell,

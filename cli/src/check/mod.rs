@@ -11,8 +11,8 @@ use look::Node;
 /// Which servers.
 #[derive(Args)]
 pub struct Options {
-    /// All nodes, primaries and replicas, as HOST, HOST:PORT or a URL; without any, the one that
-    /// --redis names. Name the replicas too: a primary can't see what is wrong with them
+    /// All nodes, primaries and replicas, as HOST, HOST:PORT or a URL; default: that of --redis.
+    /// Name the replicas, too: a primary can't see their faults
     #[arg(value_name = "HOST")]
     hosts: Vec<String>,
 }

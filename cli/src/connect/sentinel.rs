@@ -24,20 +24,20 @@ const PASSWORD: &str = "SECKILL_SENTINEL_PASSWORD";
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Connection")]
 pub struct SentinelOptions {
-    /// Ask these Sentinels, HOST:PORT with a comma between them, for the primary; --redis then says
-    /// only which database, which user and whether TLS, for Sentinels too. Name all of them
+    /// Ask these Sentinels for the primary: all of them, HOST:PORT, separated by commas. --redis
+    /// then gives only database, user and TLS, for the Sentinels, too
     #[arg(long, env = "SECKILL_SENTINEL", value_name = "HOST:PORT,...", value_delimiter = ',')]
     #[arg(global = true)]
     sentinel: Vec<String>,
-    /// The name that the Sentinels know the primary by; several, with a comma between them, where
-    /// several servers share a split
+    /// Name of the primary at the Sentinels; several, separated by commas, if a split is on several
+    /// servers
     #[arg(long, env = "SECKILL_SENTINEL_MASTER", value_name = "NAME", value_delimiter = ',')]
     #[arg(default_value = "mymaster", global = true)]
     sentinel_master: Vec<String>,
     /// Log in to the Sentinels as this user
     #[arg(long, env = "SECKILL_SENTINEL_USER", value_name = "NAME", global = true)]
     sentinel_user: Option<String>,
-    /// The file that has the Sentinels' password; else it is taken from SECKILL_SENTINEL_PASSWORD
+    /// File with the Sentinels' password; by default it is taken from SECKILL_SENTINEL_PASSWORD
     #[arg(long, value_name = "FILE", global = true)]
     sentinel_password_file: Option<PathBuf>,
 }

@@ -29,7 +29,7 @@ use target::Target;
 /// What is watched, and where it is shown.
 #[derive(Args)]
 pub struct Options {
-    /// The sales: names of keys, or patterns as KEYS has them; may be given several times
+    /// The sales: names of keys, or patterns as in KEYS; may be repeated
     #[arg(long, required = true, value_name = "NAME|PATTERN")]
     sale: Vec<String>,
     /// Show no more sales than this
@@ -38,13 +38,13 @@ pub struct Options {
     /// Seconds from the end of one search for sales to the next
     #[arg(long, default_value_t = 30, value_name = "SECONDS")]
     search_every: u64,
-    /// Where the pages are served; `:9847` is that port of all addresses of this machine
+    /// Address of the pages; `:9847` is this port on all addresses of the machine
     #[arg(long = "web.listen-address", default_value = "127.0.0.1:9847", value_name = "ADDRESS")]
     listen: String,
-    /// Serve /stock/NAME too: what is left of a sale, as JSON and as events, for buyers' pages
+    /// Also serve /stock/NAME: the stock of a sale, as JSON and as events, for buyers' pages
     #[arg(long)]
     stock: bool,
-    /// Round what /stock says up to multiples of this, whatever it is asked for
+    /// Round the numbers of /stock up to multiples of this
     #[arg(long, default_value_t = 1, value_name = "UNITS", requires = "stock")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     stock_round: u64,

@@ -54,44 +54,45 @@ pub struct Options {
     /// number of its line comes back on standard input
     #[arg(long, value_enum, conflicts_with = "print_schema")]
     to: Option<Place>,
-    /// The file that has the password; else it is taken from SECKILL_DATABASE_PASSWORD, or the URL
+    /// File with the password; by default it is taken from SECKILL_DATABASE_PASSWORD or the URL
     #[arg(long, value_name = "FILE")]
     database_password_file: Option<PathBuf>,
-    /// The key of an outbox stream; may be given several times
+    /// Key of an outbox stream; may be repeated
     #[arg(long, required_unless_present = "print_schema", value_name = "KEY")]
     stream: Vec<String>,
-    /// The consumer group, made if it is not there; if it is not given, orders, and stdout for --to
-    /// stdout: each group is given every entry
+    /// The consumer group, created if missing; default: orders, with --to stdout: stdout. Each
+    /// group gets every entry
     #[arg(long, value_name = "NAME")]
     group: Option<String>,
-    /// The name of this consumer; no two that read a stream may have the same
+    /// Name of this consumer; must be unique among those that read a stream
     #[arg(long, default_value_t = name_of_host(), value_name = "NAME")]
     name: String,
-    /// Entries that another consumer took so many milliseconds ago and did not acknowledge are
-    /// taken over: longer than the slowest transaction takes
+    /// Milliseconds after which entries are taken over from a consumer that has not acknowledged
+    /// them; longer than the slowest transaction
     #[arg(long, default_value_t = 5_000, value_name = "MS")]
     claim_after_ms: u64,
     /// Entries of one transaction
     #[arg(long, default_value_t = 100, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1_000))]
     batch: u16,
-    /// What the names of all tables begin with
+    /// Prefix of all table names
     #[arg(long, default_value = "seckill_", value_parser = names::prefix)]
     table_prefix: String,
-    /// The schema that has the tables, for MySQL the database; else what the URL leads to
+    /// Schema of the tables, for MySQL the database; default: the URL's
     #[arg(long, value_name = "NAME", value_parser = names::schema)]
     schema: Option<String>,
-    /// Print the tables that are needed, for this kind of database, and do nothing else
+    /// Print the CREATE TABLE statements for this kind of database, and exit
     #[arg(long)]
     print_schema: bool,
-    /// Make no tables: they were made from --print-schema
+    /// Create no tables: they exist already, see --print-schema
     #[arg(long)]
     no_create: bool,
-    /// Believe this epoch, or any, where no Sentinel and no cluster says who is primary and a new
-    /// epoch takes back what the database has. Be sure that it is no old primary that came back
+    /// Accept this epoch, or any, if a new epoch takes back orders of the database and neither
+    /// Sentinels nor a cluster confirm the primary. Be sure that it is not an old primary that came
+    /// back
     #[arg(long, value_name = "EPOCH|any", value_parser = Trust::read)]
     trust_epoch: Option<Trust>,
-    /// Where /metrics and /health are served; nowhere if it is not given
+    /// Address of /metrics and /health; not served by default
     #[arg(long = "web.listen-address", value_name = "ADDRESS")]
     listen: Option<String>,
 }

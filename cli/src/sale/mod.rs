@@ -39,7 +39,7 @@ pub struct Watch {
     /// Keys of sales
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Shows them so often and ends; 0: until it is told to stop
+    /// Number of updates; 0: until it is stopped
     #[arg(long, default_value_t = 0, value_name = "N")]
     times: u64,
 }
@@ -52,10 +52,10 @@ pub struct Winners {
     /// LIVE, HELD, SOLD, CANCELLED, EXPIRED, REFUNDED or ALL
     #[arg(long, default_value = "LIVE")]
     state: String,
-    /// CSV, which it is without --json, too
+    /// Write CSV (the default)
     #[arg(long, conflicts_with = "json")]
     csv: bool,
-    /// A JSON object a line instead of CSV; what is no text has U+FFFD where it is not
+    /// Write one JSON object per line instead of CSV; bytes that are not UTF-8 become U+FFFD
     #[arg(long)]
     json: bool,
 }

@@ -25,17 +25,17 @@ pub struct Options {
     /// Names of splits
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Milliseconds from one look to the next
+    /// Milliseconds between two passes
     #[arg(long, default_value_t = 20, value_name = "MS")]
     interval: u64,
-    /// Replicas that must have a SEND before its RECEIVE; default: as many as the part has, dead
-    /// ones included. Fewer: a failover may make units twice
+    /// Replicas that must acknowledge a SEND before its RECEIVE; default: all of the part, dead
+    /// ones included. With fewer a failover may duplicate units
     #[arg(long, value_name = "N")]
     replicas: Option<usize>,
-    /// Serves its numbers to Prometheus here, at /metrics, and /health
+    /// Address of /metrics for Prometheus, and of /health
     #[arg(long, visible_alias = "web.listen-address", value_name = "ADDRESS")]
     metrics: Option<String>,
-    /// Looks so often and ends; 0: until it is told to stop
+    /// Number of passes; 0: until it is stopped
     #[arg(long, default_value_t = 0, value_name = "N")]
     passes: u64,
 }

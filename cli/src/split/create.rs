@@ -12,7 +12,7 @@ use super::parts::{advice, key, one, seckill};
 pub struct Options {
     /// The name; part 3 is the key NAME:{p3}
     pub name: String,
-    /// How many parts, 1 to 1,024; chosen once
+    /// Number of parts, 1 to 1,024; can't be changed later
     #[arg(long, value_name = "B", value_parser = clap::value_parser!(u16).range(1..=1024))]
     parts: u16,
     /// The split's id, new for each split; default: the name
@@ -31,7 +31,7 @@ pub struct Beginning {
     /// Each part has an outbox at this name and its own tag, OUTBOX:{p3}
     #[arg(long, value_name = "NAME")]
     outbox: Option<String>,
-    /// The terms, as SECKILL.INIT has them: LIMIT 2 HOLD 900000
+    /// The terms, as in SECKILL.INIT: LIMIT 2 HOLD 900000
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     terms: Vec<String>,
 }

@@ -34,11 +34,11 @@ pub struct Options {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Makes the parts, part 0 last; begun and not finished, it goes on
+    /// Creates the parts, part 0 last; a second call continues an unfinished one
     Create(create::Options),
     /// Shows the parts and their sums
     Status(status::Options),
-    /// Moves units to where they are asked for, until it is told to stop
+    /// Moves units to the parts that need them, until it is stopped
     Balance(balance::Options),
     /// Adds units to all parts alike
     Restock(operate::Restock),
@@ -54,7 +54,7 @@ enum Command {
     Deny(operate::Words),
     /// Recounts every part, and compares the parts with each other
     Audit(operate::Name),
-    /// Makes parts that are lost again, with what the other parts and the shop know
+    /// Creates lost parts again, from the other parts and the shop's orders
     Repair(repair::Options),
     /// Writes one list of all grants, as CSV or JSON
     Winners(winners::Options),

@@ -17,7 +17,7 @@ pub struct Name {
 #[derive(Args)]
 pub struct Words {
     pub name: String,
-    /// What follows the key in the command of that name
+    /// The options, as in SECKILL.ALTER
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub words: Vec<String>,
 }

@@ -19,8 +19,8 @@ use super::parts::{advice, one, seckill, Split, View};
 #[derive(Args)]
 pub struct Options {
     pub name: String,
-    /// What was sold, from the shop's database: CSV with a head. Columns user, qty and req, perhaps
-    /// at and state (rows that are not SOLD are left out); users of other parts are left out
+    /// Sold orders of the shop's database: CSV with a header line. Columns user, qty and req,
+    /// optionally at and state (rows other than SOLD are skipped); users of other parts are skipped
     #[arg(long, value_name = "FILE", required_unless_present = "nothing_sold")]
     sold: Option<PathBuf>,
     /// The lost parts had sold nothing
@@ -29,7 +29,7 @@ pub struct Options {
     /// Only this part
     #[arg(long, value_name = "N")]
     part: Option<usize>,
-    /// What the lost part was ever given, its share and its restocks; needed once units were added
+    /// The lost part's share and restocks; needed if units were added
     #[arg(long, value_name = "N")]
     put_in: Option<u64>,
     /// As `create` was told

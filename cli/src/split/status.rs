@@ -16,7 +16,7 @@ pub struct Options {
     /// One JSON object instead of a table
     #[arg(long)]
     json: bool,
-    /// Shows it anew each second
+    /// Update the table every second
     #[arg(long)]
     watch: bool,
 }

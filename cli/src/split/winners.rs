@@ -14,7 +14,7 @@ pub struct Options {
     /// LIVE, HELD, SOLD, CANCELLED, EXPIRED, REFUNDED or ALL
     #[arg(long, default_value = "LIVE")]
     state: String,
-    /// A JSON object a line instead of CSV; what is no text has U+FFFD where it is not
+    /// Write one JSON object per line instead of CSV; bytes that are not UTF-8 become U+FFFD
     #[arg(long)]
     json: bool,
 }
