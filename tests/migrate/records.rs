@@ -160,3 +160,19 @@ fn lua() {
         assert_eq!(shop.old.call(&count), "3", "{record}");
     }
 }
+
+/// Who won before takes the first numbers, so codes and seats of the new page begin behind them.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn numbers_go_on_behind_the_winners() {
+    let options = ["--list=award:100", "--winners=won", "--sale=sale:award", "--terms=LIMIT 1"];
+    let shop = Move::of("lists.php", &options);
+    shop.old.call("RPUSH award:100 c d e");
+    shop.old.call("SADD won lin wei");
+    let told = shop.run(&[]);
+    assert!(told.contains("SECKILL.WINNERS sale:award 2"), "{told}");
+    let first = shop.after(&["lists", "sale:award", "mei", "order-1"]);
+    assert_eq!(first, "success: order order-1, number 3, 1");
+    let second = shop.after(&["lists", "sale:award", "han", "order-2"]);
+    assert_eq!(second, "success: order order-2, number 4, 1");
+}

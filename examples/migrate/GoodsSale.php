@@ -1,0 +1,49 @@
+<?php
+
+// For a controller of a framework (Hyperf, Laravel, ThinkPHP, webman), and where a login is a token (JWT) and there
+// is no session: the order of a user is kept in Redis, beside the sale, until it is over.
+
+declare(strict_types=1);
+
+final class GoodsSale
+{
+    /** @param Redis $redis a connection of this request alone: coroutines share none */
+    public function __construct(
+        private readonly Redis $redis, private readonly Seckill\Sale $sale, private readonly string $key,
+    ) {
+    }
+
+    /**
+     * One click. What $work does with the order may be done again with the same one; false gives the unit back.
+     * @param callable(string): bool $work
+     */
+    public function buy(string $user, callable $work): string
+    {
+        $order = $this->orderOf($user);
+        $answer = $this->sale->grab($user, $order);
+        if ($answer->outcome === 'REPLAY' && !$answer->won()) {
+            // What this user had was paid back, or its hold ended: the click is a new order.
+            $this->redis->del("order:$this->key:$user");
+            $order = $this->orderOf($user);
+            $answer = $this->sale->grab($user, $order);
+        }
+        if ($answer->outcome === 'ALREADY') {
+            return '您已经抢到过了';
+        }
+        if ($answer->state === 'HELD') {
+            $answer = $work($order) ? $this->sale->confirm($user, $order) : $this->sale->cancel($user, $order);
+        }
+        return match (true) {
+            $answer->state === 'SOLD' => '秒杀成功',
+            $answer->outcome === 'PAUSED' => '活动暂停中。',
+            default => '秒杀失败,商品库存不足。',
+        };
+    }
+
+    /** The same for each click, whichever server hears it. */
+    private function orderOf(string $user): string
+    {
+        $this->redis->set("order:$this->key:$user", bin2hex(random_bytes(16)), ['nx', 'ex' => 7 * 86400]);
+        return $this->redis->get("order:$this->key:$user");
+    }
+}
