@@ -314,12 +314,7 @@ fn is_as_judged(call: &mut Call<'_>, task: &Task<'_, '_, '_>) -> bool {
 #[inline(always)]
 fn count(sale: &mut Sale, attempt: Option<Attempt<'_>>) {
     let Some(Attempt { outcome, amount }) = attempt else { return };
-    let counter = match outcome {
-        // A committed change counts itself in its sale.
-        Outcome::Granted { .. } => Some(&counts::GRANTED),
-        refusal => sale.count(refusal, amount).and_then(|place| counts::REFUSED.get(place)),
-    };
-    if let Some(counter) = counter {
+    if let Some(counter) = sale.count(outcome, amount).and_then(|at| counts::ANSWERS.get(at)) {
         counter.fetch_add(1, Relaxed);
     }
 }

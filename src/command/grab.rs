@@ -7,6 +7,7 @@ use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{pipeline, terms};
 use crate::server::call::Call;
 use seckill_domain::limits::INTEGER_MAX;
+use seckill_domain::outcome::OUTCOMES;
 use seckill_domain::request::{Amount, Grab, Request, Wait};
 
 /// Most units that the user wants.
@@ -35,23 +36,8 @@ pub const SPEC: Spec = Spec {
                 nothing); needs REQ and takes no UPTO",
         ),
     ],
-    reply:
-        "`[GRANTED, seq, qty, state, deadline, available]`: yours; `available` is what is left\n\
-        `[ALREADY, seq, qty, state, deadline]`: the allowance is used up; this is the user's \
-        newest live grant\n\
-        `[REPLAY, seq, qty, state, deadline]`: this request id was granted before; this is that \
-        grant as it stands now\n\
-        `[REPLAY, 0, 0, CANCELLED, 0]`: a CANCEL of this request id came first\n\
-        `[OVERLIMIT, allowance]`: some allowance is left, but less than QTY\n\
-        `[SOLDOUT, held]`: nothing is available; `held` units may come back (0: final until \
-        restocked)\n\
-        `[SHORT, available]`: fewer are available than QTY\n\
-        `[NOTOPEN, ms]`: opens in so many milliseconds\n\
-        `[CLOSED]`: the window is over\n\
-        `[PAUSED]`: the operator paused the sale\n\
-        `[DENIED]`: not eligible\n\
-        `[BUSY]`: not let in, see admission; with WAIT also: the list is full\n\
-        `[WAITING, ticket, ahead, units ahead]`: on the waiting list, now or since before",
+    answers: &OUTCOMES,
+    reply: "`[REPLAY, 0, 0, CANCELLED, 0]`: a CANCEL of this request id came first",
     errors: &[
         errors::QTY_AND_UPTO,
         errors::UNTIL_NEEDS_WAIT,

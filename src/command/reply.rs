@@ -5,35 +5,17 @@
 use super::errors;
 use crate::server::reply::Reply;
 use seckill_domain::ledger::Grant;
-use seckill_domain::outcome::{GrantView, Outcome, Place, State};
+use seckill_domain::outcome::{GrantView, Outcome, Place, State, Told};
 
 /// Elements of a grant row.
 const ROW_ELEMENTS: usize = 9;
 
 /// Replies an outcome.
 pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
+    if let Some((word, told)) = outcome.told() {
+        return answer(reply, word, told);
+    }
     match outcome {
-        Outcome::Done => reply.ok(),
-        Outcome::Granted { grant, available } => {
-            grab(reply, 6, "GRANTED", grant);
-            reply.number(*available);
-        }
-        Outcome::Already(grant) => grab(reply, 5, "ALREADY", grant),
-        Outcome::Replay(grant) => grab(reply, 5, "REPLAY", grant),
-        Outcome::OverLimit { allowance } => pair(reply, "OVERLIMIT", *allowance),
-        Outcome::SoldOut { held } => pair(reply, "SOLDOUT", *held),
-        Outcome::Short { available } => pair(reply, "SHORT", *available),
-        Outcome::NotOpen { in_ms } => pair(reply, "NOTOPEN", *in_ms),
-        Outcome::Closed => word(reply, "CLOSED"),
-        Outcome::Paused => word(reply, "PAUSED"),
-        Outcome::Denied => word(reply, "DENIED"),
-        Outcome::Busy | Outcome::Masked { is_of_list: true, .. } => word(reply, "BUSY"),
-        Outcome::Masked { .. } => pair(reply, "SOLDOUT", 1),
-        Outcome::Waiting(Place { ticket, ahead, units_ahead }) => {
-            reply.array(4);
-            reply.bulk("WAITING");
-            [ticket, ahead, units_ahead].into_iter().for_each(|number| reply.number(*number));
-        }
         Outcome::Stands(GrantView { seq, qty, state, deadline }) => {
             settled(reply, state.name(), [*seq, *qty, *deadline]);
         }
@@ -51,34 +33,45 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
             reply.number(*first);
             reply.number(*second);
         }
-        // Never replied: `pipeline::run` loops until the outcome is another one.
-        Outcome::NextRound => reply.ok(),
         Outcome::ManyOwnEnding => reply.error(errors::MANY_OWN_ENDING),
         Outcome::ManyEnding => reply.error(errors::MANY_ENDING),
         Outcome::Misuse(misuse) => reply.error(errors::misuse(*misuse)),
+        // `Done`; answers to GRAB are replied above, and `NextRound` is never replied.
+        _ => reply.ok(),
     }
 }
 
-fn word(reply: Reply<'_>, word: &'static str) {
-    reply.array(1);
-    reply.bulk(word);
-}
-
-fn pair(reply: Reply<'_>, first: &'static str, second: u64) {
-    reply.array(2);
-    reply.bulk(first);
-    reply.number(second);
-}
-
-/// The first five of `len` elements of a reply to GRAB: the user has the units if and only if the
-/// state is HELD or SOLD.
-fn grab(reply: Reply<'_>, len: usize, first: &'static str, grant: &GrantView) {
-    reply.array(len);
-    reply.bulk(first);
-    reply.number(grant.seq);
-    reply.number(grant.qty);
-    reply.bulk(grant.state.name());
-    reply.number(grant.deadline);
+/// Replies an answer to GRAB. In one with a grant, the user has the units if and only if the state
+/// says so.
+#[inline(always)]
+fn answer(reply: Reply<'_>, word: &'static str, told: Told<'_>) {
+    match told {
+        Told::Nothing => {
+            reply.array(1);
+            reply.bulk(word);
+        }
+        Told::Number(number) => {
+            reply.array(2);
+            reply.bulk(word);
+            reply.number(number);
+        }
+        Told::Grant(grant, available) => {
+            reply.array(if available.is_some() { 6 } else { 5 });
+            reply.bulk(word);
+            reply.number(grant.seq);
+            reply.number(grant.qty);
+            reply.bulk(grant.state.name());
+            reply.number(grant.deadline);
+            if let Some(available) = available {
+                reply.number(available);
+            }
+        }
+        Told::Place(Place { ticket, ahead, units_ahead }) => {
+            reply.array(4);
+            reply.bulk(word);
+            [ticket, ahead, units_ahead].into_iter().for_each(|number| reply.number(*number));
+        }
+    }
 }
 
 /// The reply of CONFIRM, CANCEL, EXTEND and REFUND: a word, seq, quantity and deadline; 0 where

@@ -15,6 +15,7 @@ use crate::server::call::Call;
 /// Fields of INFO, for pages that list them beside the commands.
 pub use crate::server::module::info::fields;
 pub use crate::server::settings::ALL as SETTINGS;
+use seckill_domain::outcome::Row;
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
 pub static TABLE: [Spec; 28] = [
@@ -123,11 +124,20 @@ fn shown(spec: &Spec) -> Vec<String> {
         lines.pop();
     }
     lines.push("Reply:".to_owned());
-    spec.reply.lines().for_each(|form| wrap(form, 2, &mut lines));
+    replies(spec).iter().for_each(|form| wrap(form, 2, &mut lines));
     lines.push("Errors of its own:".to_owned());
     errors_of(spec).iter().for_each(|error| wrap(error, 2, &mut lines));
     lines.push(format!("Example: {}", spec.example));
     lines
+}
+
+/// The replies of a command, a line for each form.
+pub fn replies(spec: &Spec) -> Vec<String> {
+    let answer = |row: &Row| {
+        let elements: Vec<_> = [row.word].iter().chain(row.fields).copied().collect();
+        format!("`[{}]`: {}", elements.join(", "), row.about)
+    };
+    spec.answers.iter().map(answer).chain(spec.reply.lines().map(str::to_owned)).collect()
 }
 
 /// Appends a text as lines: the first is indented by `indent` characters, further ones by four
@@ -304,8 +314,8 @@ mod tests {
             let lines = help_of(&[short.as_bytes()]).unwrap();
             assert!(lines[0].starts_with(spec.name), "{lines:?}");
             let all = lines.iter().map(|line| line.trim_start()).collect::<Vec<_>>().join(" ");
-            for text in [grammar(spec), spec.reply.split_whitespace().collect::<Vec<_>>().join(" ")]
-            {
+            let replies = replies(spec).join(" ");
+            for text in [grammar(spec), replies.split_whitespace().collect::<Vec<_>>().join(" ")] {
                 assert!(all.contains(&text), "{text} is not in {all}");
             }
             for line in overview.iter().chain(&lines) {

@@ -26,6 +26,7 @@ pub const fn reader(handler: Handler) -> Spec {
         since: FIRST,
         tips: &[],
         args: &[KEY],
+        answers: &[],
         reply: "",
         errors: NEEDS_SALE,
         example: "",

@@ -1,6 +1,6 @@
 //! What of a snapshot Prometheus is shown, under which names. The tables below are the whole of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::read::{Group, Sale, Snapshot};
 use crate::metrics::Kind::{Counter, Gauge};
@@ -130,23 +130,8 @@ pub(super) const OF_STATUS: &[Row] = &[
     ),
 ];
 
-/// What `counters.attempts` is the sum of.
-pub(super) const OUTCOMES: &[&str] = &[
-    "granted",
-    "already",
-    "replayed",
-    "overlimit",
-    "soldout",
-    "short",
-    "notopen",
-    "closed",
-    "paused",
-    "denied",
-    "busy",
-    "waiting",
-];
-
-/// The other counters: changes by kind.
+/// The counters of changes, by kind. Every other one counts an answer to GRAB or MGRAB, and
+/// `counters.attempts` is the sum of those.
 pub(super) const CHANGES: &[&str] = &[
     "confirmed",
     "cancelled",
@@ -390,6 +375,21 @@ fn fields<T>(
     rows.iter().map(family).collect()
 }
 
+/// The answers that are counted, of the names of counters: a newer module has more.
+fn answers<'n>(names: impl Iterator<Item = &'n String>) -> Vec<&'n str> {
+    let names: BTreeSet<&str> = names.map(String::as_str).collect();
+    let is_answer = |name: &&str| *name != "attempts" && !CHANGES.contains(name);
+    names.into_iter().filter(is_answer).collect()
+}
+
+/// The answers that INFO counts: the numbers of the module that are no others.
+pub(super) fn answers_of_info(info: &BTreeMap<String, String>) -> Vec<&str> {
+    let is_other =
+        |field: &str| field == "seckill_version" || OF_INFO.iter().any(|row| row.0 == field);
+    let fields = info.keys().filter(|field| !is_other(field));
+    fields.filter_map(|field| field.strip_prefix("seckill_")).collect()
+}
+
 fn of_server(snapshot: &Snapshot, server: &[(Labels, &Snapshot)]) -> Vec<Family> {
     let number = |all: &Snapshot, field: &str| all.info.get(field)?.parse().ok();
     let mut all = fields(SERVER, OF_INFO, server, number);
@@ -397,7 +397,8 @@ fn of_server(snapshot: &Snapshot, server: &[(Labels, &Snapshot)]) -> Vec<Family>
         let is_well = |all: &Snapshot| all.info.get(field).map(|said| flag(said == word));
         all.push(Family::of(format!("{SERVER}{name}"), Gauge, help, server, is_well));
     }
-    let outcomes = ("outcome", OUTCOMES);
+    let answers = answers_of_info(&snapshot.info);
+    let outcomes = ("outcome", answers.as_slice());
     let count = |all: &Snapshot, outcome: &str| number(all, &format!("seckill_{outcome}"));
     let name = "seckill_server_attempts";
     all.push(Family::by_word(name, Counter, ATTEMPTS, outcomes, server, count));
@@ -430,8 +431,9 @@ fn of_sales(sales: &[(Labels, &Sale)]) -> Vec<Family> {
     let number = |sale: &Sale, field: &str| sale.numbers.get(field).map(|number| *number as f64);
     let count = |sale: &Sale, name: &str| sale.counters.get(name).map(|count| *count as f64);
     let mut all = fields(SALE, OF_STATUS, sales, number);
+    let answers = answers(sales.iter().flat_map(|(_, sale)| sale.counters.keys()));
     for (name, help, words) in [
-        ("seckill_sale_attempts", ATTEMPTS, ("outcome", OUTCOMES)),
+        ("seckill_sale_attempts", ATTEMPTS, ("outcome", answers.as_slice())),
         (
             "seckill_sale_changes",
             "Changes of grants after they were made, by kind.",

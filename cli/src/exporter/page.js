@@ -10,8 +10,8 @@ const COLUMNS = [...UNITS, 'supply', 'rate'];
 // So many readings of each sale are kept here; older ones are the exporter's, fifteen seconds apart.
 const POINTS = 600;
 const RANGES = { '10 minutes': 600, '1 hour': 3600, '6 hours': 21600 };
-const OUTCOMES = ['granted', 'already', 'replayed', 'overlimit', 'soldout', 'short', 'notopen',
-  'closed', 'paused', 'denied', 'busy', 'waiting'];
+// Counters of changes; the others but `attempts` count answers to GRAB.
+const CHANGES = ['confirmed', 'cancelled', 'expired', 'refunded', 'reclaimed', 'imported', 'offers', 'dropped'];
 const query = location.search;
 const rows = new Map();
 let before = null;
@@ -167,7 +167,7 @@ function moreOf(sale, seconds) {
   const { numbers: n, counters, words, outbox } = sale;
   const chosen = (names) => names.filter((name) => counters[name] > 0 || name === 'granted')
     .map((name) => [name, count(counters[name])]);
-  const changes = Object.keys(counters).filter((name) => name !== 'attempts' && !OUTCOMES.includes(name));
+  const answers = Object.keys(counters).filter((name) => name !== 'attempts' && !CHANGES.includes(name));
   const times = [
     ...moment(n.open_at, n.now, 'opened', 'opens in'),
     ...moment(n.close_at, n.now, 'closed', 'closes in'),
@@ -191,9 +191,9 @@ function moreOf(sale, seconds) {
     fields('Now', [['supply', count(n.supply)], ['deficit', count(n.deficit)],
       ['winners', count(n.winners)], ['grants', count(n.grants)],
       ...(n.waiting === undefined ? [] : [['waiting', count(n.waiting)]]), ...times]),
-    fields('Answers to GRAB', chosen(OUTCOMES)),
-    fields('What became of grants', changes.some((name) => counters[name] > 0)
-      ? chosen(changes) : [['changes', 'none']]),
+    fields('Answers to GRAB', chosen(answers)),
+    fields('What became of grants', CHANGES.some((name) => counters[name] > 0)
+      ? chosen(CHANGES) : [['changes', 'none']]),
     fields('Outbox and its readers', [...(sale.stream ? [['stream', sale.stream]] : []), ...read]),
     fields('Terms', [...some, ['id', words.id || '–']]),
   ];

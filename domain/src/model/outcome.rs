@@ -73,6 +73,8 @@ pub(crate) fn state_at(hold_ms: u64, t: u64) -> (State, u64) {
 }
 
 /// The result of a command, which the command's module turns into a reply.
+// The tag is a byte of its own, so that `row` is one subtraction.
+#[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// A plain OK.
@@ -171,21 +173,140 @@ pub enum Outcome {
     Misuse(Misuse),
 }
 
-/// Refusals, as STATUS and INFO count them: name and meaning. A dump holds eleven counters, so one
-/// more needs a new version of its encoding.
-pub const REFUSALS: [(&CStr, &str); 11] = [
-    (c"already", "calls of users who had all they may have"),
-    (c"replayed", "calls whose REQ had been granted before"),
-    (c"overlimit", "calls that asked for more than their allowance"),
-    (c"soldout", "calls that found nothing available"),
-    (c"short", "calls that found less available than they asked for"),
-    (c"notopen", "calls before the sale or the round was open"),
-    (c"closed", "calls after the sale was closed"),
-    (c"paused", "calls while the sale was paused"),
-    (c"denied", "calls of users who may not buy"),
-    (c"busy", "calls of users who were not admitted, or for whom the waiting list was full"),
-    (c"waiting", "calls of users who wait, those that joined the list included"),
+/// An answer to GRAB, written once. From its row come the reply, the counters of STATUS and INFO,
+/// the docs in both languages and the tables of the client libraries.
+#[derive(Debug)]
+pub struct Row {
+    /// The first word of the reply.
+    pub word: &'static str,
+    /// The names of the elements after it: numbers, but for `state`.
+    pub fields: &'static [&'static str],
+    /// Its counter's name in STATUS, INFO and dumps.
+    pub counter: &'static CStr,
+    /// The meaning of the counter.
+    pub counts: &'static str,
+    /// The meaning of the answer.
+    pub about: &'static str,
+    /// The meaning of the answer in Chinese.
+    pub about_zh: &'static str,
+}
+
+const GRANT: [&str; 5] = ["seq", "qty", "state", "deadline", "available"];
+const AS_IT_STANDS: &[&str] = GRANT.split_at(4).0;
+
+/// Every answer to GRAB, in the order of STATUS. The first one is a grant, and the others are
+/// refusals: attempts that got nothing new.
+pub static OUTCOMES: [Row; 12] = [
+    Row {
+        word: "GRANTED",
+        fields: &GRANT,
+        counter: c"granted",
+        counts: "calls that got units",
+        about: "yours; `available` is what is left",
+        about_zh: "抢到了；`available` 是之后的剩余",
+    },
+    Row {
+        word: "ALREADY",
+        fields: AS_IT_STANDS,
+        counter: c"already",
+        counts: "calls of users who had all they may have",
+        about: "the allowance is used up; this is the user's newest live grant",
+        about_zh: "限购额度用完了；这是该用户最新的有效记录",
+    },
+    Row {
+        word: "REPLAY",
+        fields: AS_IT_STANDS,
+        counter: c"replayed",
+        counts: "calls whose REQ had been granted before",
+        about: "this request id was granted before; this is that grant as it stands now",
+        about_zh: "这个请求号之前抢到过；这是那条记录现在的样子",
+    },
+    Row {
+        word: "OVERLIMIT",
+        fields: &["allowance"],
+        counter: c"overlimit",
+        counts: "calls that asked for more than their allowance",
+        about: "some allowance is left, but less than QTY",
+        about_zh: "还有额度，但不够 QTY",
+    },
+    Row {
+        word: "SOLDOUT",
+        fields: &["held"],
+        counter: c"soldout",
+        counts: "calls that found nothing available",
+        about: "nothing is available; `held` units may come back (0: final until restocked)",
+        about_zh: "没有可售的；`held` 件还可能回补（0：补货之前就是卖光了）",
+    },
+    Row {
+        word: "SHORT",
+        fields: &["available"],
+        counter: c"short",
+        counts: "calls that found less available than they asked for",
+        about: "fewer are available than QTY",
+        about_zh: "可售的不够 QTY",
+    },
+    Row {
+        word: "NOTOPEN",
+        fields: &["ms"],
+        counter: c"notopen",
+        counts: "calls before the sale or the round was open",
+        about: "opens in so many milliseconds",
+        about_zh: "还有这么多毫秒开抢",
+    },
+    Row {
+        word: "CLOSED",
+        fields: &[],
+        counter: c"closed",
+        counts: "calls after the sale was closed",
+        about: "the window is over",
+        about_zh: "活动结束了",
+    },
+    Row {
+        word: "PAUSED",
+        fields: &[],
+        counter: c"paused",
+        counts: "calls while the sale was paused",
+        about: "the operator paused the sale",
+        about_zh: "运营暂停了活动",
+    },
+    Row {
+        word: "DENIED",
+        fields: &[],
+        counter: c"denied",
+        counts: "calls of users who may not buy",
+        about: "not eligible",
+        about_zh: "没有资格",
+    },
+    Row {
+        word: "BUSY",
+        fields: &[],
+        counter: c"busy",
+        counts: "calls of users who were not admitted, or for whom the waiting list was full",
+        about: "not let in, see admission; with WAIT also: the list is full",
+        about_zh: "没放进来，见准入；带 WAIT 时也可能是候补名单满了",
+    },
+    Row {
+        word: "WAITING",
+        fields: &["ticket", "ahead", "units ahead"],
+        counter: c"waiting",
+        counts: "calls of users who wait, those that joined the list included",
+        about: "on the waiting list, now or since before",
+        about_zh: "在候补名单上，刚加入或早已在上面",
+    },
 ];
+
+/// The elements of an answer after its word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told<'o> {
+    /// None.
+    Nothing,
+    /// One number.
+    Number(u64),
+    /// A grant as it stands; of a new one also the units left after it.
+    Grant(&'o GrantView, Option<u64>),
+    /// A place on the waiting list.
+    Place(&'o Place),
+}
 
 impl From<Misuse> for Outcome {
     #[inline]
@@ -206,23 +327,42 @@ impl Outcome {
         }
     }
 
-    /// Index in [`REFUSALS`], if the outcome is a refusal.
+    /// Its index in [`OUTCOMES`], if it is an answer to GRAB.
     #[inline]
-    pub fn refusal(&self) -> Option<usize> {
+    pub fn row(&self) -> Option<usize> {
         Some(match self {
-            Outcome::Already(_) => 0,
-            Outcome::Replay(_) => 1,
-            Outcome::OverLimit { .. } => 2,
-            Outcome::SoldOut { .. } => 3,
-            Outcome::Short { .. } => 4,
-            Outcome::NotOpen { .. } => 5,
-            Outcome::Closed => 6,
-            Outcome::Paused => 7,
-            Outcome::Denied | Outcome::Masked { is_denied: true, .. } => 8,
-            Outcome::Busy | Outcome::Masked { .. } => 9,
-            Outcome::Waiting(_) => 10,
+            Outcome::Granted { .. } => 0,
+            Outcome::Already(_) => 1,
+            Outcome::Replay(_) => 2,
+            Outcome::OverLimit { .. } => 3,
+            Outcome::SoldOut { .. } => 4,
+            Outcome::Short { .. } => 5,
+            Outcome::NotOpen { .. } => 6,
+            Outcome::Closed => 7,
+            Outcome::Paused => 8,
+            Outcome::Denied | Outcome::Masked { is_denied: true, .. } => 9,
+            Outcome::Busy | Outcome::Masked { .. } => 10,
+            Outcome::Waiting(_) => 11,
             _ => return None,
         })
+    }
+
+    /// The word and the elements of the reply, if it is an answer to GRAB.
+    #[inline]
+    pub fn told(&self) -> Option<(&'static str, Told<'_>)> {
+        let told = match self {
+            Outcome::Granted { grant, available } => Told::Grant(grant, Some(*available)),
+            Outcome::Already(grant) | Outcome::Replay(grant) => Told::Grant(grant, None),
+            Outcome::OverLimit { allowance: number }
+            | Outcome::SoldOut { held: number }
+            | Outcome::Short { available: number }
+            | Outcome::NotOpen { in_ms: number } => Told::Number(*number),
+            Outcome::Waiting(place) => Told::Place(place),
+            Outcome::Masked { is_of_list: true, .. } => return Outcome::Busy.told(),
+            Outcome::Masked { .. } => return Outcome::SoldOut { held: 1 }.told(),
+            _ => Told::Nothing,
+        };
+        Some((OUTCOMES[self.row()?].word, told))
     }
 }
 

@@ -102,15 +102,6 @@ fn within<E: Error>(most: u64, number: u64) -> Result<u64, E> {
 #[derive(Deserialize)]
 pub(crate) struct Integer(#[serde(deserialize_with = "integer")] pub u64);
 
-/// An array of `N` numbers.
-pub(crate) fn integers<'de, D, const N: usize>(from: D) -> Result<[u64; N], D::Error>
-where
-    D: Deserializer<'de>,
-    [Integer; N]: Deserialize<'de>,
-{
-    <[Integer; N]>::deserialize(from).map(|all| all.map(|Integer(number)| number))
-}
-
 /// A user within a sequence.
 #[derive(Deserialize)]
 pub(crate) struct User<'a>(#[serde(with = "user")] pub &'a [u8]);

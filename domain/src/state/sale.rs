@@ -175,18 +175,20 @@ impl Sale {
         self.extras.is_none()
     }
 
-    /// Counts an outcome on this node if it is a refusal of a call for `amount`, and returns its
-    /// index in [`REFUSALS`](crate::outcome::REFUSALS). Changes are counted when they are
-    /// committed.
+    /// Counts an outcome on this node if it is a refusal of a call for `amount`, and returns the
+    /// index of an answer to GRAB in [`OUTCOMES`](crate::outcome::OUTCOMES). Grants are counted
+    /// when they are committed.
     #[inline]
     pub fn count(&mut self, outcome: &Outcome, amount: Amount) -> Option<usize> {
-        let place = outcome.refusal()?;
-        self.refusals.count(place);
+        let row = outcome.row()?;
+        if row > 0 {
+            self.refusals.count(row - 1);
+        }
         let is_unmet = matches!(outcome, Outcome::SoldOut { .. } | Outcome::Short { .. });
         if is_unmet && self.terms.split.is_some() {
             self.refusals.add_unmet(amount.units());
         }
-        Some(place)
+        Some(row)
     }
 
     /// Remembers, for STATUS, that the sale's outbox refused entries, until it accepts some. A

@@ -1,10 +1,10 @@
 //! The numbers of STATUS, of its JSON form and of INFO.
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model::balances::{count, Escrow, Stock};
 use crate::model::limits::INTEGER_MAX;
-use crate::model::outcome::REFUSALS;
+use crate::model::outcome::OUTCOMES;
 use crate::model::wire;
 use crate::parts::{Pair, Split};
 use crate::request::Now;
@@ -39,18 +39,55 @@ pub struct Tallies {
 }
 
 /// Calls that one node refused or answered with a replay.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// Number of each kind, by its index in [`REFUSALS`].
-    #[serde(deserialize_with = "wire::integers")]
-    kinds: [u64; REFUSALS.len()],
+    /// Number of each refusal, in the order of [`OUTCOMES`], whose first row is no refusal.
+    kinds: [u64; OUTCOMES.len() - 1],
     /// Units that were asked of a part of a split and were not available.
-    #[serde(deserialize_with = "wire::integer")]
     unmet_units: u64,
 }
 
+/// The name of `unmet_units` in a dump.
+const UNMET: &str = "unmet_units";
+
+/// A dump has at most so many counters, whatever version wrote it.
+const COUNTERS_MAX: usize = 64;
+
+/// Name and number of the counters that are not 0, in the order of the table. A version that knows
+/// more answers writes more, and a counter that this version does not know is dropped: it is of one
+/// node, and no number of the sale depends on it.
+impl Serialize for Refusals {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let names = OUTCOMES[1..].iter().map(|row| row.counter.to_str().unwrap_or_default());
+        let all = names.zip(self.kinds).chain([(UNMET, self.unmet_units)]);
+        let all: Vec<(&str, u64)> = all.filter(|(_, number)| *number > 0).collect();
+        all.serialize(serializer)
+    }
+}
+
+/// A counter in a dump.
+#[derive(Deserialize)]
+struct Counter<'a>(&'a str, #[serde(deserialize_with = "wire::integer")] u64);
+
+impl<'de> Deserialize<'de> for Refusals {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Refusals, D::Error> {
+        let all: Vec<Counter<'_>> = wire::sequence(from, COUNTERS_MAX, Some)?;
+        let mut refusals = Refusals::default();
+        for Counter(name, number) in all {
+            let mut rows = OUTCOMES[1..].iter();
+            let place = rows.position(|row| row.counter.to_bytes() == name.as_bytes());
+            match place.and_then(|place| refusals.kinds.get_mut(place)) {
+                Some(counter) => *counter = number,
+                None if name == UNMET => refusals.unmet_units = number,
+                None => {}
+            }
+        }
+        Ok(refusals)
+    }
+}
+
 impl Refusals {
-    /// Counts a refusal or a replay by its index.
+    /// Counts a refusal, the first of which has index 0.
     pub fn count(&mut self, place: usize) {
         if let Some(counter) = self.kinds.get_mut(place) {
             count(counter);
@@ -86,7 +123,7 @@ impl Counters {
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let Tallies { granted, confirmed, cancelled, expired, refunded, reclaimed, imported } =
             self.tallies;
-        let names = REFUSALS.iter().map(|(name, _)| name.to_str().unwrap_or_default());
+        let names = OUTCOMES.iter().map(|row| row.counter.to_str().unwrap_or_default());
         let changes = [
             ("confirmed", confirmed),
             ("cancelled", cancelled),
@@ -97,9 +134,9 @@ impl Counters {
             ("offers", self.offers),
             ("dropped", self.dropped),
         ];
-        [("attempts", self.attempts()), ("granted", granted)]
+        [("attempts", self.attempts())]
             .into_iter()
-            .chain(names.zip(self.refusals.kinds))
+            .chain(names.zip([granted].into_iter().chain(self.refusals.kinds)))
             .chain(changes)
     }
 }

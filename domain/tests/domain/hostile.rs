@@ -9,7 +9,7 @@ mod unreachable;
 
 use seckill_domain::effect::{Change, Effect, Granting};
 use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
-use seckill_domain::outcome::Refused;
+use seckill_domain::outcome::{Refused, OUTCOMES};
 use seckill_domain::request::{Now, Request};
 use seckill_domain::Sale;
 
@@ -202,11 +202,22 @@ fn every_number_of_every_piece_at_every_edge() {
 fn every_refusal_counter_at_every_edge() {
     let (sale, _) = full_sale(12);
     let mut dump = rebuild::dump(&sale);
-    for edge in EDGES {
+    let mut loads = |names: &[&str], number: u64| {
         dump[3].truncate(2);
-        (0..12).for_each(|_| put_varint(&mut dump[3], edge));
-        assert_eq!(try_load(&dump, &format!("{edge} refusals")), edge <= INTEGER_MAX);
+        put_varint(&mut dump[3], names.len() as u64);
+        for name in names {
+            put_varint(&mut dump[3], name.len() as u64);
+            dump[3].extend_from_slice(name.as_bytes());
+            put_varint(&mut dump[3], number);
+        }
+        try_load(&dump, &format!("{number} refusals"))
+    };
+    let known: Vec<_> = OUTCOMES.iter().map(|row| row.counter.to_str().unwrap()).collect();
+    for edge in EDGES {
+        assert_eq!(loads(&known, edge), edge <= INTEGER_MAX);
     }
+    assert!(loads(&["unmet_units", "region"], 1), "a newer version counts more");
+    assert!(loads(&["region"; 64], 1) && !loads(&["region"; 65], 1));
 }
 
 /// A dump may hold one piece of rows where the sale itself would write several; its version must

@@ -9,14 +9,13 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use seckill_domain::outcome::REFUSALS;
+use seckill_domain::outcome::OUTCOMES;
 use seckill_domain::waitlist::Waitlist;
 use seckill_domain::Sale;
 
-pub(crate) static GRANTED: AtomicU64 = AtomicU64::new(0);
-/// Refusals so far, by the index of their kind in [`REFUSALS`].
-pub(crate) static REFUSED: [AtomicU64; REFUSALS.len()] =
-    [const { AtomicU64::new(0) }; REFUSALS.len()];
+/// Answers to GRAB, by their index in [`OUTCOMES`].
+pub(crate) static ANSWERS: [AtomicU64; OUTCOMES.len()] =
+    [const { AtomicU64::new(0) }; OUTCOMES.len()];
 pub(crate) static EXPIRED: AtomicU64 = AtomicU64::new(0);
 pub(crate) static OFFERS: AtomicU64 = AtomicU64::new(0);
 pub(crate) static DROPPED: AtomicU64 = AtomicU64::new(0);

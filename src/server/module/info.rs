@@ -13,7 +13,7 @@ use crate::server::ffi::api::{clock_ms, guarded};
 use crate::server::ffi::ctx::{Ctx, ServerLock};
 use crate::server::ffi::log;
 use crate::server::{settings, sweeper};
-use seckill_domain::outcome::{Refused, REFUSALS};
+use seckill_domain::outcome::{Refused, OUTCOMES};
 
 /// The module's version as text.
 const VERSION: &CStr =
@@ -62,13 +62,13 @@ impl Field {
 
 /// The lines of the section, in order; each is shown under the prefix `seckill_`.
 pub fn fields() -> impl Iterator<Item = Field> {
-    let refused = REFUSALS.into_iter().zip(&counts::REFUSED);
-    let refused = refused.map(|((name, about), counter)| Field::counter(name, counter, about));
-    BEFORE.into_iter().chain(refused).chain(BEHIND)
+    let rows = OUTCOMES.iter().zip(&counts::ANSWERS);
+    let answers = rows.map(|(row, counter)| Field::counter(row.counter, counter, row.counts));
+    BEFORE.into_iter().chain(answers).chain(BEHIND)
 }
 
 /// The fields before the refusals.
-const BEFORE: [Field; 7] = [
+const BEFORE: [Field; 6] = [
     Field::new(c"sales", "sales on this node", Read::Served(|counts| &counts.sales)),
     Field::new(c"holds", "live holds on this node", Read::Served(|counts| &counts.holds)),
     Field::new(
@@ -91,7 +91,6 @@ const BEFORE: [Field; 7] = [
         "sales with something due that the timer has not come to yet; 1000: as many or more",
         Read::UnderLock(|lock| timer::backlog(lock, clock_ms())),
     ),
-    Field::counter(c"granted", &counts::GRANTED, "calls that got units"),
 ];
 
 /// The fields after the refusals.

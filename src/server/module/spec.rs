@@ -3,6 +3,7 @@
 use redis_module::raw;
 
 use crate::server::call::Handler;
+use seckill_domain::outcome::Row;
 
 /// One command: everything that the server, the docs and HELP know about it.
 #[derive(Debug)]
@@ -30,7 +31,9 @@ pub struct Spec {
     pub tips: &'static [&'static str],
     /// Its arguments in the order of the docs, without the command's name.
     pub args: &'static [Arg],
-    /// Its replies, a line for each form, for the generated docs.
+    /// Its replies that the table of outcomes describes.
+    pub answers: &'static [Row],
+    /// Its other replies, a line for each form, for the generated docs.
     pub reply: &'static str,
     /// Error texts of the command, without those of its arguments, for the generated docs.
     pub errors: &'static [&'static str],

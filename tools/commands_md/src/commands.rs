@@ -4,7 +4,7 @@
 use std::fmt::{Display, Write};
 
 use seckill::command::pipeline;
-use seckill::command::table::{errors_of, explained, grammar, TABLE};
+use seckill::command::table::{errors_of, explained, grammar, replies, TABLE};
 use seckill::command::vocabulary::Spec;
 
 use crate::language::Language;
@@ -105,7 +105,7 @@ fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Resu
         list(page, explained.into_iter().map(line))?;
     }
     writeln!(page, "{}", heading("Reply:", "返回："))?;
-    list(page, spec.reply.lines().map(|line| language.reply(line)))?;
+    list(page, replies(spec).iter().map(|line| language.reply(line)))?;
     let errors = errors_of(spec);
     if !errors.is_empty() {
         writeln!(page, "{}", heading("Errors:", "错误："))?;

@@ -1,6 +1,8 @@
 //! The two languages of the page. The command table is written in English; the Chinese of each of
-//! its sentences stands in `zh.txt`, found by the English one. So a sentence that changes is
-//! missing there until somebody has looked at its Chinese.
+//! its sentences stands in `zh.txt`, found by the English one, or in the row of an outcome. So a
+//! sentence that changes is missing there until somebody has looked at its Chinese.
+
+use seckill_domain::outcome::OUTCOMES;
 
 /// Blocks with an empty line between them: a sentence of the command table, then its Chinese.
 const CHINESE: &str = include_str!("zh.txt");
@@ -48,7 +50,8 @@ impl Language {
 const MISSING: &str = "**(no Chinese yet)** ";
 
 fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
-    CHINESE.trim_end().split("\n\n").filter_map(|block| block.split_once('\n'))
+    let blocks = CHINESE.trim_end().split("\n\n").filter_map(|block| block.split_once('\n'));
+    blocks.chain(OUTCOMES.iter().map(|row| (row.about, row.about_zh)))
 }
 
 #[cfg(test)]
@@ -82,6 +85,7 @@ mod tests {
             );
         }
         let blocks = CHINESE.trim_end().split("\n\n").count();
+        let blocks = blocks + OUTCOMES.len();
         assert_eq!(pairs().count(), blocks, "each block has two lines");
         let all: BTreeSet<_> = pairs().map(|(sentence, _)| sentence).collect();
         assert_eq!(all.len(), blocks, "no sentence comes twice");

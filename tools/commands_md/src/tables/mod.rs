@@ -11,7 +11,7 @@ mod rust;
 use std::collections::BTreeSet;
 
 use seckill::command::pipeline;
-use seckill::command::table::TABLE;
+use seckill::command::table::{replies, TABLE};
 use seckill_domain::outbox;
 use seckill_domain::outcome::State;
 
@@ -113,7 +113,7 @@ fn is_form(names: &[String]) -> bool {
 /// The arrays that the reply of a command is said to be, each with what that says.
 fn reply_forms(command: &str) -> Vec<(Vec<String>, String)> {
     let Some(spec) = TABLE.iter().find(|spec| spec.name == command) else { return Vec::new() };
-    let forms = spec.reply.lines().filter_map(|line| {
+    let forms = replies(spec).into_iter().filter_map(|line| {
         let (form, says) = line.strip_prefix('`')?.split_once('`')?;
         Some((names(form), sentence(says.trim_start_matches(": "))))
     });
