@@ -24,8 +24,8 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-use reach::Test;
 use run::Outcome;
+use run::Test;
 use sample::Mutant;
 use tree::{Numbered, Programs, Tree};
 

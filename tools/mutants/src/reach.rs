@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use crate::run::{self, Outcome, MEASURING_SERVER};
+use crate::run::{self, Outcome, Test, MEASURING_SERVER};
 use crate::tree::Programs;
 use crate::write::NOTING;
 
@@ -16,17 +16,6 @@ use crate::write::NOTING;
 const LONG: [&str; 2] = ["enumeration", "property"];
 /// So many may fail by what else the machine does.
 const LEFT_OUT_MAX: usize = 3;
-
-/// One test.
-#[derive(Clone, Debug)]
-pub struct Test {
-    pub program: PathBuf,
-    pub name: String,
-    /// How long it takes without a mutant.
-    pub takes: Duration,
-    /// The numbers of the mutants that it comes to.
-    pub reached: BTreeSet<usize>,
-}
 
 /// Runs each test once, alone, in a process of its own; the quickest come first.
 ///

@@ -1,16 +1,27 @@
 //! Trying one mutant: tests run with it switched on until the first one fails.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::reach::Test;
 use crate::tree::Programs;
 use crate::write::VARIABLE;
+
+/// One test.
+#[derive(Clone, Debug)]
+pub struct Test {
+    pub program: PathBuf,
+    pub name: String,
+    /// How long it takes without a mutant.
+    pub takes: Duration,
+    /// The numbers of the mutants that it comes to.
+    pub reached: BTreeSet<usize>,
+}
 
 /// What became of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
 
 use super::cluster::Cluster;
+use super::compare::{same, Check};
 use super::node::Held;
-use super::{same, Check};
 use crate::oracle::{Bytes, Op, Oracle, Row};
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;

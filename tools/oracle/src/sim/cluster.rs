@@ -8,6 +8,7 @@ use seckill_domain::effect::Change;
 use seckill_domain::request::Now;
 use seckill_domain::Sale;
 
+use super::compare::{same, Check};
 use super::model::{hear, Model, Way};
 use super::node::{digest, version_in, Held, Node, Txn, What};
 use super::paid::Paid;
@@ -15,14 +16,16 @@ use super::setup::Setup;
 use super::step::Step;
 use super::tally::Tally;
 use super::versions::{self, Versions};
-use super::{same, Check, Sample};
 use crate::rebuild;
-
-/// Replicas.
-pub const REPLICAS: usize = 2;
 
 /// Transactions between two checkpoints of the models.
 const CHECKPOINT_EVERY: usize = 24;
+
+/// A sale at the end of a run, and the effects that led there, each with the version it follows.
+pub struct Sample {
+    pub sale: Sale,
+    pub texts: Vec<(u64, Vec<u8>)>,
+}
 
 /// How far apart two moments are: farther than epochs get ahead of them.
 const MOMENT_STEP: u64 = 1 << 34;

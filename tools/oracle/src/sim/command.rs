@@ -13,17 +13,15 @@ use seckill_domain::request::{Amount, Grab, Request};
 use seckill_domain::Sale;
 
 use super::cluster::Cluster;
+use super::compare::{same, Check};
 use super::model::Heard;
-use super::node::{digest, Part, Txn, What};
+use super::node::{digest, Part, Txn, What, KEY};
 use super::step::Step;
 use super::tally::Tally;
-use super::{same, versions, Check};
+use super::versions;
 use crate::oracle::{Ask, Bytes, Op, Run};
 use crate::stored_entry::{texts, StoredEntry};
 use crate::world::{amount, encoded, epoch_of, reply, request, words};
-
-/// The name that every sale has in its outbox: it is the oracle's, too.
-pub const KEY: &[u8] = b"k";
 
 /// What a command changed: its part of the history, its entries, the kinds of its events.
 struct Made {

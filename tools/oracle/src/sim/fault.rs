@@ -2,12 +2,15 @@
 
 use std::rc::Rc;
 
-use super::cluster::{Cluster, Dumped, Log, REPLICAS};
+use super::cluster::{Cluster, Dumped, Log};
+use super::compare::{same, Check};
 use super::model::{begin, Heard, Way};
 use super::node::{arrived, digest, Node, Part, Txn, What};
+use super::paid;
 use super::step::Step;
 use super::tally::Tally;
-use super::{same, versions, Check};
+use super::versions;
+use super::versions::REPLICAS;
 use crate::rebuild;
 
 impl Cluster {
@@ -135,7 +138,7 @@ impl Cluster {
     /// `node` is the primary from now on.
     fn take_over(&mut self, node: Node, tally: &mut Tally) -> Check {
         tally.lost += (self.history.len() - node.offset) as u64;
-        self.note_paid(&node);
+        self.paid.extend(paid::lost(&self.primary.held, &node.held));
         self.rewind(node.offset);
         self.primary = node;
         self.run = self.next_moment();

@@ -3,18 +3,22 @@
 //!
 //! A run is a [`Setup`] and a list of [`Step`]s. Whoever has both can replay it, on any machine.
 //!
-//! * `setup` draws the terms, `swarm` what a run does how often, `plan` the next step.
+//! * `dice` draws numbers, `setup` the terms, `swarm` what a run does how often, `plan` the next
+//!   step.
 //! * `cluster` is all nodes, `command` what clients do to them, `fault` what happens around them.
 //! * `versions` is what older and newer modules take from each other.
 //! * `node` applies what was replicated, `follower` is a database that reads the outbox, `turns`
 //!   whose turn it was by it.
 //! * `paid` is what a shop imports once a primary was lost.
 //! * `model` is what a sale should be: the oracle, where it knows the terms, and the lists.
-//! * `check` compares, `shrink` looks for the shortest list of steps that still fails.
+//! * `check` compares, by `compare`; `shrink` looks for the shortest list of steps that still
+//!   fails.
 
 mod check;
 mod cluster;
 mod command;
+mod compare;
+mod dice;
 mod fault;
 mod follower;
 mod model;
@@ -31,17 +35,14 @@ mod versions;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use seckill_domain::Sale;
-
 use crate::random::Random;
 use cluster::Cluster;
+pub use cluster::Sample;
+use compare::Check;
 pub use setup::Setup;
 pub use step::Step;
 use swarm::Swarm;
 use tally::Tally;
-
-/// What was found wrong, in words.
-pub type Check = Result<(), String>;
 
 /// Steps of one run, at the most.
 const STEPS_MAX: u64 = 400;
@@ -87,12 +88,6 @@ pub fn replay(setup: &Setup, steps: &[Step]) -> Check {
     })
 }
 
-/// A sale at the end of a run, and the effects that led there, each with the version it follows.
-pub struct Sample {
-    pub sale: Sale,
-    pub texts: Vec<(u64, Vec<u8>)>,
-}
-
 /// The sales of the run that `seed` names; none when it does not begin.
 pub fn samples(seed: u64) -> Vec<Sample> {
     let mut random = Random(seed);
@@ -115,12 +110,4 @@ fn guarded(live: impl FnOnce() -> Check) -> Check {
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         Err(format!("panic: {}", text.unwrap_or_default()))
     })
-}
-
-/// Fails with both values when they differ.
-fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: &T, should: &T) -> Check {
-    match is == should {
-        true => Ok(()),
-        false => Err(format!("{what}: is {is:?}, should be {should:?}")),
-    }
 }

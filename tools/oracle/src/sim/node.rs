@@ -8,13 +8,16 @@ use seckill_domain::plan::Position;
 use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
 
-use super::command::KEY;
+use super::compare::{same, Check};
 use super::follower::Follower;
 use super::model::Heard;
 use super::model::Way;
-use super::{same, versions, Check};
+use super::versions;
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;
+
+/// The name that every sale has in its outbox: it is the oracle's, too.
+pub const KEY: &[u8] = b"k";
 
 /// A sale on one node.
 #[derive(Clone, Debug)]

@@ -3,9 +3,8 @@
 
 use seckill_domain::outcome::State;
 
-use super::cluster::Cluster;
-use super::node::Node;
-use super::setup::{once_in, pick};
+use super::dice::{once_in, pick};
+use super::node::Held;
 use super::step::Step;
 use crate::oracle::{Bytes, Op};
 use crate::random::Random;
@@ -19,25 +18,25 @@ pub struct Paid {
     qty: u64,
 }
 
-impl Cluster {
-    /// Notes what was paid at the primary and is not paid at `node`, which takes over.
-    pub fn note_paid(&mut self, node: &Node) {
-        for (sale, (old, new)) in self.primary.held.iter().zip(&node.held).enumerate() {
-            let mut seq = 0;
-            while let Some(next) = old.sale.next_seq(seq) {
-                seq = next;
-                let Some(grant) = old.sale.grant(seq) else { continue };
-                let (true, Some(req)) = (grant.state == State::Sold, grant.req_id()) else {
-                    continue;
-                };
-                let known = new.sale.by_req(grant.user, req).and_then(|seq| new.sale.grant(seq));
-                if known.is_none_or(|known| known.state != State::Sold) {
-                    let (user, req) = (grant.user.to_vec(), req.to_vec());
-                    self.paid.push(Paid { sale, user, req, qty: grant.qty });
-                }
+/// What was paid by `held` and is not paid by `next`, which takes over.
+pub fn lost(held: &[Held], next: &[Held]) -> Vec<Paid> {
+    let mut lost = Vec::new();
+    for (sale, (old, new)) in held.iter().zip(next).enumerate() {
+        let mut seq = 0;
+        while let Some(next) = old.sale.next_seq(seq) {
+            seq = next;
+            let Some(grant) = old.sale.grant(seq) else { continue };
+            let (true, Some(req)) = (grant.state == State::Sold, grant.req_id()) else {
+                continue;
+            };
+            let known = new.sale.by_req(grant.user, req).and_then(|seq| new.sale.grant(seq));
+            if known.is_none_or(|known| known.state != State::Sold) {
+                let (user, req) = (grant.user.to_vec(), req.to_vec());
+                lost.push(Paid { sale, user, req, qty: grant.qty });
             }
         }
     }
+    lost
 }
 
 /// The import of one that was paid.

@@ -4,12 +4,13 @@ use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::parts::Pair;
 use seckill_domain::Sale;
 
-use super::cluster::{Cluster, REPLICAS};
+use super::cluster::Cluster;
+use super::dice::{any_number, between, once_in, pick};
 use super::paid;
-use super::setup::{any_number, between, gates, list, once_in, pick, rules, SPLIT};
+use super::setup::{gates, list, rules, SPLIT};
 use super::step::Step;
 use super::swarm::Swarm;
-use super::versions::{NEWER, OLDER};
+use super::versions::{NEWER, OLDER, REPLICAS};
 use crate::oracle::{
     Ask, Bytes, Deed, GatePatch, List, ListPatch, Op, Patch, Pick, FENCE_MS, HOLD_MAX,
 };

@@ -1,7 +1,8 @@
 //! What a run does how often. Each run leaves some of it out, so that what is rare among all is
 //! common in some run (swarm testing: Groce and others, 2012).
 
-use super::setup::{between, once_in, Setup};
+use super::dice::{between, once_in};
+use super::setup::Setup;
 use super::step::{FIRST_FAULT, KINDS};
 use crate::random::Random;
 

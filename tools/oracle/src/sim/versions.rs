@@ -7,11 +7,13 @@
 
 use seckill_domain::plan::{EntriesAt, Form, Position, StreamId};
 
-use super::cluster::REPLICAS;
-use super::setup::once_in;
-use super::Check;
+use super::compare::Check;
+use super::dice::once_in;
 use crate::random::Random;
 use crate::stored_entry::StoredEntry;
+
+/// Replicas of a run.
+pub const REPLICAS: usize = 2;
 
 /// The version of the effects that an older module knows.
 pub const OLDER: u64 = 1;

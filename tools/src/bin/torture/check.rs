@@ -8,10 +8,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::history::{Answer, Answered, Deed, Evidence, Kind, Op, Promise, State, Try};
+use crate::history::{answers, Answer, Answered, Deed, Evidence, Kind, Op, Promise, State, Try};
 use crate::order::{Change, Order};
+use crate::places;
 use crate::story::{Step, Story, Tale};
-use crate::waiting;
 
 /// What the checker found.
 #[derive(Debug, Default)]
@@ -127,7 +127,7 @@ impl<'a> Checker<'a> {
         }
         self.tails(&order);
         self.went_back();
-        self.verdict.violations.extend(waiting::moved_back(evidence, self.story));
+        self.verdict.violations.extend(places::moved_back(evidence, self.story));
         if evidence.promise == Promise::Everything {
             self.refusals(&order);
         }
@@ -247,7 +247,7 @@ impl<'a> Checker<'a> {
 
     /// Where the user stands is told of a ticket that no later primary gave out.
     fn joined(&self, op: &Op, call: &Try, ticket: u64) -> Ground<'a> {
-        match waiting::joined(self.evidence, self.story, op, call, ticket) {
+        match places::joined(self.evidence, self.story, op, call, ticket) {
             Some(_) => Ground::Joined,
             None => Ground::Missing,
         }
@@ -452,11 +452,6 @@ impl<'a> Checker<'a> {
             }
         }
     }
-}
-
-/// All calls of an op that were answered.
-pub fn answers(op: &Op) -> impl Iterator<Item = (&Try, &Answered)> {
-    op.tries.iter().filter_map(|call| call.answered.as_ref().map(|answered| (call, answered)))
 }
 
 /// The reign that all tries went to, if it was one.

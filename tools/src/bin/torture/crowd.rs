@@ -5,7 +5,7 @@
 //! then, always with the same REQ. Orders are known to all threads, so that one thread cancels what
 //! another is paying for.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -15,6 +15,7 @@ use redis::Connection;
 use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
 use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
+use crate::shared::Shared;
 use crate::waiting;
 use seckill_harness::process::lock;
 use seckill_random::Random;
@@ -73,32 +74,6 @@ impl Open {
     /// Its outbox.
     pub fn stream(&self) -> String {
         format!("{}:orders", self.key)
-    }
-}
-
-/// What threads share.
-#[derive(Default)]
-pub struct Shared {
-    /// Numbers moments, see `history`.
-    clock: AtomicU64,
-    /// The door to the primary of the day: which reign it is, and the port.
-    door: Mutex<(u64, u16)>,
-    pub calls: AtomicU64,
-    /// Those of the calls that another module in the server made.
-    pub by_module: AtomicU64,
-    pub answers: AtomicU64,
-    over: AtomicBool,
-}
-
-impl Shared {
-    /// The next moment.
-    pub fn moment(&self) -> u64 {
-        self.clock.fetch_add(1, Ordering::SeqCst)
-    }
-
-    /// From now on clients go there.
-    pub fn open_door(&self, reign: u64, port: u16) {
-        *lock(&self.door) = (reign, port);
     }
 }
 

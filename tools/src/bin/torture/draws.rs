@@ -2,7 +2,14 @@
 
 use std::collections::VecDeque;
 
-use crate::history::Stock;
+/// Where the units are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stock {
+    pub supply: u64,
+    pub available: u64,
+    pub held: u64,
+    pub sold: u64,
+}
 
 /// How amounts are drawn.
 #[derive(Clone, Debug)]

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::sentinels::{self, Return};
-use crate::world::{unix_ms, World};
+use crate::clock::unix_ms;
+use crate::promotions::{self, Return};
+use crate::world::World;
 use seckill_random::Random;
 
 /// One kind of trouble.
@@ -126,12 +127,12 @@ impl Fault {
         let primary = world.primary;
         match self {
             Kill => kill(world),
-            TakeOver => sentinels::kill(world, Return::AsReplica),
-            TakeOverStale => sentinels::kill(world, Return::AsPrimary),
-            CutOff => sentinels::cut_off(world),
-            PausedFailover => sentinels::hand_over(world, true),
-            FailoverAtOnce => sentinels::hand_over(world, false),
-            Hang => sentinels::hang(world, random),
+            TakeOver => promotions::kill(world, Return::AsReplica),
+            TakeOverStale => promotions::kill(world, Return::AsPrimary),
+            CutOff => promotions::cut_off(world),
+            PausedFailover => promotions::hand_over(world, true),
+            FailoverAtOnce => promotions::hand_over(world, false),
+            Hang => promotions::hang(world, random),
             KillPromote => kill_promote(world),
             KillReplica => kill_replica(world, random),
             PowerCut => power_cut(world, random),

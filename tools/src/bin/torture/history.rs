@@ -4,8 +4,8 @@
 //! after its reply has come, so a call that returned before another was invoked has the smaller
 //! numbers.
 
-use crate::draws::Draw;
-use crate::waiting::{List, Waiter};
+use crate::draws::{Draw, Stock};
+use crate::list::{List, Waiter};
 
 /// A grant's state, as replies and entries name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,15 +176,6 @@ pub enum Answer {
     Strange(String),
 }
 
-/// Where the units are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stock {
-    pub supply: u64,
-    pub available: u64,
-    pub held: u64,
-    pub sold: u64,
-}
-
 /// A grant as WINNERS lists it, and as an entry of the outbox tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -343,4 +334,9 @@ impl Evidence {
         let later = self.reigns.partition_point(|reign| reign.epoch_from <= epoch);
         later.saturating_sub(1) as u64
     }
+}
+
+/// All calls of an op that were answered.
+pub fn answers(op: &Op) -> impl Iterator<Item = (&Try, &Answered)> {
+    op.tries.iter().filter_map(|call| call.answered.as_ref().map(|answered| (call, answered)))
 }

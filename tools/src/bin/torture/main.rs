@@ -12,17 +12,23 @@
 
 mod ask;
 mod check;
+mod clock;
 mod crowd;
 mod disk;
 mod draws;
 mod episode;
 mod faults;
 mod history;
+mod list;
 mod order;
+mod places;
+mod promotions;
 mod read;
 mod report;
 mod sales;
 mod sentinels;
+mod setting;
+mod shared;
 mod story;
 #[cfg(test)]
 mod tests;
@@ -38,8 +44,9 @@ use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use disk::Disk;
-use episode::{Episode, Setting};
+use episode::Episode;
 use report::{table, Tally};
+use setting::Setting;
 
 const VIOLATIONS_SHOWN: usize = 20;
 

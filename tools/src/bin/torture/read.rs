@@ -7,8 +7,9 @@ use serde_json::Value as Json;
 
 use crate::ask::command;
 use crate::crowd::Open;
-use crate::history::{Crowning, Entry, Evidence, Limits, Op, Promise, Row, State, Stock};
-use crate::waiting::Waiter;
+use crate::draws::Stock;
+use crate::history::{Crowning, Entry, Evidence, Limits, Op, Promise, Row, State};
+use crate::list::Waiter;
 
 const PAGE: u64 = 1_000;
 /// The replica and the primary are compared by what the server itself thinks of all their bytes.

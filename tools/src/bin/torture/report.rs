@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashSet};
 use comfy_table::{presets, CellAlignment, Table};
 
 use crate::check::Verdict;
-use crate::episode::Setting;
 use crate::faults::Fault;
 use crate::history::{Deed, Evidence, Kind, Op};
+use crate::setting::Setting;
 
 /// What happened under one setting.
 #[derive(Debug, Default)]

@@ -3,7 +3,7 @@
 use crate::crowd::Open;
 use crate::draws::Draw;
 use crate::history::{Kind, Limits, Terms};
-use crate::waiting::List;
+use crate::list::List;
 use seckill_random::Random;
 
 fn some(random: &mut Random, from: u64, to: u64) -> u64 {

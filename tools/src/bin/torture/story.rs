@@ -6,8 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use seckill_oracle::turns::Turns;
 
-use crate::draws::Left;
-use crate::history::{Entry, Evidence, Kind, Limits, Row, State, Stock, Terms};
+use crate::draws::{Left, Stock};
+use crate::history::{Entry, Evidence, Kind, Limits, Row, State, Terms};
 use crate::waiting;
 
 /// What the outbox says has happened.

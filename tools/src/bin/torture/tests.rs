@@ -6,9 +6,10 @@ mod slow;
 mod waiting;
 
 use crate::check::{check, Verdict};
+use crate::draws::Stock;
 use crate::history::{
     Answer, Answered, Crowning, Deed, Entry, Evidence, Kind, Limits, Op, Promise, Reign, Row,
-    State, Stock, Terms, Try,
+    State, Terms, Try,
 };
 use crate::order::{Change, Order};
 

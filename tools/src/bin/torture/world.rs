@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use redis::{Connection, FromRedisValue};
 
 use crate::ask::{command, connect};
-use crate::crowd::Shared;
+use crate::clock::unix_ms;
 use crate::disk::Disk;
 use crate::history::Crowning;
 use crate::sentinels::Sentinels;
+use crate::shared::Shared;
 use seckill_harness::link::Link;
 use seckill_harness::other_module;
 use seckill_harness::program::Server;
@@ -330,10 +331,4 @@ impl<'a> World<'a> {
         let by_number: BTreeMap<u64, PathBuf> = numbered.collect();
         Ok(by_number.into_values().collect())
     }
-}
-
-/// The clock.
-pub fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_millis() as u64
 }

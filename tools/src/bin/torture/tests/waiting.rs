@@ -1,7 +1,7 @@
 //! The checker on a sale with a waiting list.
 
 use super::*;
-use crate::waiting::{List, Waiter};
+use crate::list::{List, Waiter};
 
 const LIST: List = List { max: 2, offer_ms: HOLD_MS, overtake: 1 };
 

@@ -1,0 +1,12 @@
+//! What a check says, and the comparison that most checks are.
+
+/// What was found wrong, in words.
+pub type Check = Result<(), String>;
+
+/// Fails with both values when they differ.
+pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: &T, should: &T) -> Check {
+    match is == should {
+        true => Ok(()),
+        false => Err(format!("{what}: is {is:?}, should be {should:?}")),
+    }
+}

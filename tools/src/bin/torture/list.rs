@@ -1,0 +1,36 @@
+//! The terms of a waiting list, and who an entry says is on it.
+
+use seckill_random::Random;
+
+/// WAITLIST, OFFER and OVERTAKE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List {
+    pub max: u64,
+    pub offer_ms: u64,
+    pub overtake: u64,
+}
+
+impl List {
+    /// One whose offers end soon, so that what nobody pays for goes on to the next.
+    pub fn new(random: &mut Random) -> List {
+        let (max, offer_ms) = (5 + random.below(60), 20 + random.below(180));
+        List { max, offer_ms, overtake: random.below(4) }
+    }
+
+    /// As INIT is told.
+    pub fn words(&self) -> String {
+        let List { max, offer_ms, overtake } = self;
+        format!("WAITLIST {max} OFFER {offer_ms} OVERTAKE {overtake}")
+    }
+}
+
+/// What an entry says of one who waits.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    pub ticket: u64,
+    pub user: String,
+    pub req: String,
+    pub qty: u64,
+    pub until: u64,
+    pub reason: String,
+}

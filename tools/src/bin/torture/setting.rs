@@ -1,0 +1,88 @@
+//! The settings under which servers sell, and what each promises.
+
+use std::time::Duration;
+
+use crate::faults::{self, Fault};
+use crate::history::Promise;
+use crate::world::Setup;
+
+/// One way to the replica: about as far as across a city.
+const DELAY: Duration = Duration::from_millis(2);
+
+/// Under which settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Setting {
+    /// One server, `appendfsync always`
+    Always,
+    /// Primary and replica; acknowledged is what `WAIT 1` confirms
+    Wait,
+    /// Primary and two replicas, three Sentinels, `min-replicas-to-write 1`; the same
+    Sentinel,
+    /// As before, but what docs/sentinel.md advises against: it loses, to see that this is told
+    AgainstAdvice,
+    /// Primary and replica, `appendfsync everysec`, nothing more
+    Plain,
+}
+
+impl Setting {
+    pub const ALL: [Setting; 4] =
+        [Setting::Always, Setting::Wait, Setting::Plain, Setting::Sentinel];
+
+    /// As the table names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Setting::Always => "appendfsync always",
+            Setting::Wait => "WAIT 1",
+            Setting::Sentinel => "Sentinel, WAIT 1",
+            Setting::AgainstAdvice => "Sentinel, against advice, WAIT 1",
+            Setting::Plain => "nothing promised",
+        }
+    }
+
+    pub fn promise(self) -> Promise {
+        match self {
+            Setting::Plain => Promise::AllButTheTail,
+            _ => Promise::Everything,
+        }
+    }
+
+    /// Whether an answer counts only when a replica has what it says.
+    pub fn waits(self) -> bool {
+        !matches!(self, Setting::Always | Setting::Plain)
+    }
+
+    pub fn has_sentinels(self) -> bool {
+        matches!(self, Setting::Sentinel | Setting::AgainstAdvice)
+    }
+
+    /// How long faults come in one episode: Sentinels take their time.
+    pub fn lasts(self) -> Duration {
+        Duration::from_secs(if self.has_sentinels() { 30 } else { 7 })
+    }
+
+    pub fn faults(self) -> Vec<Fault> {
+        match self {
+            Setting::Always => faults::of_one(),
+            Setting::Wait => faults::of_two(),
+            Setting::Sentinel => faults::of_three(),
+            Setting::AgainstAdvice => faults::of_three_against_advice(),
+            Setting::Plain => faults::of_two_without_promise(),
+        }
+    }
+
+    pub fn setup(self) -> Setup {
+        let settings: &[&str] = match self {
+            Setting::Always => &["--appendfsync", "always"],
+            Setting::Wait | Setting::Plain => &["--appendfsync", "everysec"],
+            Setting::Sentinel | Setting::AgainstAdvice => {
+                &["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"]
+            }
+        };
+        let replicas = match self {
+            Setting::Always => 0,
+            Setting::Wait | Setting::Plain => 1,
+            Setting::Sentinel | Setting::AgainstAdvice => 2,
+        };
+        Setup { settings, replicas, has_sentinels: self.has_sentinels(), delay: DELAY }
+    }
+}

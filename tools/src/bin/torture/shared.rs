@@ -1,0 +1,32 @@
+//! What the clients' threads share with whoever puts faults upon the servers.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+
+use seckill_harness::process::lock;
+
+/// What threads share.
+#[derive(Default)]
+pub struct Shared {
+    /// Numbers moments, see `history`.
+    pub clock: AtomicU64,
+    /// The door to the primary of the day: which reign it is, and the port.
+    pub door: Mutex<(u64, u16)>,
+    pub calls: AtomicU64,
+    /// Those of the calls that another module in the server made.
+    pub by_module: AtomicU64,
+    pub answers: AtomicU64,
+    pub over: AtomicBool,
+}
+
+impl Shared {
+    /// The next moment.
+    pub fn moment(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// From now on clients go there.
+    pub fn open_door(&self, reign: u64, port: u16) {
+        *lock(&self.door) = (reign, port);
+    }
+}
