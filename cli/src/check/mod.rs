@@ -11,8 +11,8 @@ use look::Node;
 /// Which servers.
 #[derive(Args)]
 pub struct Options {
-    /// All nodes, primaries and replicas, as HOST, HOST:PORT or a URL; default: that of --redis.
-    /// Name the replicas, too: a primary can't see their faults
+    /// All nodes, primaries and replicas, as HOST, HOST:PORT or a URL; default: that of --redis;
+    /// name the replicas, too: a primary can't see their faults
     #[arg(value_name = "HOST")]
     hosts: Vec<String>,
 }
