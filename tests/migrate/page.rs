@@ -133,6 +133,50 @@ fn java_compiles() {
     assert!(output.status.success(), "{told}");
 }
 
+/// Who is refused takes no connection of the shop's pool; who wins takes one for their row.
+#[test]
+#[ignore = "needs a JDK: make migrate-test"]
+fn java_takes_a_connection_for_winners_alone() {
+    let folder = std::env::temp_dir().join(format!("seckill-{}-pool", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let program = r#"
+import example.seckill.Link;
+import example.seckill.Sale;
+import java.lang.reflect.Proxy;
+import java.util.List;
+import javax.sql.DataSource;
+
+public class Pool {
+    public static void main(String[] words) throws Exception {
+        DataSource shop = (DataSource) Proxy.newProxyInstance(Pool.class.getClassLoader(),
+            new Class<?>[] {DataSource.class}, (proxy, method, values) -> {
+                throw new java.sql.SQLException("took a connection");
+            });
+        for (List<Object> reply : List.<List<Object>>of(List.of("SOLDOUT", 0L), List.of("PAUSED"),
+                List.of("ALREADY", 1L, 1L, "SOLD", 0L), List.of("GRANTED", 1L, 1L, "HELD", 9L, 0L))) {
+            Link link = (key, commands, within) -> List.of(reply);
+            try {
+                System.out.print(reply.get(0) + " "
+                    + new After(new Sale(link, "sale:goods")).sql(shop, "lin", "order-1") + "; ");
+            } catch (java.sql.SQLException why) {
+                System.out.print(reply.get(0) + " " + why.getMessage() + "; ");
+            }
+        }
+    }
+}
+"#;
+    let file = folder.join("Pool.java");
+    fs::write(&file, program).expect("a program");
+    let mut javac = Command::new("javac");
+    javac.current_dir(root()).arg("-d").arg(&folder);
+    javac.args(["-sourcepath", "clients/java/core/src/main/java"]);
+    let (told, went_well) = output(javac.args(["examples/migrate/After.java"]).arg(&file));
+    assert!(went_well, "{told}");
+    let (told, _) = output(Command::new("java").arg("-cp").arg(&folder).arg("Pool"));
+    let refused = "SOLDOUT false; PAUSED false; ALREADY false; ";
+    assert_eq!(told, format!("{refused}GRANTED took a connection; "));
+}
+
 /// The calls that the page shows have options that their programs know.
 #[test]
 fn calls_are_those_that_the_programs_take() {
