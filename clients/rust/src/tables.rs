@@ -31,7 +31,7 @@ words! {
         Replay = "REPLAY",
         /// Some allowance is left, but less than QTY.
         OverLimit = "OVERLIMIT",
-        /// Nothing is available; `held` units may come back (0: final until restocked).
+        /// Nothing is available; `held` units may come back (0: final until units are added or refunded, or the next round begins).
         SoldOut = "SOLDOUT",
         /// Fewer are available than QTY.
         Short = "SHORT",

@@ -234,8 +234,9 @@ pub static OUTCOMES: [Row; 12] = [
         fields: &["held"],
         counter: c"soldout",
         counts: "calls that found nothing available",
-        about: "nothing is available; `held` units may come back (0: final until restocked)",
-        about_zh: "没有可售的；`held` 件还可能回补（0：补货之前就是卖光了）",
+        about: "nothing is available; `held` units may come back (0: final until units are added \
+                or refunded, or the next round begins)",
+        about_zh: "没有可售的；`held` 件还可能回补（0：卖光了，直到补货、退货或下一场开始）",
     },
     Row {
         word: "SHORT",

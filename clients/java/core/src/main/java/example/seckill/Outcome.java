@@ -14,7 +14,7 @@ public enum Outcome {
     REPLAY("seq", "qty", "state", "deadline_ms"),
     /** Some allowance is left, but less than QTY. */
     OVERLIMIT("allowance"),
-    /** Nothing is available; held units may come back (0: final until restocked). */
+    /** Nothing is available; held units may come back (0: final until units are added or refunded, or the next round begins). */
     SOLDOUT("held"),
     /** Fewer are available than QTY. */
     SHORT("available"),
