@@ -119,7 +119,7 @@ pub(super) fn grab<'a>(
         return Ok(Outcome::OverLimit { allowance });
     }
 
-    // The stock: behind all that wait; what is drawn; or what is asked for.
+    // The stock: after all waiters; the drawn amount; or the amount asked for.
     let mut turn = None;
     let qty = if let Some(list) = sale.in_the_way(t) {
         turn = waitlist::turn_behind(plan, list, grab, wanted)?;
@@ -157,7 +157,7 @@ pub(super) fn grab<'a>(
         return Err(Misuse::GrantsFull);
     }
 
-    // Granted. An entry of the user's own that is over goes; so do those who were served first.
+    // Granted. The user's own entry that is over is dropped, and earlier waiters are served first.
     plan.drop_gone(grab.user)?;
     if let Some(ticket) = turn.as_ref().and_then(|turn| turn.passed) {
         plan.push(Effect::Pass { ticket })?;
@@ -187,8 +187,8 @@ enum Known<'s> {
     Waiter(Waiter<'s>),
 }
 
-/// What this request id of the user's stands for, if it is known at `t`. `found` is what the ledger
-/// of the stored round has.
+/// The grant, fence or entry of this user's request id at `t`, if there is one. `found` is the
+/// user's lookup in the ledger of the stored round.
 #[inline]
 fn known<'s>(sale: &'s Sale, user: &[u8], id: &[u8], found: &Lookup, t: u64) -> Option<Known<'s>> {
     let is_fenced = || !sale.fences.is_empty() && sale.fences.stands(user, id, t);
@@ -208,7 +208,7 @@ fn known<'s>(sale: &'s Sale, user: &[u8], id: &[u8], found: &Lookup, t: u64) -> 
     }
 }
 
-/// Whether `amount` is what this grant was asked for with.
+/// Whether `amount` is how this grant was asked for.
 fn asks_for(amount: Amount, grant: &Grant<'_>, draws: bool) -> bool {
     let asked = grant.req.map(|req| req.asked);
     match amount {

@@ -1,4 +1,4 @@
-//! INIT and ALTER: what a sale promises.
+//! INIT and ALTER: the terms of a sale.
 
 use crate::codec::effect::{Change, Effect, Start};
 use crate::ledger::HashKey;
@@ -29,8 +29,8 @@ fn check(init: &Init) -> Result<(), Misuse> {
     init.terms.check_supply(init.supply, &init.amounts)
 }
 
-/// Judges an INIT of a sale that is there. It never resets a sale: with the same arguments as the
-/// first time it is a retry.
+/// Decides an INIT for an existing sale. It never resets a sale: with the arguments of the first
+/// INIT it is a retry.
 pub(super) fn again(sale: &Sale, init: &Init) -> Result<Outcome, Misuse> {
     check(init)?;
     match init.supply == sale.initial_supply && init.terms == *sale.initial_terms {

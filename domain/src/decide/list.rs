@@ -1,4 +1,4 @@
-//! ALLOW and DENY: who is on the lists of users.
+//! ALLOW and DENY: users on the lists.
 
 use std::collections::HashSet;
 

@@ -150,8 +150,8 @@ fn waits_for(sale: &Sale, grab: &Grab<'_>, now: &Now) -> bool {
     waiter.is_some_and(|waiter| grab.req == Some(waiter.req))
 }
 
-/// The same plan without its grant and what goes with it, if there is one. What can be planned with
-/// it can be planned without it.
+/// The plan without its grant and the grant's consequences. Any plan with a grant can also be made
+/// without it.
 fn without_grant<'a>(sale: &Sale, plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
     let is_grant = |change: &Change<'_>| matches!(change.effect, Effect::Grant(_));
     if !plan.changes.iter().any(is_grant) {

@@ -46,8 +46,8 @@ impl<'a> Decision<'a> {
         Decision { outcome: Outcome::Misuse(misuse), plan: None }
     }
 
-    /// The decision that `plan` came to, with what it makes possible for those who wait. After a
-    /// mistake nothing happens.
+    /// The decision of `plan`, with offers to waiters that it allows. After a mistake nothing
+    /// changes.
     #[inline(always)]
     fn of(mut plan: Planning<'_, 'a>, judged: Result<Outcome, Misuse>) -> Self {
         let mut outcome = match judged {

@@ -73,7 +73,7 @@ pub(super) fn elsewhere<'a>(
     Ok(Outcome::Elsewhere { units, pass })
 }
 
-/// The other part that is meant, and what this one has moved.
+/// The other part of the request, and this part's escrow.
 fn other_part(sale: &Sale, id: &[u8], part: u64) -> Result<(u16, Escrow), Misuse> {
     let PartView { split, escrow, .. } = this_part(sale, id)?;
     Ok((split.other(part).ok_or(Misuse::NotAnotherPart)?, escrow))

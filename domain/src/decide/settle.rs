@@ -1,4 +1,4 @@
-//! CONFIRM, CANCEL, EXTEND, REFUND: what happens to a grant after it was grabbed.
+//! CONFIRM, CANCEL, EXTEND, REFUND: actions on a grant.
 
 use super::expire::Expiries;
 use crate::codec::effect::Effect;

@@ -191,9 +191,9 @@ fn candidate<'s>(draft: &Draft<'s>, list: &'s Waitlist, t: u64) -> Option<Candid
 pub(super) struct Turn {
     /// Units.
     pub(super) qty: u64,
-    /// Ticket of the head that is passed by it.
+    /// Ticket of the head that this waiter passes.
     pub(super) passed: Option<u64>,
-    /// Offers and drops of those who are served before it.
+    /// Offers and drops of waiters served before this one.
     pub(super) served: Vec<Effect<'static>>,
 }
 

@@ -90,7 +90,7 @@ impl<'s, 'a> Planning<'s, 'a> {
         self.push_about(effect)
     }
 
-    /// Adds what happens to a grant: it, as it would stand after that.
+    /// Adds an effect on a grant; returns the grant as it would stand.
     #[inline(always)]
     pub(crate) fn push_about(&mut self, effect: Effect<'a>) -> Result<GrantView, Misuse> {
         self.push(effect)?;

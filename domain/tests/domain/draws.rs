@@ -22,7 +22,7 @@ fn now(clock_ms: u64) -> Now {
     Now { clock_ms, run: RUN }
 }
 
-/// What INIT says to a sale that draws; `list` is empty unless it draws from one.
+/// A sale that draws. `list` is empty unless it draws from a list.
 fn created(
     draw: Draw,
     list: &[u64],

@@ -56,7 +56,7 @@ fn nobody_waits_where_offers_have_no_time() {
     }
 }
 
-/// What is promised to somebody in the same step counts before they are offered anything.
+/// Units promised in one step count before offers are made.
 #[test]
 fn an_import_counts_for_one_who_waits() {
     for (limit, grabs, totals) in [(1, 0, (0, 1)), (0, 1, (0, 1)), (2, 2, (1, 0))] {

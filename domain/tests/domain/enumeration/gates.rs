@@ -34,7 +34,7 @@ fn one_unit_for_listed_users() {
     walk_all(1, Rules { limit: 1, hold_ms: 10, gates: allowing, ..Rules::default() }, alphabet);
 }
 
-/// A first admission is a change, whatever comes of the call, and stays one.
+/// A first admission is a change that stays, whatever the call's outcome.
 #[test]
 fn one_unit_for_the_first_two() {
     let alphabet = vec![

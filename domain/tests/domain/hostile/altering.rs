@@ -156,7 +156,7 @@ fn apply_to_copy(sale: &Sale, texts: &[&Vec<u8>], how: &str) -> bool {
     taken
 }
 
-/// What kinds of effects these are: their names, or what they settle a grant to.
+/// Kinds of these effects: their names, or the state they settle a grant to.
 pub fn kinds_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> BTreeSet<String> {
     let kind = |text: &'a Vec<u8>| match Change::decode(text).unwrap().effect {
         Effect::Settle { to, .. } => format!("{to:?}"),

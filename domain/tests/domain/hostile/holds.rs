@@ -50,7 +50,7 @@ pub fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     (world.sale, texts)
 }
 
-/// What a sale ends with that has everything: a late payment taken, one refused, units owed.
+/// The last operations of a full history: a late payment accepted, one refused, units owed.
 fn ending() -> Vec<Op> {
     let late = |number: u64| format!("late {number}").into_bytes();
     let reclaim = |number: u64| {

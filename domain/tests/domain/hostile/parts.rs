@@ -162,7 +162,7 @@ fn what_no_part_decides_is_refused() {
     }
 }
 
-/// The effect of a text that outlives it.
+/// The effect of a text, copied so that it outlives the text.
 fn effect_of(text: &[u8]) -> Effect<'static> {
     match Change::decode(Box::leak(text.to_vec().into_boxed_slice())) {
         Ok(change) => change.effect,
