@@ -1,6 +1,7 @@
 //! Decides whether a user is admitted: the refusal, and how the buyer sees it.
 
 use super::grab::Manner;
+use super::waitlist;
 use crate::admission::List;
 use crate::model::outcome::Outcome;
 use crate::Sale;
@@ -66,7 +67,7 @@ pub(super) fn refused(sale: &Sale, manner: Manner, refusal: Outcome) -> Outcome 
     if !sale.terms.admission.mask {
         return refusal;
     }
-    let is_of_list = matches!(manner, Manner::OrWait { .. }) && sale.takes_waiters();
+    let is_of_list = matches!(manner, Manner::OrWait { .. }) && waitlist::takes_waiters(sale);
     Outcome::Masked { is_denied: refusal == Outcome::Denied, is_of_list }
 }
 

@@ -1,10 +1,9 @@
 //! Changes that are due: expired holds and the next round, and the time of the next one.
 
-use super::Decision;
 use crate::codec::effect::Effect;
 use crate::ledger::{Ledger, Lookup};
 use crate::model::limits::{EXPIRIES_PER_CALL_MAX, INTEGER_MAX};
-use crate::model::outcome::{Misuse, Outcome};
+use crate::model::outcome::Misuse;
 use crate::plan::Planning;
 use crate::request::Now;
 use crate::rounds::Schedule;
@@ -22,21 +21,6 @@ pub(super) struct Expiries {
 impl Expiries {
     pub(super) const OF_A_CALL: Expiries =
         Expiries { own: EXPIRIES_PER_CALL_MAX as u32, others: EXPIRIES_PER_CALL_MAX as u32 };
-}
-
-impl Sale {
-    /// For the sweeper: expires at most `most` due holds. With a waiting list it also makes offers,
-    /// drops waiters, and expires further holds for them.
-    pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
-        let mut plan = Planning::of(self, now);
-        if self.awaits > 0 {
-            return Decision::of(plan, Ok(Outcome::Done));
-        }
-        let mut due = self.holds().due(plan.t()).take(most);
-        let expired = due.try_for_each(|(_, seq)| plan.expire(seq.into()));
-        let swept = expired.and_then(|()| plan.sweep_list());
-        Decision::of(plan, swept.map(|()| Outcome::Done))
-    }
 }
 
 /// Expiry of due holds, as far as a request needs it.
@@ -105,83 +89,33 @@ impl Planning<'_, '_> {
     }
 }
 
-/// The next round of a repeating sale: when it begins, and its supply.
-impl Sale {
-    /// The change that begins the next round, if the stored round is over. It comes alone, before
-    /// any other decision.
-    pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
-        let next = self.next_round(now).filter(|_| self.awaits == 0)?;
-        let mut plan = Planning::of(self, now);
-        let judged = plan.push(next).map(|()| Outcome::NextRound);
-        Some(Decision::of(plan, judged))
-    }
-
-    /// The round that must begin first; `None` if the stored round goes on or the series is over.
-    pub(crate) fn next_round<'a>(&self, now: &Now) -> Option<Effect<'a>> {
-        let schedule = self.terms.schedule.as_ref()?;
-        let t = self.time(now);
-        let last = match self.terms.close_at {
-            0 => t,
-            close_at => t.min(close_at - 1),
-        };
-        let round = schedule.round_at(last);
-        (round > self.balances.round).then(|| {
-            let supply = self.supply_of(schedule, round);
-            Effect::Round { round, supply }
-        })
-    }
-
-    /// The supply of a new round. With CARRY every round leaves its available units to the next,
-    /// even a round that passed while the server was down: the result doesn't depend on who was
-    /// awake. A round before the sale existed leaves nothing.
-    fn supply_of(&self, schedule: &Schedule, round: u64) -> u64 {
-        let base = self.rounds().map_or(0, |rounds| rounds.base_supply);
-        if !schedule.carry {
-            return base;
-        }
-        let first = schedule.first_open_after(self.terms.open_at.max(self.created_at));
-        let leaves = self.balances.round >= first;
-        let skipped = round.saturating_sub(first.max(self.balances.round + 1));
-        let left = if leaves { self.balances.available } else { 0 };
-        let carried = u128::from(left) + u128::from(base) * u128::from(skipped);
-        (u128::from(base) + carried).min(INTEGER_MAX.into()) as u64
-    }
+/// The round that must begin first; `None` if the stored round goes on or the series is over.
+pub(super) fn next_round<'a>(sale: &Sale, now: &Now) -> Option<Effect<'a>> {
+    let schedule = sale.terms.schedule.as_ref()?;
+    let t = sale.time(now);
+    let last = match sale.terms.close_at {
+        0 => t,
+        close_at => t.min(close_at - 1),
+    };
+    let round = schedule.round_at(last);
+    (round > sale.balances.round).then(|| {
+        let supply = supply_of(sale, schedule, round);
+        Effect::Round { round, supply }
+    })
 }
 
-/// The time of the next due change.
-impl Sale {
-    /// The time of the next due change: a hold expires, a round begins, or a waiter can be served
-    /// or dropped.
-    pub fn next_due(&self) -> Option<u64> {
-        let next_round =
-            self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));
-        let next_round =
-            next_round.filter(|at| self.terms.close_at == 0 || *at < self.terms.close_at);
-        let next = self.next_deadline().into_iter().chain(next_round);
-        next.chain(self.next_service()).min()
+/// The supply of a new round. With CARRY every round leaves its available units to the next,
+/// even a round that passed while the server was down: the result doesn't depend on who was
+/// awake. A round before the sale existed leaves nothing.
+fn supply_of(sale: &Sale, schedule: &Schedule, round: u64) -> u64 {
+    let base = sale.rounds().map_or(0, |rounds| rounds.base_supply);
+    if !schedule.carry {
+        return base;
     }
-
-    /// The next time at which the sweeper must look at this sale, by the server's clock (now
-    /// `clock_ms`); `None` if it was asked for an earlier time already.
-    #[inline]
-    pub fn next_look(&mut self, clock_ms: u64) -> Option<u64> {
-        // A sale that awaits pieces has no due changes; the last piece asks again.
-        if self.awaits > 0 {
-            return None;
-        }
-        let deadline = match self.extras.is_some() {
-            // A change due by T is due now, even if this clock stepped back or is behind the former
-            // primary's.
-            true => match self.next_due()? {
-                due if due <= self.balances.t => due.min(clock_ms),
-                due => due,
-            },
-            false => self.ledger.holds().next_deadline()?,
-        };
-        if self.look_at.is_some_and(|look_at| look_at <= deadline) {
-            return None;
-        }
-        self.look_at = Some(deadline);
-        Some(deadline)
-    }
+    let first = schedule.first_open_after(sale.terms.open_at.max(sale.created_at));
+    let leaves = sale.balances.round >= first;
+    let skipped = round.saturating_sub(first.max(sale.balances.round + 1));
+    let left = if leaves { sale.balances.available } else { 0 };
+    let carried = u128::from(left) + u128::from(base) * u128::from(skipped);
+    (u128::from(base) + carried).min(INTEGER_MAX.into()) as u64
 }

@@ -75,7 +75,7 @@ pub(super) fn grab<'a>(
         Some(Known::Fence) => return Ok(Outcome::Replay(FENCED)),
         Some(Known::Waiter(waiter)) => {
             return match waiter.qty == grab.amount.units() && grab.amount.is_exact() {
-                true => Ok(Outcome::Waiting(sale.place_of(waiter.ticket))),
+                true => Ok(Outcome::Waiting(waitlist::place_of(sale, waiter.ticket))),
                 false => Err(Misuse::ReqMismatch),
             };
         }
@@ -89,8 +89,8 @@ pub(super) fn grab<'a>(
             return Ok(Outcome::Already(newest.view()));
         }
     }
-    if let Some(waiter) = sale.waiting_at(grab.user, t) {
-        return Ok(Outcome::Waiting(sale.place_of(waiter.ticket)));
+    if let Some(waiter) = waitlist::waiting_at(sale, grab.user, t) {
+        return Ok(Outcome::Waiting(waitlist::place_of(sale, waiter.ticket)));
     }
 
     // The window, and the operator's pause.
@@ -121,7 +121,7 @@ pub(super) fn grab<'a>(
 
     // The stock: after all waiters; the drawn amount; or the amount asked for.
     let mut turn = None;
-    let qty = if let Some(list) = sale.in_the_way(t) {
+    let qty = if let Some(list) = waitlist::in_the_way(sale, t) {
         turn = waitlist::turn_behind(plan, list, grab, wanted)?;
         let Some(turn) = &turn else {
             let held = plan.draft.balances.may_come_back().max(1);
@@ -202,7 +202,7 @@ fn known<'s>(sale: &'s Sale, user: &[u8], id: &[u8], found: &Lookup, t: u64) -> 
         Some(grant) => Some(Known::Grant(grant)),
         None if is_fenced() => Some(Known::Fence),
         None => {
-            let waiter = sale.waiting_at(user, t);
+            let waiter = waitlist::waiting_at(sale, user, t);
             waiter.filter(|waiter| waiter.req == id).map(Known::Waiter)
         }
     }
@@ -244,7 +244,7 @@ fn or_wait<'a>(
     refused: Outcome,
 ) -> Result<Outcome, Misuse> {
     match (manner, grab.req) {
-        (Manner::OrWait { until }, Some(req)) if plan.sale().takes_waiters() => {
+        (Manner::OrWait { until }, Some(req)) if waitlist::takes_waiters(plan.sale()) => {
             join(plan, grab, req, until, refused)
         }
         _ => Ok(refused),
@@ -267,8 +267,8 @@ fn join<'a>(
     if qty > supply {
         return Ok(Outcome::Short { available });
     }
-    let gone = sale.gone_at(grab.user, t).map(|(waiter, _)| waiter);
-    if sale.is_full(list, gone.as_ref(), t) {
+    let gone = waitlist::gone_at(sale, grab.user, t).map(|(waiter, _)| waiter);
+    if waitlist::is_full(sale, list, gone.as_ref(), t) {
         return Ok(Outcome::Busy);
     }
     let ticket = list.totals.last_ticket + 1;

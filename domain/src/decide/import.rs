@@ -1,5 +1,6 @@
 //! IMPORT: a grant that the shop's database knows and Redis lost is entered again.
 
+use super::waitlist;
 use crate::codec::effect::{Effect, Importing};
 use crate::ledger::{Grant, Places};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX};
@@ -26,7 +27,7 @@ pub(super) fn import<'a>(
         return import_again(plan, &grant, import);
     }
     // An entry of the waiting list that stands must ask for as many; it waits no more.
-    if sale.waiting_at(user, t).is_some_and(|it| it.req == req && it.qty != qty) {
+    if waitlist::waiting_at(sale, user, t).is_some_and(|it| it.req == req && it.qty != qty) {
         return Err(Misuse::ReqMismatch);
     }
     if let Some(refused) = cover(plan, import)? {

@@ -6,7 +6,7 @@
 
 use super::expire::Expiries;
 use super::grab::{self, Manner};
-use super::Decision;
+use super::{waitlist, Decision};
 use crate::codec::effect::{Change, Effect};
 use crate::model::outcome::{GrantView, Misuse, Outcome};
 use crate::plan::{Plan, Planning};
@@ -146,7 +146,7 @@ fn decide_among<'a>(sale: &Sale, grab: &Grab<'a>, left: Expiries, now: &Now) -> 
 
 /// Whether the request waits in this sale: one that others know can't.
 fn waits_for(sale: &Sale, grab: &Grab<'_>, now: &Now) -> bool {
-    let waiter = sale.waiting_at(grab.user, sale.time(now));
+    let waiter = waitlist::waiting_at(sale, grab.user, sale.time(now));
     waiter.is_some_and(|waiter| grab.req == Some(waiter.req))
 }
 

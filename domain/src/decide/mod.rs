@@ -18,7 +18,7 @@ pub(crate) mod waitlist;
 use core::slice::from_ref;
 
 use crate::codec::effect::{Change, Effect};
-use crate::model::outcome::{Misuse, Outcome};
+use crate::model::outcome::{Misuse, Outcome, Place};
 use crate::plan::{Plan, Planning};
 use crate::request::{Now, Request};
 use crate::Sale;
@@ -92,6 +92,75 @@ impl Sale {
         let mut plan = Planning::of(self, now);
         let judged = judge(&mut plan, request);
         Decision::of(plan, judged)
+    }
+
+    /// The change that begins the next round, if the stored round is over. It comes alone, before
+    /// any other decision.
+    pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
+        let next = expire::next_round(self, now).filter(|_| self.awaits == 0)?;
+        let mut plan = Planning::of(self, now);
+        let judged = plan.push(next).map(|()| Outcome::NextRound);
+        Some(Decision::of(plan, judged))
+    }
+
+    /// For the sweeper: expires at most `most` due holds. With a waiting list it also makes offers,
+    /// drops waiters, and expires further holds for them.
+    pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
+        let mut plan = Planning::of(self, now);
+        if self.awaits > 0 {
+            return Decision::of(plan, Ok(Outcome::Done));
+        }
+        let mut due = self.holds().due(plan.t()).take(most);
+        let expired = due.try_for_each(|(_, seq)| plan.expire(seq.into()));
+        let swept = expired.and_then(|()| plan.sweep_list());
+        Decision::of(plan, swept.map(|()| Outcome::Done))
+    }
+
+    /// The place of a user on the list; none if their entry counts as gone.
+    pub fn place(&self, user: &[u8], now: &Now) -> Option<Place> {
+        let (waiter, place) = self.waiters()?.place_of(user)?;
+        waitlist::drop_reason(self, &waiter, self.time(now)).is_none().then_some(place)
+    }
+
+    /// Whether a waiter could be served or dropped now.
+    #[inline]
+    pub fn serves_at(&self, now: &Now) -> bool {
+        self.extras.is_some() && waitlist::next_service(self).is_some_and(|at| at <= self.time(now))
+    }
+
+    /// The time of the next due change: a hold expires, a round begins, or a waiter can be served
+    /// or dropped.
+    pub fn next_due(&self) -> Option<u64> {
+        let next_round =
+            self.terms.schedule.map(|schedule| schedule.start(self.balances.round + 1));
+        let next_round =
+            next_round.filter(|at| self.terms.close_at == 0 || *at < self.terms.close_at);
+        let next = self.next_deadline().into_iter().chain(next_round);
+        next.chain(waitlist::next_service(self)).min()
+    }
+
+    /// The next time at which the sweeper must look at this sale, by the server's clock (now
+    /// `clock_ms`); `None` if it was asked for an earlier time already.
+    #[inline]
+    pub fn next_look(&mut self, clock_ms: u64) -> Option<u64> {
+        // A sale that awaits pieces has no due changes; the last piece asks again.
+        if self.awaits > 0 {
+            return None;
+        }
+        let deadline = match self.extras.is_some() {
+            // A change due by T is due now, even if this clock stepped back or is behind the former
+            // primary's.
+            true => match self.next_due()? {
+                due if due <= self.balances.t => due.min(clock_ms),
+                due => due,
+            },
+            false => self.ledger.holds().next_deadline()?,
+        };
+        if self.look_at.is_some_and(|look_at| look_at <= deadline) {
+            return None;
+        }
+        self.look_at = Some(deadline);
+        Some(deadline)
     }
 }
 

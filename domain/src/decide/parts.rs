@@ -1,5 +1,6 @@
 //! SEND, RECEIVE, ELSEWHERE: units move between the parts of a split.
 
+use super::waitlist;
 use crate::codec::effect::Effect;
 use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::INTEGER_MAX;
@@ -18,7 +19,7 @@ pub(super) fn send<'a>(plan: &mut Planning<'_, 'a>, send: &Send<'a>) -> Result<O
     let units = match send.total.checked_sub(sent) {
         Some(units) if send.owed => units,
         // While anybody waits here, available units are reserved for them.
-        Some(_) if sale.does_anybody_wait(plan.t()) => 0,
+        Some(_) if waitlist::does_anybody_wait(sale, plan.t()) => 0,
         Some(units) => units.min(available),
         None => 0,
     };

@@ -1,6 +1,7 @@
 //! CONFIRM, CANCEL, EXTEND, REFUND: actions on a grant.
 
 use super::expire::Expiries;
+use super::waitlist;
 use crate::codec::effect::Effect;
 use crate::ledger::{Grant, Lookup};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
@@ -72,7 +73,7 @@ fn cancel_ahead<'a>(
     req: &'a [u8],
 ) -> Result<Outcome, Misuse> {
     let (sale, t) = (plan.sale(), plan.t());
-    if let Some(waiter) = sale.waiting_at(user, t).filter(|waiter| waiter.req == req) {
+    if let Some(waiter) = waitlist::waiting_at(sale, user, t).filter(|waiter| waiter.req == req) {
         plan.push(Effect::Leave { ticket: waiter.ticket })?;
     }
     if !sale.fences.stands(user, req, t) {

@@ -13,7 +13,7 @@ use crate::model::balances::Balances;
 use crate::model::limits::{EXPIRIES_PER_CALL_MAX, GRANTS_MAX, OFFERS_PER_STEP_MAX};
 use crate::model::outcome::{Misuse, Place};
 use crate::plan::Planning;
-use crate::request::{Grab, Now};
+use crate::request::Grab;
 use crate::waitlist::{Reason, Waiter, Waitlist};
 use crate::Sale;
 
@@ -49,96 +49,76 @@ enum Served {
     Stuck,
 }
 
-impl Sale {
-    /// The reason to drop a waiter at `t`, if there is one.
-    pub(crate) fn drop_reason(&self, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
-        match (self.is_closed(t), waiter.until != 0 && waiter.until <= t) {
-            (true, _) => Some(Reason::Closed),
-            (_, true) => Some(Reason::Until),
-            _ => None,
-        }
+/// The reason to drop a waiter at `t`, if there is one.
+pub(super) fn drop_reason(sale: &Sale, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
+    match (is_closed(sale, t), waiter.until != 0 && waiter.until <= t) {
+        (true, _) => Some(Reason::Closed),
+        (_, true) => Some(Reason::Until),
+        _ => None,
     }
+}
 
-    /// The entry of this user, unless it counts as gone at `t`.
-    pub(crate) fn waiting_at(&self, user: &[u8], t: u64) -> Option<Waiter<'_>> {
-        let waiter = self.waiters()?.find(user)?;
-        self.drop_reason(&waiter, t).is_none().then_some(waiter)
-    }
+/// The entry of this user, unless it counts as gone at `t`.
+pub(super) fn waiting_at<'s>(sale: &'s Sale, user: &[u8], t: u64) -> Option<Waiter<'s>> {
+    let waiter = sale.waiters()?.find(user)?;
+    drop_reason(sale, &waiter, t).is_none().then_some(waiter)
+}
 
-    /// The entry of this user that counts as gone at `t`, and the reason.
-    pub(crate) fn gone_at(&self, user: &[u8], t: u64) -> Option<(Waiter<'_>, Reason)> {
-        let waiter = self.waiters()?.find(user)?;
-        let reason = self.drop_reason(&waiter, t)?;
-        Some((waiter, reason))
-    }
+/// The entry of this user that counts as gone at `t`, and the reason.
+pub(super) fn gone_at<'s>(sale: &'s Sale, user: &[u8], t: u64) -> Option<(Waiter<'s>, Reason)> {
+    let waiter = sale.waiters()?.find(user)?;
+    let reason = drop_reason(sale, &waiter, t)?;
+    Some((waiter, reason))
+}
 
-    /// Whether GRAB's WAIT has an effect: the sale takes waiters.
-    pub(crate) fn takes_waiters(&self) -> bool {
-        self.terms.waitlist.is_some_and(|list| list.max > 0)
-    }
+/// Whether GRAB's WAIT has an effect: the sale takes waiters.
+pub(super) fn takes_waiters(sale: &Sale) -> bool {
+    sale.terms.waitlist.is_some_and(|list| list.max > 0)
+}
 
-    pub(super) fn place_of(&self, ticket: u64) -> Place {
-        let nowhere = Place { ticket, ahead: 0, units_ahead: 0 };
-        self.waitlist().map_or(nowhere, |list| list.place(ticket, None))
-    }
+pub(super) fn place_of(sale: &Sale, ticket: u64) -> Place {
+    let nowhere = Place { ticket, ahead: 0, units_ahead: 0 };
+    sale.waitlist().map_or(nowhere, |list| list.place(ticket, None))
+}
 
-    /// The place of a user on the list; none if their entry counts as gone.
-    pub fn place(&self, user: &[u8], now: &Now) -> Option<Place> {
-        let (waiter, place) = self.waiters()?.place_of(user)?;
-        self.drop_reason(&waiter, self.time(now)).is_none().then_some(place)
-    }
+/// Whether anybody waits whose entry does not count as gone at `t`.
+pub(super) fn does_anybody_wait(sale: &Sale, t: u64) -> bool {
+    sale.waiters().is_some_and(|list| !is_closed(sale, t) && !list.are_all_over(t))
+}
 
-    /// Whether anybody waits whose entry does not count as gone at `t`.
-    pub(crate) fn does_anybody_wait(&self, t: u64) -> bool {
-        self.waiters().is_some_and(|list| !self.is_closed(t) && !list.are_all_over(t))
-    }
+/// The waiting list for a GRAB while the sale is open, if anybody on it comes first. Entries
+/// that are over don't, up to the number that one step can drop.
+pub(super) fn in_the_way(sale: &Sale, t: u64) -> Option<&Waitlist> {
+    sale.waiters().filter(|list| !list.are_all_over(t) || list.len() > GONE_AT_ONCE)
+}
 
-    /// The waiting list for a GRAB while the sale is open, if anybody on it comes first. Entries
-    /// that are over don't, up to the number that one step can drop.
-    pub(crate) fn in_the_way(&self, t: u64) -> Option<&Waitlist> {
-        self.waiters().filter(|list| !list.are_all_over(t) || list.len() > GONE_AT_ONCE)
-    }
+/// Whether the list is full at `t`. The user's own entry makes room if it is gone, and so do
+/// other gone entries, up to the number that one step can drop.
+pub(super) fn is_full(sale: &Sale, list: &Waitlist, gone: Option<&Waiter<'_>>, t: u64) -> bool {
+    let max = sale.terms.waitlist.map_or(0, |terms| terms.max);
+    let over = list.count_over(t, GONE_AT_ONCE);
+    let over = over.max(u64::from(gone.is_some()));
+    list.len() - over >= max || !list.has_room()
+}
 
-    /// Whether the list is full at `t`. The user's own entry makes room if it is gone, and so do
-    /// other gone entries, up to the number that one step can drop.
-    pub(super) fn is_full(&self, list: &Waitlist, gone: Option<&Waiter<'_>>, t: u64) -> bool {
-        let max = self.terms.waitlist.map_or(0, |terms| terms.max);
-        let over = list.count_over(t, GONE_AT_ONCE);
-        let over = over.max(u64::from(gone.is_some()));
-        list.len() - over >= max || !list.has_room()
-    }
+/// Whether offers may be made at `t`.
+fn offers_at(sale: &Sale, t: u64) -> bool {
+    !sale.paused && t >= sale.terms.open_at
+}
 
-    /// Whether offers may be made at `t`.
-    fn offers_at(&self, t: u64) -> bool {
-        !self.paused && t >= self.terms.open_at
-    }
+fn is_closed(sale: &Sale, t: u64) -> bool {
+    sale.terms.close_at != 0 && sale.terms.close_at <= t
+}
 
-    fn is_closed(&self, t: u64) -> bool {
-        self.terms.close_at != 0 && self.terms.close_at <= t
-    }
-
-    /// Whether a waiter could be served or dropped now.
-    #[inline]
-    pub fn serves_at(&self, now: &Now) -> bool {
-        self.extras.is_some() && self.next_service().is_some_and(|at| at <= self.time(now))
-    }
-
-    /// Offers made and entries dropped so far.
-    #[inline]
-    pub fn list_totals(&self) -> (u64, u64) {
-        self.waitlist().map_or((0, 0), |list| (list.totals.offers, list.totals.dropped))
-    }
-
-    /// The next time at which waiters must be served or dropped.
-    pub(crate) fn next_service(&self) -> Option<u64> {
-        let (list, terms, t) = (self.waiters()?, &self.terms, self.balances.t);
-        let closes = Some(terms.close_at).filter(|at| *at != 0);
-        let ends = list.next_end().into_iter().chain(closes).min();
-        let opens = t.max(terms.open_at);
-        let is_open = self.offers_at(opens);
-        let is_due = is_open && candidate(&Draft::of(self), list, opens).is_some();
-        ends.into_iter().chain(is_due.then_some(opens)).min()
-    }
+/// The next time at which waiters must be served or dropped.
+pub(super) fn next_service(sale: &Sale) -> Option<u64> {
+    let (list, terms, t) = (sale.waiters()?, &sale.terms, sale.balances.t);
+    let closes = Some(terms.close_at).filter(|at| *at != 0);
+    let ends = list.next_end().into_iter().chain(closes).min();
+    let opens = t.max(terms.open_at);
+    let is_open = offers_at(sale, opens);
+    let is_due = is_open && candidate(&Draft::of(sale), list, opens).is_some();
+    ends.into_iter().chain(is_due.then_some(opens)).min()
 }
 
 /// Whether this effect may free units or let another waiter be served.
@@ -177,7 +157,7 @@ fn candidate<'s>(draft: &Draft<'s>, list: &'s Waitlist, t: u64) -> Option<Candid
     }
     let head = head(draft, list)?;
     let available = draft.balances.available;
-    if head.qty <= available || draft.sale.drop_reason(&head, t).is_some() {
+    if head.qty <= available || drop_reason(draft.sale, &head, t).is_some() {
         return Some(Candidate { waiter: head, passed: 0 });
     }
     if available == 0 || !may_pass(draft, list, &head) {
@@ -233,7 +213,7 @@ impl Planning<'_, '_> {
     /// Takes the entry of this user off the list if it is judged as gone.
     #[inline]
     pub(super) fn drop_gone(&mut self, user: &[u8]) -> Result<(), Misuse> {
-        match self.sale().gone_at(user, self.t()) {
+        match gone_at(self.sale(), user, self.t()) {
             Some((Waiter { ticket, .. }, reason)) => self.push(Effect::Drop { ticket, reason }),
             None => Ok(()),
         }
@@ -289,7 +269,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
     /// for them. Returns whether no one is left who can be served.
     pub(super) fn run(&mut self, expires: bool) -> Result<bool, Misuse> {
         let t = self.plan.t();
-        if !self.sale().offers_at(t) {
+        if !offers_at(self.sale(), t) {
             return Ok(true);
         }
         loop {
@@ -342,7 +322,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
     /// Drops entries that are over, up to the limit of a step.
     fn drop_over(&mut self) -> Result<(), Misuse> {
         let t = self.plan.t();
-        let is_closed = self.sale().is_closed(t);
+        let is_closed = is_closed(self.sale(), t);
         let mut from = 0;
         while self.made < OFFERS_PER_STEP_MAX {
             let next = match is_closed {
@@ -396,7 +376,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
 
 /// The reason why an entry gets no offer at `t`, whatever its user has.
 fn refusal(sale: &Sale, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
-    let over = sale.drop_reason(waiter, t);
+    let over = drop_reason(sale, waiter, t);
     if over.is_some() {
         return over;
     }

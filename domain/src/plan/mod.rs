@@ -59,7 +59,7 @@ struct Edition {
 impl Plan<'_> {
     /// Whether this plan is for `sale` at its current version.
     pub fn is_for(&self, sale: &Sale) -> bool {
-        self.edition == sale.edition()
+        self.edition == Edition::of(sale)
     }
 
     /// The version before the first change.
@@ -81,9 +81,9 @@ impl Plan<'_> {
     }
 }
 
-impl Sale {
-    fn edition(&self) -> Edition {
-        Edition { id: self.id, version: self.balances.version, key: self.ledger.key() }
+impl Edition {
+    fn of(sale: &Sale) -> Edition {
+        Edition { id: sale.id, version: sale.balances.version, key: sale.ledger.key() }
     }
 }
 
@@ -98,7 +98,7 @@ impl<'a> Plan<'a> {
     ) -> Plan<'a> {
         draft.end();
         let Draft { sale, balances, events, touched, .. } = draft;
-        Plan { edition: sale.edition(), changes, balances, events, new_grant, touched, run }
+        Plan { edition: Edition::of(sale), changes, balances, events, new_grant, touched, run }
     }
 
     /// Checks and plans the first change of a sale, and creates the sale. `run` is this node's
@@ -135,7 +135,7 @@ impl<'a> Plan<'a> {
         let Balances { epoch, rev, t, round, .. } = balances;
         let numbers = Numbers { epoch, rev, t, supply, available, held: 0, sold: 0, round };
         let event = Event { kind: EventKind::Init, change: 0, numbers, grant: None };
-        let sale = Sale::begun(start, &balances, run, key);
+        let sale = begun(start, &balances, run, key);
         let plan = Plan {
             edition: Edition { id: *id, version: 0, key: [0; 2] },
             changes: Changes::from_buf([change]),
@@ -149,25 +149,25 @@ impl<'a> Plan<'a> {
     }
 }
 
-impl Sale {
-    /// The sale that begins this way, with these numbers.
-    fn begun(start: &Start, balances: &Balances, run: Option<u64>, key: HashKey) -> Sale {
-        let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
-        sale.initial_supply = start.supply;
-        if let Some(amounts) = sale.amounts_mut() {
-            *amounts = start.amounts.iter().copied().collect();
-        }
-        sale.created_at = balances.t;
-        if let Some(rounds) = sale.rounds_mut() {
-            rounds.base_supply = start.supply;
-            sale.ledger = Ledger::starting(key, 0, balances.round);
-        }
-        sale.balances = *balances;
-        sale.escrow = sale.terms.split.as_ref().map(|_| Escrow::of(start.supply));
-        sale.run = run.unwrap_or_default();
-        sale
+/// The sale that begins this way, with these numbers.
+fn begun(start: &Start, balances: &Balances, run: Option<u64>, key: HashKey) -> Sale {
+    let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
+    sale.initial_supply = start.supply;
+    if let Some(amounts) = sale.amounts_mut() {
+        *amounts = start.amounts.iter().copied().collect();
     }
+    sale.created_at = balances.t;
+    if let Some(rounds) = sale.rounds_mut() {
+        rounds.base_supply = start.supply;
+        sale.ledger = Ledger::starting(key, 0, balances.round);
+    }
+    sale.balances = *balances;
+    sale.escrow = sale.terms.split.as_ref().map(|_| Escrow::of(start.supply));
+    sale.run = run.unwrap_or_default();
+    sale
+}
 
+impl Sale {
     /// Creates a sale from its first change: an INIT, or the base of a rewritten AOF, which has no
     /// events. `key` keys the hashes of its indexes. Refuses other changes and changes that break
     /// the law.

@@ -281,6 +281,12 @@ impl Sale {
         Some(PartView { split, escrow: self.escrow?, pairs: self.pairs.as_slice() })
     }
 
+    /// Offers made and entries dropped so far.
+    #[inline]
+    pub fn list_totals(&self) -> (u64, u64) {
+        self.waitlist().map_or((0, 0), |list| (list.totals.offers, list.totals.dropped))
+    }
+
     /// The sale at a glance, at `now`.
     pub fn status(&self, now: &Now) -> Status {
         let balances = &self.balances;
