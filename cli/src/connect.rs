@@ -286,6 +286,9 @@ impl Server {
         }
         if let Some(password) = password(self.redis_password_file.as_deref(), PASSWORD)? {
             settings = settings.set_password(password);
+        } else if settings.username().is_some() && settings.password().is_none() {
+            // Or nobody would log in, and all would be asked as user default.
+            settings = settings.set_password("");
         }
         let info = info.set_redis_settings(settings);
         let client = match tls {

@@ -89,3 +89,17 @@ fn an_entry_is_acknowledged_when_the_number_of_its_line_comes_back() {
     assert!(std::process::Command::new("kill").arg(&pid).status().expect("kill").success());
     assert_eq!(second.child.wait().expect("it ends").code(), Some(0));
 }
+
+/// A user who is named without a password is not quietly somebody else; one who has none gets in.
+#[test]
+fn a_user_without_a_password_logs_in_all_the_same() {
+    let server = Server::start(&module_path(), &[]).expect("Redis");
+    let mut redis = server.connect().expect("a connection");
+    ask(&mut redis, "ACL SETUSER open on nopass ~* &* +@all");
+    for (user, said) in [("nobody", "assword"), ("open", "there is no stream")] {
+        let mut program = seckill(&["orders", "--redis", &server.url(), "--to", "stdout"]);
+        program.args(["--stream", STREAM, "--redis-user", user]).stdin(Stdio::piped());
+        let (status, text) = super::ended(program);
+        assert!(status == Some(1) && text.contains(said), "{user}: {text}");
+    }
+}
