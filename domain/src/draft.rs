@@ -3,7 +3,6 @@
 //! are checked on it. It knows no effect and no request.
 
 mod holdings;
-mod parts;
 mod waitlist;
 
 use std::collections::BTreeMap;
@@ -26,7 +25,7 @@ pub(crate) struct Draft<'s> {
     /// The numbers of the stored round.
     pub(crate) balances: Balances,
     /// Whether the sale writes entries, so that revs are counted.
-    has_outbox: bool,
+    pub(crate) has_outbox: bool,
     /// Events so far, in order.
     pub(crate) events: Events,
     /// The grant that was changed last.
@@ -98,7 +97,7 @@ impl<'s> Draft<'s> {
     /// Changes the sale's numbers, then emits the event, if any, and the stock's transition, if
     /// any.
     #[inline]
-    fn change(
+    pub(crate) fn change(
         &mut self,
         kind: impl Into<Option<EventKind>>,
         grant: Option<GrantView>,
@@ -125,7 +124,7 @@ impl<'s> Draft<'s> {
 
     /// Like [`Draft::change`] for a grant that may be of an older round: changes that round's
     /// numbers and emits no transition of the stock.
-    fn change_round_of(
+    pub(crate) fn change_round_of(
         &mut self,
         kind: EventKind,
         grant: GrantView,
@@ -253,34 +252,6 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Adds a grant that Redis lost. If its user waited for it, they leave the waiting list.
-    pub(crate) fn import(&mut self, user: &[u8], req: &[u8], qty: u64) -> Result<(), Refused> {
-        let (seq, state) = (self.balances.grants + 1, State::Sold);
-        let view = GrantView { seq, qty, state, deadline: 0 };
-        self.change(EventKind::Import, Some(view), |it| {
-            it.cover(qty)?;
-            it.place(qty, state)
-        })?;
-        let sale = self.sale;
-        // Only a waiting list asks for users' holdings.
-        if sale.waiters().is_some() {
-            self.touched_mut().gain(sale, user, qty);
-        }
-        self.leave_by_import(user, req)
-    }
-
-    /// An IMPORT of a known grant: the grant is SOLD from now on, whatever its state was.
-    pub(crate) fn reimport(&mut self, seq: u64) -> Result<(), Refused> {
-        let (from, qty) = self.look(seq)?;
-        let view = self.moved(from, GrantView { seq, qty, state: State::Sold, deadline: 0 });
-        self.change(EventKind::Import, Some(view), |it| {
-            if from != State::Held {
-                it.cover(qty)?;
-            }
-            it.transfer(qty, from, State::Sold)
-        })
-    }
-
     /// Moves a grant and its units to another state, for a buyer, the shop or the clock.
     pub(crate) fn settle(&mut self, seq: u64, to: State) -> Result<(), Refused> {
         let (from, qty) = self.look(seq)?;
@@ -295,14 +266,13 @@ impl Draft<'_> {
         self.transfer(kind, from, GrantView { seq, qty, state: to, deadline: 0 })
     }
 
-    /// Sells an expired grant after all (RECLAIM).
-    pub(crate) fn reclaim(&mut self, seq: u64) -> Result<(), Refused> {
-        let (from, qty) = self.look(seq)?;
-        let view = GrantView { seq, qty, state: State::Sold, deadline: 0 };
-        self.transfer(EventKind::Reclaim, from, view)
-    }
-
-    fn transfer(&mut self, kind: EventKind, from: State, view: GrantView) -> Result<(), Refused> {
+    /// Moves the units of a grant to its new state, in its own round.
+    pub(crate) fn transfer(
+        &mut self,
+        kind: EventKind,
+        from: State,
+        view: GrantView,
+    ) -> Result<(), Refused> {
         let view = self.moved(from, view);
         self.change_round_of(kind, view, |it| match view.state {
             // Its units came back when it expired.
@@ -322,16 +292,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Sets a later deadline, `ms` from T.
-    pub(crate) fn extend(&mut self, seq: u64, ms: u64) -> Result<(), Refused> {
-        let (from, qty) = self.look(seq)?;
-        let deadline = self.balances.t + ms;
-        let view = self.moved(from, GrantView { seq, qty, state: State::Held, deadline });
-        self.change_round_of(EventKind::Extend, view, |_| Ok(()))
-    }
-
     /// Remembers a grant's new state.
-    fn moved(&mut self, from: State, view: GrantView) -> GrantView {
+    pub(crate) fn moved(&mut self, from: State, view: GrantView) -> GrantView {
         let sale = self.sale;
         self.touched_mut().move_to(sale, view.seq, from, view.state);
         view
@@ -345,28 +307,17 @@ impl Draft<'_> {
         self.change(kind, None, |_| Ok(()))
     }
 
-    /// Changes terms. `has_outbox`: entries are written from now on.
-    pub(crate) fn alter(&mut self, has_outbox: bool) -> Result<(), Refused> {
-        self.has_outbox |= has_outbox;
-        self.happen(EventKind::Alter)
-    }
-
-    /// Units are added or withdrawn.
-    pub(crate) fn restock(&mut self, delta: i64, applied: i64) -> Result<(), Refused> {
-        if self.sale.escrow.is_some() {
-            self.escrow_mut()?.restock(applied)?;
-        }
-        self.change(EventKind::Restock, None, |it| it.restock(delta, applied))?;
+    /// Notes a RESTOCK: the reply to its repeats counts the rest of its step.
+    pub(crate) fn begin_restock(&mut self) {
         let available = self.balances.available;
         let touched = self.touched_mut();
         touched.restocked.push(available);
         touched.is_restocking = true;
-        Ok(())
     }
 
     /// Updates the last restock's count after units moved within its step. It depends on the
     /// changes only, not on how many of them share a command.
-    fn note_restocked(&mut self) {
+    pub(crate) fn note_restocked(&mut self) {
         let available = self.balances.available;
         if let Some(touched) = self.touched.as_mut().filter(|touched| touched.is_restocking) {
             if let Some(last) = touched.restocked.last_mut() {
@@ -375,14 +326,18 @@ impl Draft<'_> {
         }
     }
 
-    /// A new round, with all its units available.
-    pub(crate) fn round(&mut self, round: u64, supply: u64) -> Result<(), Refused> {
-        let packets = self.sale.packets_begun();
-        self.change(EventKind::Round, None, |it| {
-            let (available, held, sold) = (supply, 0, 0);
-            *it = Balances { round, supply, available, held, sold, packets, ..*it };
-            Ok(())
-        })
+    /// The part's escrow, to be changed. Refused if the sale is not a part.
+    pub(crate) fn escrow_mut(&mut self) -> Result<&mut Escrow, Refused> {
+        let stored = self.sale.escrow.ok_or(Refused::Law)?;
+        Ok(self.touched_mut().escrow.get_or_insert(stored))
+    }
+
+    /// Adds a grant that Redis lost to what its user holds. Only a waiting list asks for that.
+    pub(crate) fn gain(&mut self, user: &[u8], qty: u64) {
+        let sale = self.sale;
+        if sale.waiters().is_some() {
+            self.touched_mut().gain(sale, user, qty);
+        }
     }
 }
 

@@ -49,11 +49,11 @@ mod state {
 
 mod draft;
 
-/// Changes and sales as bytes.
-mod codec {
-    pub mod effect;
-    pub mod snapshot;
-}
+pub mod snapshot;
+
+mod entry;
+
+pub mod effect;
 
 pub mod plan;
 
@@ -63,7 +63,6 @@ pub mod outbox;
 
 mod testing;
 
-pub use codec::{effect, snapshot};
 pub use ledger::record;
 pub use model::{event, limits, outcome};
 pub use state::sale::Sale;

@@ -305,6 +305,11 @@ pub struct TermsChange {
 }
 
 impl Terms {
+    /// The id of the split that it is a part of.
+    pub(crate) fn split_id(&self) -> Option<&[u8]> {
+        self.split.as_ref().map(|split| &*split.id)
+    }
+
     /// The terms after `change`.
     pub fn altered(&self, change: &TermsChange) -> Terms {
         Terms {

@@ -4,12 +4,12 @@
 #![cfg(test)]
 
 use crate::admission::Admission;
-use crate::codec::effect::{Change, Effect};
-use crate::codec::snapshot::Piece;
 use crate::decide::{decide_new, Decision};
+use crate::effect::Change;
 use crate::model::outcome::Outcome;
 use crate::plan::Loader;
 use crate::request::{Amount, Grab, Init, Now, Request, Terms};
+use crate::snapshot::Piece;
 use crate::Sale;
 
 pub(crate) const SECRET: [u8; 16] = *b"0123456789abcdef";
@@ -102,7 +102,7 @@ pub(crate) fn reloaded(sale: &Sale) -> Sale {
 
 /// The sale from a rewritten AOF: its pieces as effects.
 pub(crate) fn rewritten(sale: &Sale) -> Sale {
-    let pieces: Vec<_> = sale.pieces().map(|it| Change::untimed(Effect::Piece(it))).collect();
+    let pieces: Vec<_> = sale.pieces().map(Change::untimed).collect();
     let texts = texts_of(&pieces);
     let changes = read(&texts);
     let mut changes = changes.into_iter();

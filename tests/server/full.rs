@@ -2,7 +2,7 @@
 //! million: it begins with them, as a sale does whose log is rewritten, in a late round.
 
 use seckill_domain::decide::decide_new;
-use seckill_domain::effect::{Change, Effect};
+use seckill_domain::effect::Change;
 use seckill_domain::limits::{GRANTS_MAX, REV_LAST};
 use seckill_domain::request::{Init, Now, Terms};
 use seckill_domain::rounds::Schedule;
@@ -41,7 +41,7 @@ fn begun(clock_ms: u64, supply: u64, terms: Terms, others: &[(usize, u64)]) -> V
     numbers.iter().for_each(|number| put_varint(&mut altered, *number));
     let piece = Piece::decode(&altered).expect("a base");
     let mut effect = Vec::new();
-    Change::untimed(Effect::Piece(piece)).encode(&mut effect);
+    Change::untimed(piece).encode(&mut effect);
     effect
 }
 

@@ -285,8 +285,8 @@ fn a_replica_gives_back_the_memory_of_rounds_that_are_over() {
 
 fn expired_by(effect: &[u8]) -> usize {
     match Change::decode(effect).expect("an effect").effect {
-        Effect::Expire(seqs) => seqs.len(),
-        Effect::Offer { .. } => 0,
+        Effect::Expire(expire) => expire.0.len(),
+        Effect::Offer(_) => 0,
         other => panic!("{other:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Changes that are due: expired holds and the next round, and the time of the next one.
 
-use crate::codec::effect::Effect;
+use crate::effect::{self, Effect};
 use crate::ledger::{Ledger, Lookup};
 use crate::model::limits::{EXPIRIES_PER_CALL_MAX, INTEGER_MAX};
 use crate::model::outcome::Misuse;
@@ -100,7 +100,7 @@ pub(super) fn next_round<'a>(sale: &Sale, now: &Now) -> Option<Effect<'a>> {
     let round = schedule.round_at(last);
     (round > sale.balances.round).then(|| {
         let supply = supply_of(sale, schedule, round);
-        Effect::Round { round, supply }
+        Effect::Round(effect::Round { round, supply })
     })
 }
 

@@ -3,8 +3,8 @@
 use super::admission::{self, Admittance};
 use super::expire::Expiries;
 use super::waitlist::{self, Turn};
-use crate::codec::effect::{Effect, Granting, Joining};
 use crate::draw::Dice;
+use crate::effect::{self, Effect};
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Grant, Lookup, Places};
 use crate::model::balances::Balances;
@@ -106,7 +106,7 @@ pub(super) fn grab<'a>(
     // Admission.
     match admission::admittance(sale, grab.user) {
         Admittance::Ok => {}
-        Admittance::First => plan.push(Effect::Admit { user: grab.user })?,
+        Admittance::First => plan.push(effect::Admit { user: grab.user })?,
         Admittance::Denied => return Ok(admission::refused(sale, manner, Outcome::Denied)),
         Admittance::Busy => return Ok(admission::refused(sale, manner, Outcome::Busy)),
     }
@@ -160,7 +160,7 @@ pub(super) fn grab<'a>(
     // Granted. The user's own entry that is over is dropped, and earlier waiters are served first.
     plan.drop_gone(grab.user)?;
     if let Some(ticket) = turn.as_ref().and_then(|turn| turn.passed) {
-        plan.push(Effect::Pass { ticket })?;
+        plan.push(effect::Pass { ticket })?;
     }
     let asked = match grab.amount.is_exact() && draw.is_none() {
         true => Asked::Exactly,
@@ -168,7 +168,7 @@ pub(super) fn grab<'a>(
         false => Asked::UpTo,
     };
     let tag = grab.req.map(|id| ReqTag { id, asked });
-    let granting = Granting { user: grab.user, req: tag, qty, hold_ms: sale.terms.hold_ms };
+    let granting = effect::Grant { user: grab.user, req: tag, qty, hold_ms: sale.terms.hold_ms };
     let grant = plan.push_new(Effect::Grant(granting), Places { user, req })?;
     if let Some(Turn { served, .. }) = turn {
         plan.is_served = true;
@@ -274,6 +274,6 @@ fn join<'a>(
     let ticket = list.totals.last_ticket + 1;
     let place = list.place(ticket, gone);
     plan.drop_gone(grab.user)?;
-    plan.push(Effect::Wait(Joining { ticket, user: grab.user, req, qty, until }))?;
+    plan.push(effect::Join { ticket, user: grab.user, req, qty, until })?;
     Ok(Outcome::Waiting(place))
 }

@@ -1,7 +1,7 @@
 //! IMPORT: a grant that the shop's database knows and Redis lost is entered again.
 
 use super::waitlist;
-use crate::codec::effect::{Effect, Importing};
+use crate::effect::{self, Effect};
 use crate::ledger::{Grant, Places};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX};
 use crate::model::outcome::{Misuse, Outcome, State};
@@ -39,7 +39,7 @@ pub(super) fn import<'a>(
     if sale.waiter_of(user, req).is_some() {
         plan.drop_gone(user)?;
     }
-    let effect = Effect::Import(Importing { user, req, qty, at: at.unwrap_or(t) });
+    let effect = Effect::Import(effect::Import { user, req, qty, at: at.unwrap_or(t) });
     let grant = plan.push_new(effect, Places { user: found, req: Some(known) })?;
     Ok(Outcome::Granted { grant, available: 0 })
 }
@@ -62,7 +62,7 @@ fn import_again(
             }
         }
     }
-    Ok(Outcome::Replay(plan.push_about(Effect::Reimport { seq: grant.seq })?))
+    Ok(Outcome::Replay(plan.push_about(effect::Reimport { seq: grant.seq })?))
 }
 
 /// What refuses an import whose units are not there and may not be promised beyond the supply.

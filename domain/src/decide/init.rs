@@ -1,6 +1,6 @@
 //! INIT and ALTER: the terms of a sale.
 
-use crate::codec::effect::{Change, Effect, Start};
+use crate::effect::{self, Change, Effect};
 use crate::ledger::HashKey;
 use crate::model::outcome::{Misuse, Outcome};
 use crate::plan::{Plan, Planning};
@@ -11,7 +11,7 @@ use crate::Sale;
 /// its indexes.
 pub fn decide_new(init: &Init, now: &Now, key: HashKey) -> Result<(Plan<'static>, Sale), Misuse> {
     check(init)?;
-    let effect = Effect::Init(Box::new(Start {
+    let effect = Effect::Init(Box::new(effect::Init {
         id: init.id,
         secret: init.secret,
         supply: init.supply,
@@ -49,7 +49,7 @@ pub(super) fn alter(plan: &mut Planning<'_, '_>, change: &TermsChange) -> Result
     let terms = sale.terms.altered(change);
     sale.check_terms(&terms)?;
     if terms != sale.terms {
-        plan.push(Effect::Alter(Box::new(change.clone())))?;
+        plan.push(effect::Alter(Box::new(change.clone())))?;
     }
     Ok(Outcome::Done)
 }

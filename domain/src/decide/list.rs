@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::codec::effect::{Effect, UsersChange};
+use crate::effect;
 use crate::model::limits::USERS_PER_EFFECT_MAX;
 use crate::model::outcome::{Misuse, Outcome};
 use crate::plan::Planning;
@@ -26,8 +26,8 @@ pub(super) fn list<'a>(
         return Err(Misuse::ListFull);
     }
     let (list, add) = (change.list, change.add);
-    changed.chunks(USERS_PER_EFFECT_MAX).try_for_each(|users| {
-        plan.push(Effect::Users(UsersChange { list, add, users: users.to_vec() }))
-    })?;
+    changed
+        .chunks(USERS_PER_EFFECT_MAX)
+        .try_for_each(|users| plan.push(effect::Users { list, add, users: users.to_vec() }))?;
     Ok(Outcome::Changed { users: changed.len() as u64 })
 }

@@ -7,7 +7,7 @@
 use super::expire::Expiries;
 use super::grab::{self, Manner};
 use super::{waitlist, Decision};
-use crate::codec::effect::{Change, Effect};
+use crate::effect::{Change, Effect};
 use crate::model::outcome::{GrantView, Misuse, Outcome};
 use crate::plan::{Plan, Planning};
 use crate::request::{Grab, Now};
@@ -122,7 +122,7 @@ impl Expiries {
     /// Expiries left after those in `changes`.
     fn spend(&mut self, sale: &Sale, user: &[u8], changes: &[Change<'_>]) {
         let seqs = changes.iter().flat_map(|change| match &change.effect {
-            Effect::Expire(seqs) => &seqs[..],
+            Effect::Expire(expire) => &expire.0[..],
             _ => &[],
         });
         for grant in seqs.filter_map(|seq| sale.stored_grant(*seq)) {
@@ -157,7 +157,7 @@ fn without_grant<'a>(sale: &Sale, plan: Plan<'a>, now: &Now) -> Option<Plan<'a>>
     if !plan.changes.iter().any(is_grant) {
         return Some(plan);
     }
-    let happens = |it: &Change<'_>| matches!(it.effect, Effect::Expire(_) | Effect::Admit { .. });
+    let happens = |it: &Change<'_>| matches!(it.effect, Effect::Expire(_) | Effect::Admit(_));
     let mut kept = plan.changes.into_iter().take_while(happens);
     let mut plan = Planning::of(sale, now);
     let planned = kept.try_for_each(|change| plan.push(change.effect));

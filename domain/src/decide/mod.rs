@@ -17,7 +17,7 @@ pub(crate) mod waitlist;
 
 use core::slice::from_ref;
 
-use crate::codec::effect::{Change, Effect};
+use crate::effect::{self, Change};
 use crate::model::outcome::{Misuse, Outcome, Place};
 use crate::plan::{Plan, Planning};
 use crate::request::{Now, Request};
@@ -188,9 +188,9 @@ fn judge<'a>(plan: &mut Planning<'_, 'a>, request: &Request<'a>) -> Result<Outco
         Request::Init(init) => init::again(plan.sale(), init),
         Request::Alter(change) => init::alter(plan, change),
         Request::Pause if plan.sale().paused => Ok(Outcome::Done),
-        Request::Pause => plan.push(Effect::Pause).map(|()| Outcome::Done),
+        Request::Pause => plan.push(effect::Pause).map(|()| Outcome::Done),
         Request::Resume if !plan.sale().paused => Ok(Outcome::Done),
-        Request::Resume => plan.push(Effect::Resume).map(|()| Outcome::Done),
+        Request::Resume => plan.push(effect::Resume).map(|()| Outcome::Done),
         Request::Restock(restock) => restock::restock(plan, restock),
         Request::Import(import) => import::import(plan, import),
         Request::List(change) => list::list(plan, change),

@@ -1,7 +1,7 @@
 //! SEND, RECEIVE, ELSEWHERE: units move between the parts of a split.
 
 use super::waitlist;
-use crate::codec::effect::Effect;
+use crate::effect;
 use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::{Misuse, Outcome};
@@ -33,7 +33,7 @@ pub(super) fn send<'a>(plan: &mut Planning<'_, 'a>, send: &Send<'a>) -> Result<O
     if escrow.sent + units > INTEGER_MAX || deficit + owed > INTEGER_MAX {
         return Err(Misuse::MovedTooMany);
     }
-    plan.push(Effect::Send { to, total, owed })?;
+    plan.push(effect::Send { to, total, owed })?;
     Ok(outcome)
 }
 
@@ -54,7 +54,7 @@ pub(super) fn receive<'a>(
     if supply + added > INTEGER_MAX || escrow.received + units > INTEGER_MAX {
         return Err(Misuse::MovedTooMany);
     }
-    plan.push(Effect::Receive { from, total })?;
+    plan.push(effect::Receive { from, total })?;
     Ok(Outcome::Moved { total, available })
 }
 
@@ -70,7 +70,7 @@ pub(super) fn elsewhere<'a>(
     if (pass, units) <= (escrow.pass, known) {
         return Ok(Outcome::Elsewhere { units: known, pass: escrow.pass });
     }
-    plan.push(Effect::Elsewhere { units, pass })?;
+    plan.push(effect::Elsewhere { units, pass })?;
     Ok(Outcome::Elsewhere { units, pass })
 }
 

@@ -1,6 +1,6 @@
 //! RESTOCK: units are added or withdrawn.
 
-use crate::codec::effect::Effect;
+use crate::effect;
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::{Misuse, Outcome};
 use crate::plan::Planning;
@@ -32,6 +32,6 @@ pub(super) fn restock<'a>(
     } else {
         -(delta.unsigned_abs().min(balances.available) as i64)
     };
-    plan.push(Effect::Restock { req, delta, applied })?;
+    plan.push(effect::Restock { req, delta, applied })?;
     Ok(Outcome::Restocked { applied, available: 0 })
 }

@@ -2,7 +2,7 @@
 
 use super::expire::Expiries;
 use super::waitlist;
-use crate::codec::effect::Effect;
+use crate::effect::{self, Effect};
 use crate::ledger::{Grant, Lookup};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Planning;
@@ -31,11 +31,13 @@ pub(super) fn settle<'a>(
         (Deed::Confirm { reclaim: true }, State::Expired) => {
             return reclaim(plan, &grant, own_left);
         }
-        (Deed::Confirm { .. }, State::Held) => Effect::Settle { seq, to: State::Sold },
-        (Deed::Cancel, State::Held) => Effect::Settle { seq, to: State::Cancelled },
-        (Deed::Refund, State::Sold) => Effect::Settle { seq, to: State::Refunded },
+        (Deed::Confirm { .. }, State::Held) => {
+            Effect::Settle(effect::Settle { seq, to: State::Sold })
+        }
+        (Deed::Cancel, State::Held) => Effect::Settle(effect::Settle { seq, to: State::Cancelled }),
+        (Deed::Refund, State::Sold) => Effect::Settle(effect::Settle { seq, to: State::Refunded }),
         (Deed::Extend { ms }, State::Held) if t + ms > stands.deadline => {
-            Effect::Extend { seq, ms }
+            Effect::Extend(effect::Extend { seq, ms })
         }
         _ => return Ok(Outcome::Stands(stands)),
     };
@@ -74,10 +76,10 @@ fn cancel_ahead<'a>(
 ) -> Result<Outcome, Misuse> {
     let (sale, t) = (plan.sale(), plan.t());
     if let Some(waiter) = waitlist::waiting_at(sale, user, t).filter(|waiter| waiter.req == req) {
-        plan.push(Effect::Leave { ticket: waiter.ticket })?;
+        plan.push(effect::Leave { ticket: waiter.ticket })?;
     }
     if !sale.fences.stands(user, req, t) {
-        plan.push(Effect::Fence { user, req })?;
+        plan.push(effect::Fence { user, req })?;
     }
     Ok(Outcome::Fenced)
 }
@@ -107,10 +109,10 @@ fn reclaim(
         return Ok(Outcome::ManyEnding);
     }
     let stands = match permitted && is_free(plan) {
-        true => plan.push_about(Effect::Reclaim { seq })?,
+        true => plan.push_about(effect::Reclaim { seq })?,
         // To the caller it is an expired one.
         false => {
-            let stands = plan.push_about(Effect::Settle { seq, to: State::Forfeited })?;
+            let stands = plan.push_about(effect::Settle { seq, to: State::Forfeited })?;
             GrantView { state: State::Expired, ..stands }
         }
     };

@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use crate::admission::{Admission, List};
-use crate::codec::effect::{Change, Effect, UsersChange};
+use crate::effect::{self, Change, Effect};
 use crate::model::balances::Escrow;
 use crate::model::limits::{
     GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, OUTBOX_BYTES_MAX, REV_LAST, TIME_MS_MAX, WAITERS_MAX,
@@ -227,7 +227,7 @@ fn a_full_list_takes_nobody() {
     let users: [&[u8]; 3] = [b"a", b"b", b"c"];
     let add = |users| Request::List(ListChange { list: List::Allow, add: true, users });
     let applies = |sale: &Sale, users: &[&[u8]], add: bool| {
-        let change = UsersChange { list: List::Allow, add, users: users.to_vec() };
+        let change = effect::Users { list: List::Allow, add, users: users.to_vec() };
         let change = Change::untimed(Effect::Users(change));
         sale.clone().apply(sale.balances.version, [change]).is_ok()
     };
@@ -244,7 +244,7 @@ fn a_full_list_takes_nobody() {
         let grab = Request::Grab(Grab { user: b"u", amount: Amount::Unsaid, req: None });
         let decision = sale.decide(&grab, &at(5));
         assert_eq!(decision.outcome != Outcome::Busy, admits);
-        let admit = Change::untimed(Effect::Admit { user: b"u" });
+        let admit = Change::untimed(effect::Admit { user: b"u" });
         assert_eq!(sale.clone().apply(sale.balances.version, [admit]).is_ok(), admits);
     }
 }

@@ -7,8 +7,8 @@
 use std::vec;
 
 use crate::admission::List;
-use crate::codec::effect::{Effect, Seqs};
 use crate::draft::Draft;
+use crate::effect::{self, Effect, Seqs};
 use crate::model::balances::Balances;
 use crate::model::limits::{EXPIRIES_PER_CALL_MAX, GRANTS_MAX, OFFERS_PER_STEP_MAX};
 use crate::model::outcome::{Misuse, Place};
@@ -121,23 +121,6 @@ pub(super) fn next_service(sale: &Sale) -> Option<u64> {
     ends.into_iter().chain(is_due.then_some(opens)).min()
 }
 
-/// Whether this effect may free units or let another waiter be served.
-pub(crate) fn frees(effect: &Effect<'_>) -> bool {
-    matches!(
-        effect,
-        Effect::Expire(_)
-            | Effect::Settle { .. }
-            | Effect::Reclaim { .. }
-            | Effect::Import(_)
-            | Effect::Reimport { .. }
-            | Effect::Restock { .. }
-            | Effect::Receive { .. }
-            | Effect::Elsewhere { .. }
-            | Effect::Leave { .. }
-            | Effect::Drop { .. }
-    )
-}
-
 /// The head: the lowest ticket whose units are available or may come back.
 fn head<'s>(draft: &Draft<'s>, list: &'s Waitlist) -> Option<Waiter<'s>> {
     let pool = draft.balances.available + draft.balances.may_come_back();
@@ -214,7 +197,7 @@ impl Planning<'_, '_> {
     #[inline]
     pub(super) fn drop_gone(&mut self, user: &[u8]) -> Result<(), Misuse> {
         match gone_at(self.sale(), user, self.t()) {
-            Some((Waiter { ticket, .. }, reason)) => self.push(Effect::Drop { ticket, reason }),
+            Some((Waiter { ticket, .. }, reason)) => self.push(effect::Drop { ticket, reason }),
             None => Ok(()),
         }
     }
@@ -223,7 +206,7 @@ impl Planning<'_, '_> {
     #[cold]
     pub(super) fn serve(&mut self) -> Result<(), Misuse> {
         let list = self.sale().waiters().filter(|_| !self.is_served);
-        match list.filter(|_| self.changes().iter().any(|change| frees(&change.effect))) {
+        match list.filter(|_| self.changes().iter().any(|change| change.effect.frees())) {
             Some(list) => Service::new(self, list).run(true).map(|_| ()),
             None => Ok(()),
         }
@@ -310,12 +293,12 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
             return self.drop(ticket, Reason::Limit);
         }
         let (passed, hold_ms) = (candidate.passed, sale.terms.offer_ms());
-        self.plan.push(Effect::Offer { ticket, hold_ms, passed })?;
+        self.plan.push(effect::Offer { ticket, hold_ms, passed })?;
         Ok(Served::Yes)
     }
 
     fn drop(&mut self, ticket: u64, reason: Reason) -> Result<Served, Misuse> {
-        self.plan.push(Effect::Drop { ticket, reason })?;
+        self.plan.push(effect::Drop { ticket, reason })?;
         Ok(Served::Yes)
     }
 
@@ -368,7 +351,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
         // Expiries for waiters are changes of their own.
         match self.plan.changes().len() > self.begun {
             true => self.plan.expire(seq)?,
-            false => self.plan.push(Effect::Expire(Seqs::from_slice(&[seq])))?,
+            false => self.plan.push(effect::Expire(Seqs::from_slice(&[seq])))?,
         }
         Ok(true)
     }

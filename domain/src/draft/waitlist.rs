@@ -77,39 +77,21 @@ impl<'s> Draft<'s> {
     }
 
     /// A user joins the list.
-    pub(crate) fn wait(&mut self) -> Result<(), Refused> {
+    pub(crate) fn join(&mut self) {
         self.list_mut().joined += 1;
-        self.happen(EventKind::Wait)
+    }
+
+    /// Takes a waiter off the list; returns the units that they asked for.
+    pub(crate) fn take_off(&mut self, ticket: u64, is_offered: bool) -> Result<u64, Refused> {
+        let qty = self.waiter(ticket)?.qty;
+        self.list_mut().off.insert(ticket, is_offered);
+        Ok(qty)
     }
 
     /// Removes a waiter without a grant.
     pub(crate) fn leave(&mut self, ticket: u64, kind: EventKind) -> Result<(), Refused> {
-        self.waiter(ticket)?;
-        self.list_mut().off.insert(ticket, false);
+        self.take_off(ticket, false)?;
         self.happen(kind)
-    }
-
-    /// Removes the waiter whose request was paid for, if they are on the list.
-    pub(super) fn leave_by_import(&mut self, user: &[u8], req: &[u8]) -> Result<(), Refused> {
-        match self.sale.waiter_of(user, req) {
-            Some(waiter) if !self.is_off(waiter.ticket) => {
-                self.leave(waiter.ticket, EventKind::Leave)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Grants a waiter's units to their user. `passed`: ticket of the head that this offer passes,
-    /// 0 for none.
-    pub(crate) fn offer(&mut self, ticket: u64, hold_ms: u64, passed: u64) -> Result<(), Refused> {
-        let qty = self.waiter(ticket)?.qty;
-        self.list_mut().off.insert(ticket, true);
-        if passed != 0 {
-            self.pass(passed);
-        }
-        self.grant(EventKind::Offer, qty, hold_ms)?;
-        self.note_restocked();
-        Ok(())
     }
 
     /// Counts a pass of the head.

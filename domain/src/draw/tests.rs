@@ -3,8 +3,8 @@
 #![cfg(test)]
 
 use super::*;
-use crate::codec::effect::{Change, Effect, Granting, Importing};
 use crate::decide::decide_new;
+use crate::effect::{self, Change, Effect};
 use crate::model::outcome::Outcome;
 use crate::request::{Amount, Grab, Import, Init, Request, Restock, Terms, TermsChange};
 use crate::testing::{self, at, bytes_of, created, grab, reloaded, run, SECRET};
@@ -49,7 +49,7 @@ fn a_limit_on_drawn_amounts_is_refused() {
         let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), refused);
         let change = TermsChange { limit: Some(limit), ..TermsChange::default() };
-        let change = Change::untimed(Effect::Alter(Box::new(change)));
+        let change = Change::untimed(effect::Alter(Box::new(change)));
         assert!(sale.apply(sale.balances().version, [change]).is_err());
     }
     let change = TermsChange { limit: Some(0), grabs: Some(2), ..TermsChange::default() };
@@ -83,9 +83,9 @@ fn a_broken_effect_on_a_draw_is_refused() {
     let list = [5, 3];
     let mut sale = sale(Draw::list(&list), &list, 8, 0);
     let version = sale.balances().version;
-    let grant = |qty| Effect::Grant(Granting { user: b"u", req: None, qty, hold_ms: 0 });
-    let restock = Effect::Restock { req: b"r", delta: 1, applied: 1 };
-    let import = Effect::Import(Importing { user: b"u", req: b"r", qty: 5, at: 1 });
+    let grant = |qty| Effect::Grant(effect::Grant { user: b"u", req: None, qty, hold_ms: 0 });
+    let restock = Effect::Restock(effect::Restock { req: b"r", delta: 1, applied: 1 });
+    let import = Effect::Import(effect::Import { user: b"u", req: b"r", qty: 5, at: 1 });
     for effect in [grant(3), grant(8), grant(1), restock, import] {
         let change = Change::untimed(effect.clone());
         assert!(sale.apply(version, [change]).is_err(), "{effect:?}");

@@ -217,6 +217,11 @@ impl EventKind {
             Stock::Available => EventKind::Available,
         }
     }
+
+    /// Whether it is a transition of the stock.
+    pub(crate) fn is_transition(self) -> bool {
+        matches!(self, EventKind::SoldOut | EventKind::AllHeld | EventKind::Available)
+    }
 }
 
 #[cfg(test)]

@@ -474,3 +474,9 @@ pub enum Refused {
     /// There is no sale to apply it to, or an INIT met an existing one.
     Place,
 }
+
+/// Refuses what does not hold.
+#[inline]
+pub(crate) fn check(holds: bool) -> Result<(), Refused> {
+    holds.then_some(()).ok_or(Refused::Law)
+}

@@ -7,23 +7,21 @@
 
 mod check;
 mod commit;
-mod effect;
 mod planning;
 mod tests;
-mod waitlist;
 
 use core::ops::Range;
 
-use crate::codec::effect::{Change, Changes, Effect, Start};
-use crate::codec::snapshot::Piece;
 use crate::draft::{check_law, Draft, Touched};
 use crate::draw::Draw;
+use crate::effect::{Change, Changes, Effect, Init};
 use crate::ledger::{HashKey, Ledger, Places};
 use crate::memory::put_number;
 use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::limits::AMOUNTS_PER_PIECE;
 use crate::model::outcome::Refused;
+use crate::snapshot::Piece;
 use crate::Sale;
 
 pub use check::Loader;
@@ -109,7 +107,7 @@ impl<'a> Plan<'a> {
         key: HashKey,
     ) -> Result<(Plan<'a>, Sale), Refused> {
         let Effect::Init(start) = &change.effect else { return Err(Refused::Place) };
-        let Start { id, supply, terms, amounts, .. } = &**start;
+        let Init { id, supply, terms, amounts, .. } = &**start;
         terms.check().map_err(|_| Refused::Law)?;
         terms.check_supply(*supply, amounts).map_err(|_| Refused::Law)?;
         let is_list = terms.draw.as_ref().is_some_and(Draw::is_list);
@@ -150,7 +148,7 @@ impl<'a> Plan<'a> {
 }
 
 /// The sale that begins this way, with these numbers.
-fn begun(start: &Start, balances: &Balances, run: Option<u64>, key: HashKey) -> Sale {
+fn begun(start: &Init, balances: &Balances, run: Option<u64>, key: HashKey) -> Sale {
     let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
     sale.initial_supply = start.supply;
     if let Some(amounts) = sale.amounts_mut() {

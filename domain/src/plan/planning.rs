@@ -1,7 +1,7 @@
 //! A plan in the making: the changes decided so far, and the draft after them.
 
-use crate::codec::effect::{Change, Changes, Effect, Seqs};
 use crate::draft::Draft;
+use crate::effect::{Act, Change, Changes, Effect, Expire, Seqs};
 use crate::ledger::Places;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
 use crate::model::outcome::{GrantView, Misuse, State};
@@ -53,10 +53,8 @@ impl<'s, 'a> Planning<'s, 'a> {
     /// The offers and drops among the effects from that index on.
     pub(crate) fn of_list(&self, from: usize) -> impl Iterator<Item = Effect<'static>> + '_ {
         self.changes().iter().skip(from).filter_map(|change| match change.effect {
-            Effect::Offer { ticket, hold_ms, passed } => {
-                Some(Effect::Offer { ticket, hold_ms, passed })
-            }
-            Effect::Drop { ticket, reason } => Some(Effect::Drop { ticket, reason }),
+            Effect::Offer(offer) => Some(offer.into()),
+            Effect::Drop(drop) => Some(drop.into()),
             _ => None,
         })
     }
@@ -64,7 +62,7 @@ impl<'s, 'a> Planning<'s, 'a> {
     /// Adds an effect. The first one gets the time and the epoch. Refused if a number would leave
     /// its limits.
     #[inline]
-    pub(crate) fn push(&mut self, effect: Effect<'a>) -> Result<(), Misuse> {
+    pub(crate) fn push(&mut self, effect: impl Into<Effect<'a>>) -> Result<(), Misuse> {
         let mut change = Change::untimed(effect);
         if self.changes.is_empty() {
             let (sale, now) = (self.sale(), &self.now);
@@ -73,7 +71,7 @@ impl<'s, 'a> Planning<'s, 'a> {
             change.epoch = (sale.run != now.run).then(|| sale.next_epoch(now.run));
         }
         let begun = self.draft.begin(change.elapsed_ms, change.epoch);
-        let drafted = begun.and_then(|()| change.effect.draft(&mut self.draft));
+        let drafted = begun.and_then(|()| change.effect.plan(&mut self.draft));
         drafted.map_err(|_| Misuse::Exhausted)?;
         self.changes.push(change);
         Ok(())
@@ -83,7 +81,7 @@ impl<'s, 'a> Planning<'s, 'a> {
     #[inline(always)]
     pub(crate) fn push_new(
         &mut self,
-        effect: Effect<'a>,
+        effect: impl Into<Effect<'a>>,
         places: Places,
     ) -> Result<GrantView, Misuse> {
         self.new_grant = Some(places);
@@ -92,21 +90,24 @@ impl<'s, 'a> Planning<'s, 'a> {
 
     /// Adds an effect on a grant; returns the grant as it would stand.
     #[inline(always)]
-    pub(crate) fn push_about(&mut self, effect: Effect<'a>) -> Result<GrantView, Misuse> {
+    pub(crate) fn push_about(
+        &mut self,
+        effect: impl Into<Effect<'a>>,
+    ) -> Result<GrantView, Misuse> {
         self.push(effect)?;
         self.draft.about.ok_or(Misuse::Exhausted)
     }
 
     /// Expires a due hold.
     pub(crate) fn expire(&mut self, seq: u64) -> Result<(), Misuse> {
-        if let Some(Change { effect: Effect::Expire(seqs), .. }) = self.changes.last_mut() {
+        if let Some(Change { effect: Effect::Expire(Expire(seqs)), .. }) = self.changes.last_mut() {
             if seqs.len() < EFFECTS_PER_APPLY_MAX {
                 seqs.push(seq);
                 let drafted = self.draft.settle(seq, State::Expired);
                 return drafted.map_err(|_| Misuse::Exhausted);
             }
         }
-        self.push(Effect::Expire(Seqs::from_slice(&[seq])))
+        self.push(Expire(Seqs::from_slice(&[seq])))
     }
 
     /// The finished plan.

@@ -3,7 +3,7 @@
 #![cfg(test)]
 
 use super::*;
-use crate::codec::effect::{Change, Effect, Granting};
+use crate::effect::{self, Change, Effect};
 use crate::model::balances::Escrow;
 use crate::parts::Split;
 use crate::request::{Amount, Grab, Init, Request, Terms};
@@ -30,8 +30,8 @@ fn a_plan_is_for_one_version_of_one_sale() {
 #[test]
 fn every_part_of_a_plan_has_its_position() {
     let sale = sale();
-    let effects = (0..3).map(|n| Effect::Admit { user: &b"abc"[n..=n] });
-    let grant = |n: usize| Granting { user: &b"xyz"[n..=n], req: None, qty: 1, hold_ms: 0 };
+    let effects = (0..3).map(|n| Effect::Admit(effect::Admit { user: &b"abc"[n..=n] }));
+    let grant = |n: usize| effect::Grant { user: &b"xyz"[n..=n], req: None, qty: 1, hold_ms: 0 };
     let grants = (0..3).map(|n| Effect::Grant(grant(n)));
     let changes: Changes<'_> = effects.chain(grants).map(Change::untimed).collect();
     let plan = sale.check(1, changes).unwrap();

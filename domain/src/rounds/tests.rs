@@ -3,8 +3,8 @@
 #![cfg(test)]
 
 use super::*;
-use crate::codec::effect::{Change, Effect};
 use crate::decide::decide_new;
+use crate::effect::{self, Change, Effect};
 use crate::ledger::NewGrant;
 use crate::model::outcome::Outcome;
 use crate::request::{Amount, Grab, Import, Request, Terms};
@@ -154,10 +154,10 @@ fn a_clock_that_steps_back_stays_in_the_round() {
     wins(&mut sale, "a", 2300);
     assert!(matches!(grab(&mut sale, "a", None, 2299), Outcome::Already(_)));
     assert_eq!(sale.balances().round, 2);
-    let early = Change::untimed(Effect::Round { round: 2, supply: 5 });
+    let early = Change::untimed(effect::Round { round: 2, supply: 5 });
     let mut broken = sale.clone();
     assert!(broken.apply(sale.balances().version, [early]).is_err());
-    let effect = Effect::Round { round: 9, supply: 5 };
+    let effect = Effect::Round(effect::Round { round: 9, supply: 5 });
     let future = Change { elapsed_ms: 10, ..Change::untimed(effect) };
     assert!(broken.apply(sale.balances().version, [future]).is_err());
 }

@@ -295,6 +295,11 @@ impl Sale {
         waiter.filter(|waiter| waiter.req == req)
     }
 
+    /// The entry of the waiting list that has this ticket.
+    pub(crate) fn waiter_at(&self, ticket: u64) -> Option<Waiter<'_>> {
+        self.waitlist().and_then(|list| list.get(ticket))
+    }
+
     /// Creates the state that its terms need, if missing.
     pub(crate) fn make_extras(&mut self) {
         if !self.terms.has_extras() {

@@ -84,7 +84,7 @@ impl WaitTerms {
     }
 }
 
-/// A waiter: an entry of the list. The effect that adds it is `Joining`.
+/// A waiter: an entry of the list. The effect that adds it is `effect::Join`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter<'a> {
     /// Its ticket: the earliest waiter has the lowest.
@@ -197,7 +197,7 @@ impl Waitlist {
         }
     }
 
-    /// Number of waiters.
+    /// The number of waiters.
     pub fn len(&self) -> u64 {
         self.users.len()
     }

@@ -7,7 +7,7 @@ mod parts;
 mod special;
 mod unreachable;
 
-use seckill_domain::effect::{Change, Effect, Granting};
+use seckill_domain::effect::{self, Change, Effect};
 use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::outcome::{Refused, OUTCOMES};
 use seckill_domain::request::{Now, Request};
@@ -406,10 +406,10 @@ fn effects_of_one_apply_are_taken_all_or_none() {
 #[test]
 fn an_apply_is_bounded() {
     let (mut sale, _) = full_sale(12);
-    let restock = Effect::Restock { req: b"much", delta: 5000, applied: 5000 };
+    let restock = Effect::Restock(effect::Restock { req: b"much", delta: 5000, applied: 5000 });
     let version = sale.balances().version;
     sale.apply(version, [Change::untimed(restock)]).unwrap();
-    let grant = Granting { user: b"crowd", req: None, qty: 1, hold_ms: 0 };
+    let grant = effect::Grant { user: b"crowd", req: None, qty: 1, hold_ms: 0 };
     let grants = vec![Change::untimed(Effect::Grant(grant)); EFFECTS_PER_APPLY_MAX + 1];
     let before = rebuild::pieces(&sale);
     assert!(sale.apply(version + 1, grants.clone()).is_err());

@@ -6,7 +6,7 @@ use seckill_domain::admission::List;
 use seckill_domain::decide::decide_new;
 use seckill_domain::decide::mgrab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::draw::Draw;
-use seckill_domain::effect::{Change, Effect};
+use seckill_domain::effect::{self, Change, Effect};
 use seckill_domain::ledger::Block;
 use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
 use seckill_domain::outcome::{GrantView, Outcome, State};
@@ -80,7 +80,7 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
     while left > 0 {
         let decision = sale.decide_expiry(2500, &now(START + HOLD));
         let seqs = decision.changes().iter().map(|change| match &change.effect {
-            Effect::Expire(seqs) => seqs.len(),
+            Effect::Expire(expire) => expire.0.len(),
             other => panic!("{other:?}"),
         });
         let sizes: Vec<usize> = seqs.collect();
@@ -352,7 +352,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
     assert!(!is_fenced(&loaded, 2) && is_fenced(&loaded, 3));
     // A loaded sale forgets fences in this order, too.
     let version = loaded.balances().version;
-    let fence = Effect::Fence { user: b"u", req: b"r" };
+    let fence = Effect::Fence(effect::Fence { user: b"u", req: b"r" });
     loaded.apply(version, [Change::untimed(fence)]).unwrap();
     assert!(!is_fenced(&loaded, 3) && is_fenced(&loaded, 4));
 }

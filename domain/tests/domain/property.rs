@@ -149,7 +149,7 @@ impl Done {
     fn of(world: &World, op: &Op) -> Option<Done> {
         let t = world.sale.time(&world.now());
         let decision = world.decide(op)?;
-        let fences = |change: &Change<'_>| matches!(change.effect, Effect::Fence { .. });
+        let fences = |change: &Change<'_>| matches!(change.effect, Effect::Fence(_));
         let deadline = match op {
             Op::Settle { deed: Deed::Extend(ms), .. } => t + ms,
             Op::Settle { .. } | Op::Import { .. } | Op::Restock { .. } => 0,

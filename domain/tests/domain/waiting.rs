@@ -3,7 +3,7 @@
 use std::num::NonZeroU16;
 
 use seckill_domain::decide::mgrab::{decide_multi_grab, MultiOutcome};
-use seckill_domain::effect::{Change, Effect, Granting, Joining};
+use seckill_domain::effect::{self, Change, Effect};
 use seckill_domain::limits::OFFERS_PER_STEP_MAX;
 use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, State};
 use seckill_domain::parts::Split;
@@ -50,7 +50,7 @@ fn nobody_waits_where_offers_have_no_time() {
         let mut sale = created(1, Terms { hold_ms: 50, waitlist: Some(LIST), ..Terms::default() });
         let change = TermsChange { hold_ms: Some(hold_ms), ..change.clone() };
         assert_eq!(run(&mut sale, &Request::Alter(change), 2), Outcome::Done);
-        let joining = Joining { ticket, user: b"w", req: b"r", qty: 1, until: 0 };
+        let joining = effect::Join { ticket, user: b"w", req: b"r", qty: 1, until: 0 };
         let (version, wait) = (sale.balances().version, Change::untimed(Effect::Wait(joining)));
         assert_eq!(sale.apply(version, [wait]).is_ok(), is_taken, "{hold_ms} {ticket}");
     }
@@ -105,15 +105,17 @@ fn an_entry_that_is_over_stands_in_nobodys_way() {
 #[test]
 fn who_waits_is_on_the_list_once_and_for_one_order() {
     let sale = sold_out(2, unlimited());
-    let wait = |user, req| Effect::Wait(Joining { ticket: 2, user, req, qty: 1, until: 0 });
+    let wait = |user, req| Effect::Wait(effect::Join { ticket: 2, user, req, qty: 1, until: 0 });
     let grant = |user, req| {
         let req = Some(ReqTag { id: req, asked: Asked::Exactly });
-        Effect::Grant(Granting { user, req, qty: 1, hold_ms: 50 })
+        Effect::Grant(effect::Grant { user, req, qty: 1, hold_ms: 50 })
     };
-    let leave = || Effect::Leave { ticket: 1 };
-    let restock = || Effect::Restock { req: b"r", delta: 9, applied: 9 };
-    let offer = |hold_ms, passed| Effect::Offer { ticket: 1, hold_ms, passed };
-    let alter = || Effect::Alter(TermsChange { limit: Some(9), ..Default::default() }.into());
+    let leave = || Effect::Leave(effect::Leave { ticket: 1 });
+    let restock = || Effect::Restock(effect::Restock { req: b"r", delta: 9, applied: 9 });
+    let offer = |hold_ms, passed| Effect::Offer(effect::Offer { ticket: 1, hold_ms, passed });
+    let alter = || {
+        Effect::Alter(effect::Alter(TermsChange { limit: Some(9), ..Default::default() }.into()))
+    };
     let cases: [(Vec<Effect<'_>>, bool); 15] = [
         (vec![restock(), offer(50, 0)], true),
         (vec![restock(), offer(0, 0)], false),

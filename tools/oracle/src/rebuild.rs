@@ -84,7 +84,7 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
     for piece in pieces {
         let begins = matches!(piece, Piece::Base(_));
         let mut text = Vec::new();
-        Change::untimed(Effect::Piece(piece)).encode(&mut text);
+        Change::untimed(piece).encode(&mut text);
         texts.push((if begins { 0 } else { version }, text));
         version += u64::from(!begins);
     }

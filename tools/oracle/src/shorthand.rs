@@ -25,7 +25,7 @@
 use std::collections::BTreeMap;
 
 use seckill_domain::admission::List;
-use seckill_domain::effect::{Change, Effect, Granting, Importing, Start, UsersChange};
+use seckill_domain::effect::{self, Change, Effect};
 use seckill_domain::outcome::State;
 use seckill_domain::record::{Asked, ReqTag};
 use seckill_domain::request::{Terms, TermsChange};
@@ -52,11 +52,12 @@ pub fn change(text: &[u8]) -> Change<'_> {
 }
 
 fn grant<'a>(user: &'a [u8], req: Option<ReqTag<'a>>, qty: u64, hold_ms: u64) -> Effect<'a> {
-    Effect::Grant(Granting { user, req, qty, hold_ms })
+    Effect::Grant(effect::Grant { user, req, qty, hold_ms })
 }
 
 fn effect_of<'a>(letter: u8, fields: &mut Fields<'a>) -> Effect<'a> {
-    let settle = |fields: &mut Fields<'_>, to| Effect::Settle { seq: fields.get(b's'), to };
+    let settle =
+        |fields: &mut Fields<'_>, to| Effect::Settle(effect::Settle { seq: fields.get(b's'), to });
     match letter {
         b'I' => start(fields),
         b'G' => {
@@ -68,41 +69,41 @@ fn effect_of<'a>(letter: u8, fields: &mut Fields<'a>) -> Effect<'a> {
         b'M' => {
             let (qty, at) = (fields.or(b'q', 1), fields.get(b'a'));
             let (req, user) = fields.req_and_user();
-            Effect::Import(Importing { user, req: req.unwrap_or_default(), qty, at })
+            Effect::Import(effect::Import { user, req: req.unwrap_or_default(), qty, at })
         }
         b'W' => {
             let (req, user) = fields.req_and_user();
-            Effect::Fence { user, req: req.unwrap_or_default() }
+            Effect::Fence(effect::Fence { user, req: req.unwrap_or_default() })
         }
         b'D' => {
             let tail = std::str::from_utf8(fields.rest()).expect("seqs");
-            Effect::Expire(tail.split(',').map(|seq| seq.parse().expect("a seq")).collect())
+            effect::Expire(tail.split(',').map(|seq| seq.parse().expect("a seq")).collect()).into()
         }
         b'C' => settle(fields, State::Sold),
         b'X' => settle(fields, State::Cancelled),
         b'F' => settle(fields, State::Refunded),
         b'N' => settle(fields, State::Forfeited),
-        b'Y' => Effect::Reclaim { seq: fields.get(b's') },
-        b'V' => Effect::Reimport { seq: fields.get(b's') },
-        b'E' => Effect::Extend { seq: fields.get(b's'), ms: fields.get(b'd') },
+        b'Y' => Effect::Reclaim(effect::Reclaim { seq: fields.get(b's') }),
+        b'V' => Effect::Reimport(effect::Reimport { seq: fields.get(b's') }),
+        b'E' => Effect::Extend(effect::Extend { seq: fields.get(b's'), ms: fields.get(b'd') }),
         b'R' => {
             let sign = if fields.numbers.contains_key(&b'p') { 1i64 } else { -1 };
             let delta = fields.get(if sign == 1 { b'p' } else { b'm' });
             let signed = |size: u64| sign.wrapping_mul(size as i64);
             let (delta, applied) = (signed(delta), signed(fields.get(b'a')));
-            Effect::Restock { req: fields.rest(), delta, applied }
+            Effect::Restock(effect::Restock { req: fields.rest(), delta, applied })
         }
-        b'P' => Effect::Pause,
-        b'U' => Effect::Resume,
-        b'A' => Effect::Alter(Box::new(alter(fields))),
-        b'T' => Effect::Admit { user: fields.rest() },
+        b'P' => effect::Pause.into(),
+        b'U' => effect::Resume.into(),
+        b'A' => effect::Alter(Box::new(alter(fields))).into(),
+        b'T' => Effect::Admit(effect::Admit { user: fields.rest() }),
         b'Q' => {
             let list = [List::Allow, List::Deny, List::Admitted][fields.get(b'l') as usize - 1];
             let add = fields.numbers.remove(&b'p').is_some();
             assert!(add || fields.numbers.remove(&b'm').is_some(), "added or removed");
-            Effect::Users(UsersChange { list, add, users: vec![fields.rest()] })
+            Effect::Users(effect::Users { list, add, users: vec![fields.rest()] })
         }
-        b'H' => Effect::Round { round: fields.get(b'n'), supply: fields.get(b's') },
+        b'H' => Effect::Round(effect::Round { round: fields.get(b'n'), supply: fields.get(b's') }),
         _ => panic!("no effect {}", char::from(letter)),
     }
 }
@@ -125,7 +126,7 @@ fn start<'a>(fields: &mut Fields<'_>) -> Effect<'a> {
     fields.tail = outbox;
     let terms = Terms::default().altered(&alter(fields));
     let (id, secret) = (u64::from_be_bytes(*id), *secret);
-    Effect::Init(Box::new(Start { id, secret, supply, terms, amounts: Vec::new() }))
+    Effect::Init(Box::new(effect::Init { id, secret, supply, terms, amounts: Vec::new() }))
 }
 
 /// The fields of an effect, taken out one by one so that what is left over is noticed.

@@ -159,7 +159,7 @@ fn apply_to_copy(sale: &Sale, texts: &[&Vec<u8>], how: &str) -> bool {
 /// Kinds of these effects: their names, or the state they settle a grant to.
 pub fn kinds_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> BTreeSet<String> {
     let kind = |text: &'a Vec<u8>| match Change::decode(text).unwrap().effect {
-        Effect::Settle { to, .. } => format!("{to:?}"),
+        Effect::Settle(effect::Settle { to, .. }) => format!("{to:?}"),
         effect => format!("{effect:?}").split([' ', '(']).next().unwrap().to_owned(),
     };
     texts.into_iter().map(kind).collect()

@@ -94,9 +94,9 @@ fn what_no_part_decides_is_refused() {
     }
     world.step(&Op::Elsewhere { split: PART.split, units: 4, pass: 2 }).unwrap();
     let sale = &world.sale;
-    let send = |to, total, owed| Effect::Send { to, total, owed };
-    let receive = |from, total| Effect::Receive { from, total };
-    let tell = |units, pass| Effect::Elsewhere { units, pass };
+    let send = |to, total, owed| Effect::Send(effect::Send { to, total, owed });
+    let receive = |from, total| Effect::Receive(effect::Receive { from, total });
+    let tell = |units, pass| Effect::Elsewhere(effect::Elsewhere { units, pass });
     assert_eq!(sale.balances().available, 32);
     for effect in [
         send(1, 6, 0),
@@ -111,7 +111,7 @@ fn what_no_part_decides_is_refused() {
     ] {
         assert!(takes(sale, std::slice::from_ref(&effect)), "{effect:?}");
     }
-    let grant = |user| Effect::Grant(Granting { user, req: None, qty: 1, hold_ms: 0 });
+    let grant = |user| Effect::Grant(effect::Grant { user, req: None, qty: 1, hold_ms: 0 });
     assert!(takes(sale, &[grant(b"a")]));
     let of_others = [
         grant(b"b"),

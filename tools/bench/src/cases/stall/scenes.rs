@@ -4,7 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use redis::Value;
-use seckill_domain::effect::{Change, Effect};
+use seckill_domain::effect::{self, Change, Effect};
 use seckill_domain::plan::Position;
 
 use crate::cases::{waiting, Bench};
@@ -158,7 +158,8 @@ pub fn go_on(control: &mut Control, ms: u64) -> Result<(), String> {
     let version: u64 = number(control, "version")?;
     let (mut position, mut effect) = (Vec::new(), Vec::new());
     Position { version, entries: None }.encode(&mut position);
-    Change { elapsed_ms: ms, epoch: None, effect: Effect::Pause }.encode(&mut effect);
+    Change { elapsed_ms: ms, epoch: None, effect: Effect::Pause(effect::Pause) }
+        .encode(&mut effect);
     control.tell(&[b"SECKILL.APPLY", SALE.as_bytes(), &position, &effect])?;
     control.tell(&["SECKILL.RESUME", SALE])
 }

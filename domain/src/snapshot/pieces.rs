@@ -15,7 +15,7 @@ use crate::model::limits::{
     AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, PARTS_MAX, RESTOCKS_KEPT_MAX,
     USERS_PER_PIECE, WAITERS_MAX, WAITERS_PER_PIECE,
 };
-use crate::model::outcome::Refused;
+use crate::model::outcome::{check, Refused};
 use crate::model::wire;
 use crate::parts::{sums, Pair};
 use crate::waitlist::Waiter;
@@ -106,10 +106,6 @@ pub(super) fn amounts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D:
 
 pub(super) fn pairs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Pair>, D::Error> {
     wire::sequence(from, usize::from(PARTS_MAX) - 1, Some::<Pair>)
-}
-
-fn check(holds: bool) -> Result<(), Refused> {
-    holds.then_some(()).ok_or(Refused::Law)
 }
 
 /// Checks restock ids: the sale has none yet. `balances` are the numbers after them.

@@ -5,9 +5,17 @@
 use core::num::NonZeroU16;
 
 use super::*;
+use crate::admission::List;
 use crate::draw::Draw;
-use crate::model::limits::{HOLD_MS_MAX, INTEGER_MAX, TIME_MS_MAX, USER_BYTES_MAX};
+use crate::ledger::record::{Asked, ReqTag};
+use crate::model::limits::{
+    DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, HOLD_MS_MAX, INTEGER_MAX, TIME_MS_MAX,
+    USERS_PER_EFFECT_MAX, USER_BYTES_MAX,
+};
+use crate::model::outcome::State;
 use crate::parts::Split;
+use crate::request::{Terms, TermsChange};
+use crate::waitlist::Reason;
 
 fn bytes(change: &Change<'_>) -> Vec<u8> {
     let mut out = Vec::new();
@@ -19,14 +27,14 @@ fn piece(effect: Effect<'_>) -> Vec<u8> {
     bytes(&Change::untimed(effect))
 }
 
-const ALICE: Granting<'_> = Granting { user: b"alice", req: None, qty: 1, hold_ms: 0 };
-const PAID: Importing<'_> = Importing { user: b"u", req: b"r", qty: 2, at: 5 };
+const ALICE: Grant<'_> = Grant { user: b"alice", req: None, qty: 1, hold_ms: 0 };
+const PAID: Import<'_> = Import { user: b"u", req: b"r", qty: 2, at: 5 };
 
-const WAITS: Joining<'_> = Joining { ticket: 7, user: b"w", req: b"r", qty: 2, until: 9 };
+const WAITS: Join<'_> = Join { ticket: 7, user: b"w", req: b"r", qty: 2, until: 9 };
 
 fn start(terms: Terms, amounts: &[u64]) -> Effect<'static> {
     let (id, secret, amounts) = (130, [b'x'; 16], amounts.to_vec());
-    Effect::Init(Box::new(Start { id, secret, supply: 7, terms, amounts }))
+    Effect::Init(Box::new(Init { id, secret, supply: 7, terms, amounts }))
 }
 
 #[test]
@@ -38,30 +46,30 @@ fn the_bytes_of_every_effect() {
     let part = Terms { split, ..Terms::default() };
     let alter = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
     let asked = Some(ReqTag { id: b"o-7", asked: Asked::UpTo });
-    let bob = UsersChange { list: List::Deny, add: true, users: vec![b"bob", b"x"] };
+    let bob = Users { list: List::Deny, add: true, users: vec![b"bob", b"x"] };
     let cases: Vec<(Effect<'_>, &[u8])> = vec![
         (Effect::Grant(ALICE), b"\0\x05alice\0\x01\0"),
         (
-            Effect::Grant(Granting { req: asked, qty: 2, hold_ms: 900, ..ALICE }),
+            Effect::Grant(Grant { req: asked, qty: 2, hold_ms: 900, ..ALICE }),
             b"\0\x05alice\x01\x03o-7\x01\x02\x84\x07",
         ),
-        (Effect::Settle { seq: 3, to: State::Sold }, b"\x01\x03\x01"),
-        (Effect::Settle { seq: 3, to: State::Cancelled }, b"\x01\x03\x02"),
-        (Effect::Settle { seq: 3, to: State::Forfeited }, b"\x01\x03\x04"),
-        (Effect::Settle { seq: 3, to: State::Refunded }, b"\x01\x03\x05"),
-        (Effect::Expire(Seqs::from_slice(&[7, 300])), b"\x02\x02\x07\xac\x02"),
-        (Effect::Extend { seq: 3, ms: 9 }, b"\x03\x03\x09"),
-        (Effect::Reclaim { seq: 3 }, b"\x04\x03"),
+        (Effect::Settle(Settle { seq: 3, to: State::Sold }), b"\x01\x03\x01"),
+        (Effect::Settle(Settle { seq: 3, to: State::Cancelled }), b"\x01\x03\x02"),
+        (Effect::Settle(Settle { seq: 3, to: State::Forfeited }), b"\x01\x03\x04"),
+        (Effect::Settle(Settle { seq: 3, to: State::Refunded }), b"\x01\x03\x05"),
+        (Effect::Expire(Expire(Seqs::from_slice(&[7, 300]))), b"\x02\x02\x07\xac\x02"),
+        (Effect::Extend(Extend { seq: 3, ms: 9 }), b"\x03\x03\x09"),
+        (Effect::Reclaim(Reclaim { seq: 3 }), b"\x04\x03"),
         (Effect::Import(PAID), b"\x05\x01u\x01r\x02\x05"),
-        (Effect::Reimport { seq: 3 }, b"\x06\x03"),
-        (Effect::Fence { user: b"u", req: b"r" }, b"\x07\x01u\x01r"),
-        (Effect::Round { round: 3, supply: 7 }, b"\x08\x03\x07"),
-        (Effect::Restock { req: b"r1", delta: -9, applied: -3 }, b"\x09\x02r1\x11\x05"),
-        (Effect::Pause, b"\x0a"),
-        (Effect::Resume, b"\x0b"),
-        (Effect::Alter(Box::new(alter)), b"\x0c\x01\x03\0\0\0\x01\0\0\0\0\0\0\0\0\0\0"),
+        (Effect::Reimport(Reimport { seq: 3 }), b"\x06\x03"),
+        (Effect::Fence(Fence { user: b"u", req: b"r" }), b"\x07\x01u\x01r"),
+        (Effect::Round(Round { round: 3, supply: 7 }), b"\x08\x03\x07"),
+        (Effect::Restock(Restock { req: b"r1", delta: -9, applied: -3 }), b"\x09\x02r1\x11\x05"),
+        (Effect::Pause(Pause), b"\x0a"),
+        (Effect::Resume(Resume), b"\x0b"),
+        (Effect::Alter(Alter(Box::new(alter))), b"\x0c\x01\x03\0\0\0\x01\0\0\0\0\0\0\0\0\0\0"),
         (Effect::Users(bob), b"\x0d\x01\x01\x02\x03bob\x01x"),
-        (Effect::Admit { user: b"u" }, b"\x0e\x01u"),
+        (Effect::Admit(Admit { user: b"u" }), b"\x0e\x01u"),
         (
             start(terms, &[]),
             b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x02\0\0\x05\x09\0\0\0\0\0\0\0\0\0\0\0",
@@ -76,15 +84,15 @@ fn the_bytes_of_every_effect() {
             b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x80\x08\x03s-1\
               \xac\x02\0\0",
         ),
-        (Effect::Send { to: 3, total: 300, owed: 0 }, b"\x11\x03\xac\x02\0"),
-        (Effect::Send { to: 1023, total: 7, owed: 2 }, b"\x11\xff\x07\x07\x02"),
-        (Effect::Receive { from: 3, total: 300 }, b"\x12\x03\xac\x02"),
-        (Effect::Elsewhere { units: 0, pass: 9 }, b"\x13\0\x09"),
+        (Effect::Send(Send { to: 3, total: 300, owed: 0 }), b"\x11\x03\xac\x02\0"),
+        (Effect::Send(Send { to: 1023, total: 7, owed: 2 }), b"\x11\xff\x07\x07\x02"),
+        (Effect::Receive(Receive { from: 3, total: 300 }), b"\x12\x03\xac\x02"),
+        (Effect::Elsewhere(Elsewhere { units: 0, pass: 9 }), b"\x13\0\x09"),
         (Effect::Wait(WAITS), b"\x14\x07\x01w\x01r\x02\x09"),
-        (Effect::Leave { ticket: 7 }, b"\x15\x07"),
-        (Effect::Drop { ticket: 7, reason: Reason::Denied }, b"\x16\x07\x03"),
-        (Effect::Offer { ticket: 300, hold_ms: 9, passed: 7 }, b"\x17\xac\x02\x09\x07"),
-        (Effect::Pass { ticket: 7 }, b"\x18\x07"),
+        (Effect::Leave(Leave { ticket: 7 }), b"\x15\x07"),
+        (Effect::Drop(Drop { ticket: 7, reason: Reason::Denied }), b"\x16\x07\x03"),
+        (Effect::Offer(Offer { ticket: 300, hold_ms: 9, passed: 7 }), b"\x17\xac\x02\x09\x07"),
+        (Effect::Pass(Pass { ticket: 7 }), b"\x18\x07"),
     ];
     for (effect, expected) in cases {
         for (elapsed_ms, epoch, head) in
@@ -102,7 +110,7 @@ fn the_bytes_of_every_effect() {
 /// A plain grant, the AOF's most frequent line, costs eight bytes plus the user.
 #[test]
 fn a_plain_grant_is_short() {
-    let grant = Granting { user: b"user:000000000042", ..ALICE };
+    let grant = Grant { user: b"user:000000000042", ..ALICE };
     assert_eq!(piece(Effect::Grant(grant)).len(), grant.user.len() + 7);
     let later = Change { elapsed_ms: 16_383, ..Change::untimed(Effect::Grant(grant)) };
     assert_eq!(bytes(&later).len(), grant.user.len() + 8);
@@ -122,43 +130,46 @@ fn what_can_not_be_is_refused() {
         let split = Split { part: 0, parts: NonZeroU16::MIN, id: id.into(), total };
         Terms { split: Some(Box::new(split)), ..Terms::default() }
     };
-    let users = |list, users| Effect::Users(UsersChange { list, add: true, users });
+    let users = |list, users| Effect::Users(Users { list, add: true, users });
     let refused = [
-        Effect::Grant(Granting { user: b"", ..ALICE }),
-        Effect::Grant(Granting { user: &long, ..ALICE }),
-        Effect::Grant(Granting { req: req(b""), ..ALICE }),
-        Effect::Grant(Granting { req: req(&long[..129]), ..ALICE }),
-        Effect::Grant(Granting { req: of_import, ..ALICE }),
-        Effect::Grant(Granting { qty: over, ..ALICE }),
-        Effect::Grant(Granting { hold_ms: HOLD_MS_MAX + 1, ..ALICE }),
-        Effect::Settle { seq: 1, to: State::Held },
-        Effect::Settle { seq: 1, to: State::Expired },
-        Effect::Settle { seq: over, to: State::Sold },
-        Effect::Expire(many),
-        Effect::Extend { seq: 1, ms: HOLD_MS_MAX + 1 },
-        Effect::Import(Importing { user: b"", ..PAID }),
-        Effect::Import(Importing { req: b"", ..PAID }),
-        Effect::Import(Importing { at: TIME_MS_MAX + 1, ..PAID }),
-        Effect::Fence { user: b"", req: b"r" },
-        Effect::Round { round: over, supply: 1 },
-        Effect::Restock { req: b"", delta: 1, applied: 1 },
-        Effect::Restock { req: b"r", delta: -(over as i64), applied: 0 },
-        Effect::Restock { req: b"r", delta: i64::MIN, applied: 0 },
-        Effect::Alter(Box::new(TermsChange { limit: Some(over), ..TermsChange::default() })),
-        Effect::Alter(Box::new(TermsChange { outbox: Some([].into()), ..TermsChange::default() })),
+        Effect::Grant(Grant { user: b"", ..ALICE }),
+        Effect::Grant(Grant { user: &long, ..ALICE }),
+        Effect::Grant(Grant { req: req(b""), ..ALICE }),
+        Effect::Grant(Grant { req: req(&long[..129]), ..ALICE }),
+        Effect::Grant(Grant { req: of_import, ..ALICE }),
+        Effect::Grant(Grant { qty: over, ..ALICE }),
+        Effect::Grant(Grant { hold_ms: HOLD_MS_MAX + 1, ..ALICE }),
+        Effect::Settle(Settle { seq: 1, to: State::Held }),
+        Effect::Settle(Settle { seq: 1, to: State::Expired }),
+        Effect::Settle(Settle { seq: over, to: State::Sold }),
+        Effect::Expire(Expire(many)),
+        Effect::Extend(Extend { seq: 1, ms: HOLD_MS_MAX + 1 }),
+        Effect::Import(Import { user: b"", ..PAID }),
+        Effect::Import(Import { req: b"", ..PAID }),
+        Effect::Import(Import { at: TIME_MS_MAX + 1, ..PAID }),
+        Effect::Fence(Fence { user: b"", req: b"r" }),
+        Effect::Round(Round { round: over, supply: 1 }),
+        Effect::Restock(Restock { req: b"", delta: 1, applied: 1 }),
+        Effect::Restock(Restock { req: b"r", delta: -(over as i64), applied: 0 }),
+        Effect::Restock(Restock { req: b"r", delta: i64::MIN, applied: 0 }),
+        Effect::Alter(Alter(Box::new(TermsChange { limit: Some(over), ..TermsChange::default() }))),
+        Effect::Alter(Alter(Box::new(TermsChange {
+            outbox: Some([].into()),
+            ..TermsChange::default()
+        }))),
         users(List::Admitted, vec![b"u"]),
         users(List::Allow, vec![b"u", b""]),
         users(List::Allow, crowd),
-        Effect::Admit { user: &long },
+        Effect::Admit(Admit { user: &long }),
         start(Terms { grabs: over, ..Terms::default() }, &[]),
         start(of(b"", 9), &[]),
         start(of(&long[..65], 9), &[]),
         start(of(b"s", over), &[]),
-        Effect::Send { to: 1, total: over, owed: 0 },
-        Effect::Send { to: 1, total: 1, owed: over },
-        Effect::Receive { from: 1, total: over },
-        Effect::Elsewhere { units: over, pass: 1 },
-        Effect::Elsewhere { units: 0, pass: over },
+        Effect::Send(Send { to: 1, total: over, owed: 0 }),
+        Effect::Send(Send { to: 1, total: 1, owed: over }),
+        Effect::Receive(Receive { from: 1, total: over }),
+        Effect::Elsewhere(Elsewhere { units: over, pass: 1 }),
+        Effect::Elsewhere(Elsewhere { units: 0, pass: over }),
         start(Terms::default(), &amounts),
     ];
     for effect in refused {
@@ -166,7 +177,7 @@ fn what_can_not_be_is_refused() {
         assert_eq!(Change::decode(&out).err(), Some(Refused::Unknown), "{effect:?}");
     }
     for (ms, taken) in [(HOLD_MS_MAX, true), (HOLD_MS_MAX + 1, false)] {
-        assert_eq!(Change::decode(&piece(Effect::Extend { seq: 1, ms })).is_ok(), taken);
+        assert_eq!(Change::decode(&piece(Effect::Extend(Extend { seq: 1, ms }))).is_ok(), taken);
     }
 }
 
@@ -174,8 +185,10 @@ fn what_can_not_be_is_refused() {
 /// terms.
 #[test]
 fn an_alter_says_nothing_more() {
-    let alter =
-        piece(Effect::Alter(Box::new(TermsChange { limit: Some(3), ..TermsChange::default() })));
+    let alter = piece(Effect::Alter(Alter(Box::new(TermsChange {
+        limit: Some(3),
+        ..TermsChange::default()
+    }))));
     assert!(Change::decode(&alter).is_ok());
     let draw = b"\x01\x02\x02";
     for more in [&draw[..], b"\x01\x64\0\x64\0", b"\0", b"\x01\x03", &alter[2..]] {

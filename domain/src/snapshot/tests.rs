@@ -3,8 +3,8 @@
 #![cfg(test)]
 
 use super::*;
-use crate::codec::effect::{Change, Effect};
 use crate::draw::Draw;
+use crate::effect::{Change, Effect};
 use crate::model::balances::Escrow;
 use crate::model::limits::{INTEGER_MAX, ROUND_TOTALS_MAX};
 use crate::parts::Split;
@@ -57,7 +57,7 @@ fn load(pieces: &[Piece<'_>]) -> Result<Sale, Refused> {
 
 /// The sale after the first pieces of an AOF.
 fn begun<'p>(pieces: impl IntoIterator<Item = Piece<'p>>) -> Sale {
-    let mut pieces = pieces.into_iter().map(|piece| Change::untimed(Effect::Piece(piece)));
+    let mut pieces = pieces.into_iter().map(Change::untimed);
     let (mut sale, _) = Sale::create(pieces.next().unwrap(), [1, 2]).unwrap();
     pieces.for_each(|piece| drop(sale.apply(sale.balances.version, [piece]).unwrap()));
     sale
@@ -66,7 +66,7 @@ fn begun<'p>(pieces: impl IntoIterator<Item = Piece<'p>>) -> Sale {
 /// The result of one more piece; a refused one leaves no trace.
 fn after(sale: &Sale, piece: Piece<'_>) -> Result<(), Refused> {
     let mut copy = sale.clone();
-    let change = Change::untimed(Effect::Piece(piece));
+    let change = Change::untimed(piece);
     let applied = copy.apply(sale.balances.version, [change]).map(drop);
     assert_eq!(applied.is_err(), bytes_of(&copy) == bytes_of(sale));
     applied
@@ -406,7 +406,7 @@ fn refusals_are_no_effect() {
     let sale = with_rounds(None);
     let before = begun(sale.pieces().take(1));
     assert_eq!(after(&before, sale.refusals_piece()), Err(Refused::Law));
-    let change = Change::untimed(Effect::Piece(sale.refusals_piece()));
+    let change = Change::untimed(sale.refusals_piece());
     assert_eq!(Sale::create(change, [1, 2]).err(), Some(Refused::Place));
 }
 

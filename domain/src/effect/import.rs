@@ -1,0 +1,118 @@
+//! IMPORT: what the shop's database knows and Redis lost.
+
+use super::settle::end_offer;
+use super::wait::put_waiter;
+use super::*;
+use crate::ledger::record::{Asked, ReqTag};
+
+/// A grant that Redis lost is entered again.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Import<'a> {
+    /// The user's id, 1 to 256 bytes.
+    #[serde(with = "wire::user")]
+    pub user: &'a [u8],
+    /// The request id, 1 to 128 bytes.
+    #[serde(with = "wire::req")]
+    pub req: &'a [u8],
+    /// Units.
+    #[serde(deserialize_with = "wire::integer")]
+    pub qty: u64,
+    /// Time of the grant, Unix ms.
+    #[serde(deserialize_with = "wire::moment")]
+    pub at: u64,
+}
+
+impl Act for Import<'_> {
+    const FREES: bool = true;
+
+    fn is_apart<'e>(&'e self, others: &mut Others<'e>) -> bool {
+        others.requests.insert((self.user, self.req))
+    }
+
+    fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
+        checker.new_request(self.user, Some(self.req))?;
+        // It takes the entry off the list itself.
+        let waiter = checker.sale().waiter_of(self.user, self.req);
+        check(waiter.is_none_or(|waiter| !checker.draft.is_offered(waiter.ticket)))?;
+        takes_imports(checker)
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
+        let (seq, qty, state) = (draft.balances.grants + 1, self.qty, State::Sold);
+        let view = GrantView { seq, qty, state, deadline: 0 };
+        draft.change(EventKind::Import, Some(view), |it| {
+            it.cover(qty)?;
+            it.place(qty, state)
+        })?;
+        draft.gain(self.user, qty);
+        match draft.sale.waiter_of(self.user, self.req) {
+            Some(waiter) if !draft.is_off(waiter.ticket) => {
+                draft.leave(waiter.ticket, EventKind::Leave)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn make(&self, sale: &mut Sale, planned: &mut Planned<'_>) {
+        let Import { user, req: id, qty, at } = *self;
+        let req = Some(ReqTag { id, asked: Asked::Either });
+        Grant { user, req, qty, hold_ms: 0 }.record(sale, at, planned.new_grant);
+        let ticket = sale.waiter_of(user, id).map(|it| it.ticket);
+        if let Some((list, ticket)) = sale.waitlist_mut().zip(ticket) {
+            list.remove(ticket);
+        }
+        count(&mut sale.tallies.imported);
+    }
+
+    fn subject<'e>(&'e self, _: &'e Sale, _: u64, numbers: &Numbers) -> Option<Subject<'e>> {
+        let Import { user, req, at, .. } = *self;
+        Some(Subject { user, req: Some(req), at, born: numbers.epoch })
+    }
+
+    fn put<'e>(&'e self, sale: &'e Sale, kind: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
+        let waiter = sale.waiter_of(self.user, self.req).filter(|_| kind == EventKind::Leave);
+        put_waiter(data, waiter, Some("imported"))
+    }
+}
+
+/// IMPORT of a known request id: its grant is SOLD now.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Reimport {
+    /// The grant's seq.
+    #[serde(deserialize_with = "wire::integer")]
+    pub seq: u64,
+}
+
+impl Act for Reimport {
+    const FREES: bool = true;
+
+    fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
+        let (from, _) = checker.draft.look(self.seq)?;
+        check(!matches!(from, State::Sold | State::Refunded))?;
+        takes_imports(checker)
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
+        let seq = self.seq;
+        let (from, qty) = draft.look(seq)?;
+        let view = draft.moved(from, GrantView { seq, qty, state: State::Sold, deadline: 0 });
+        draft.change(EventKind::Import, Some(view), |it| {
+            if from != State::Held {
+                it.cover(qty)?;
+            }
+            it.transfer(qty, from, State::Sold)
+        })
+    }
+
+    fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {
+        end_offer(sale, self.seq);
+        sale.ledger.set_state(self.seq, State::Sold, 0);
+        count(&mut sale.tallies.imported);
+    }
+}
+
+/// A sale with packets or rounds has a fixed supply and takes no imports.
+fn takes_imports(checker: &Checker<'_>) -> Result<(), Refused> {
+    let is_fixed = checker.draft.balances.packets.is_some();
+    check(!is_fixed && checker.sale().terms.schedule.is_none())
+}

@@ -1,0 +1,42 @@
+//! A piece of a rewritten sale: the base first, which begins it.
+
+use super::*;
+use crate::snapshot::{self, pieces, Piece};
+
+/// A piece is many changes at once: it comes alone and is checked as it is read, which moves the
+/// numbers. The base is the first change of a sale, and never made on one that exists.
+impl Act for Piece<'_> {
+    fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
+        let (sale, balances) = (checker.sale(), &mut checker.draft.balances);
+        check(checker.alone)?;
+        match self {
+            Piece::RestockIds(kept) => pieces::check_restock_ids(sale, kept, balances)?,
+            Piece::Fences(added) => pieces::check_fences(sale, added, balances)?,
+            Piece::Listed(users) => pieces::check_listed(sale, users)?,
+            Piece::Amounts(added) => pieces::check_amounts(sale, added)?,
+            Piece::Grants(rows) => rows.check(sale, balances)?,
+            Piece::Round(next) => next.check(sale, balances)?,
+            Piece::Pairs(pairs) => pieces::check_pairs(sale, pairs, balances)?,
+            Piece::Waiters(waiters) => pieces::check_waiters(sale, waiters, balances)?,
+            Piece::Base(_) => return Err(Refused::Place),
+            Piece::Refusals(_) => return Err(Refused::Law),
+        }
+        check(snapshot::is_in_order(sale, self))?;
+        check(sale.awaits > 1 || snapshot::completes(sale, Some(self), balances))
+    }
+
+    fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {
+        sale.awaits -= 1;
+        match self {
+            Piece::RestockIds(kept) => sale.add_restock_ids(kept),
+            Piece::Fences(added) => added.iter().for_each(|fence| sale.fences.load(fence)),
+            Piece::Listed(users) => sale.add_listed(users),
+            Piece::Amounts(added) => sale.add_amounts(added),
+            Piece::Grants(rows) => sale.add_grants(rows),
+            Piece::Round(next) => sale.follow_round(next),
+            Piece::Pairs(pairs) => pairs.iter().for_each(|pair| sale.pairs.set(*pair)),
+            Piece::Waiters(waiters) => sale.add_waiters(waiters),
+            Piece::Base(_) | Piece::Refusals(_) => {}
+        }
+    }
+}
