@@ -3,8 +3,9 @@
 #![cfg_attr(fuzzing, no_main)]
 
 use seckill::command::args::Args;
-use seckill::command::options::{outbox_index, Options};
+use seckill::command::options::outbox_index;
 use seckill::command::table::TABLE;
+use seckill::command::terms::Options;
 
 seckill_fuzz::target!(check);
 

@@ -2,7 +2,8 @@
 //! those of [`terms`] that can be altered.
 
 use super::args::{Args, Parsed};
-use super::options::Options;
+use super::options;
+use super::terms::Options;
 use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, terms};
 use crate::server::call::Call;
@@ -11,7 +12,7 @@ use seckill_domain::request::{Request, TermsChange};
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ALTER",
     arity: -3,
-    keys: terms::ALTERS,
+    keys: options::ALTERS,
     summary: "Changes the terms of grants to come; needs an option, 0 means none",
     args: terms::ALTER_ARGS,
     reply: "`OK`: these are the terms now. Grants that exist are not touched.",

@@ -2,11 +2,9 @@
 //! caller's input is never part of one. Errors of numbers and ids outside their bounds come from
 //! the rows of the arguments. A test below compares the bounds in these texts with the real ones.
 
-use super::terms;
 use crate::server::propagation::stream::NotTaken;
 use crate::server::reply::Reply;
 use crate::server::value::key::NoSale;
-use seckill_domain::outcome::Misuse;
 
 /// Why a call is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,58 +161,6 @@ pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale
 pub const NO_RANDOMNESS: &str = "ERR a new sale needs random bytes and the system gives none";
 /// The status can't be formatted.
 pub const NOT_SHOWN: &str = "ERR status must be representable in the form asked for";
-
-/// The text of a mistake that the sale found. A mistake that parsing finds, too, has its row's
-/// text.
-pub fn misuse(misuse: Misuse) -> &'static str {
-    match misuse {
-        Misuse::SaleExists => SALE_EXISTS,
-        Misuse::ReqMismatch => REQ_MISMATCH,
-        Misuse::WindowEmpty => WINDOW_EMPTY,
-        Misuse::HoldTooLong => terms::HOLD.error(),
-        Misuse::DrawNoPackets => terms::PACKETS.error(),
-        Misuse::DrawTooManyPackets => terms::PACKETS.error(),
-        Misuse::DrawListTooLong => DRAW_LIST_TOO_LONG,
-        Misuse::DrawMinZero => terms::MIN.error(),
-        Misuse::DrawSupplyTooSmall => DRAW_SUPPLY_TOO_SMALL,
-        Misuse::DrawAmountZero => terms::AMOUNT.error(),
-        Misuse::DrawRangeEmpty => DRAW_RANGE_EMPTY,
-        Misuse::DrawSumDiffers => DRAW_SUM_DIFFERS,
-        Misuse::DrawListRepeats => DRAW_LIST_REPEATS,
-        Misuse::DrawTakesNoLimit => DRAW_TAKES_NO_LIMIT,
-        Misuse::DrawTakesNoAmount => DRAW_TAKES_NO_AMOUNT,
-        Misuse::DrawFixesSupply => DRAW_FIXES_SUPPLY,
-        Misuse::WaitlistTooLong => terms::WAITLIST.error(),
-        Misuse::OfferTooLong => terms::OFFER.error(),
-        Misuse::OfferNeedsTime => OFFER_NEEDS_TIME,
-        Misuse::WaitlistTakesNoDraw => WAITLIST_TAKES_NO_DRAW,
-        Misuse::PeriodOutOfRange => terms::EVERY.error(),
-        Misuse::LastsOutOfRange => LASTS_OUT_OF_RANGE,
-        Misuse::RoundsTakeNoImport => ROUNDS_TAKE_NO_IMPORT,
-        Misuse::ModNoResidue => MOD_NO_RESIDUE,
-        Misuse::ModResidueTooLarge => MOD_RESIDUE_TOO_LARGE,
-        Misuse::ModTooManyResidues => MOD_TOO_MANY_RESIDUES,
-        Misuse::SampleTooLarge => terms::SAMPLE.error(),
-        Misuse::SaltTooLong => terms::SALT.error(),
-        Misuse::ListFull => LIST_FULL,
-        Misuse::OutboxTooLong => terms::OUTBOX.error(),
-        Misuse::OutboxSet => OUTBOX_SET,
-        Misuse::Ambiguous => AMBIGUOUS,
-        Misuse::SupplyTooLarge => terms::SUPPLY.error(),
-        Misuse::GrantsFull => GRANTS_FULL,
-        Misuse::WrongPart => WRONG_PART,
-        Misuse::NotThisSplit => NOT_THIS_SPLIT,
-        Misuse::NotAPart => NOT_A_PART,
-        Misuse::PartOutOfRange => PART_OUT_OF_RANGE,
-        Misuse::NotAnotherPart => NOT_ANOTHER_PART,
-        Misuse::SplitIdSize => terms::SPLIT.error(),
-        Misuse::ShareAboveTotal => SHARE_ABOVE_TOTAL,
-        Misuse::PartTakesNoDraw => PART_TAKES_NO_DRAW,
-        Misuse::MovedTooMany => MOVED_TOO_MANY,
-        Misuse::Exhausted => EXHAUSTED,
-        Misuse::Incomplete => INCOMPLETE,
-    }
-}
 
 impl From<NoSale> for &'static str {
     fn from(why: NoSale) -> Self {

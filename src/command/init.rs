@@ -2,10 +2,11 @@
 
 use super::args::{Args, Parsed};
 use super::change::{self, Source};
-use super::options::Options;
+use super::options;
 use super::pipeline::KEY;
+use super::terms::Options;
 use super::vocabulary::{self, Spec};
-use super::{errors, pipeline, terms};
+use super::{errors, misuse, pipeline, terms};
 use crate::server::call::Call;
 use crate::server::ffi::random;
 use crate::server::value::key::NoSale;
@@ -16,7 +17,7 @@ pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",
     arity: -3,
     flags: "write deny-oom",
-    keys: terms::CREATES,
+    keys: options::CREATES,
     summary: "Creates a sale; the same call again changes nothing",
     args: terms::INIT_ARGS,
     reply:
@@ -88,7 +89,7 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
 /// Creates the sale at a missing key.
 fn create(call: &mut Call<'_>, init: &Init) -> Result<(), &'static str> {
     let decided = decide_new(init, &call.now(), random::hash_key());
-    let (plan, sale) = decided.map_err(errors::misuse)?;
+    let (plan, sale) = decided.map_err(misuse::text)?;
     if sale.terms().outbox.as_deref().is_some_and(|name| call.args().get(KEY) == Some(&name)) {
         return Err(errors::OUTBOX_REFUSED);
     }

@@ -4,7 +4,7 @@
 use super::args::{Args, Parsed};
 use super::change::{self, Attempt, Task};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
-use super::{errors, reply};
+use super::{errors, misuse, reply};
 use crate::server::call::Call;
 use crate::server::propagation::outbox::Stream;
 use crate::server::reply::Reply;
@@ -198,7 +198,7 @@ fn judge<'a, 'c>(
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
     let decided = decide_multi_grab(&judged, now);
     if let MultiOutcome::Misuse(misuse) = decided.outcome {
-        return Err(errors::misuse(misuse));
+        return Err(misuse::text(misuse));
     }
     let plans = decided.decisions.iter().map(|decision| decision.plan.as_ref());
     let stream_of = |(sale, plan): (&&Sale, Option<&Plan<'_>>)| {
@@ -235,7 +235,7 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
         }
         // Never replied: the caller loops until the rounds have begun.
         MultiOutcome::NextRound => out.ok(),
-        MultiOutcome::Misuse(misuse) => out.error(errors::misuse(*misuse)),
+        MultiOutcome::Misuse(misuse) => out.error(misuse::text(*misuse)),
     }
 }
 

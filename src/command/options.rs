@@ -1,43 +1,18 @@
-//! Reading the options of INIT and ALTER.
+//! Reading the options of INIT and ALTER, and finding the key among them.
 
 use super::args::{Args, Parsed};
 use super::errors;
-use super::terms::{Read, TERMS};
+use super::misuse;
+use super::terms::{Options, Read, TERMS};
+use super::vocabulary::{KeyOption, KeySpec};
+use crate::server::module::spec::{KEY_CHANGE, KEY_INSERT, KEY_UPDATE};
 use seckill_domain::admission::Sample;
 use seckill_domain::draw::Draw;
 use seckill_domain::limits::PERMILLE_ALL;
 use seckill_domain::parts::Split;
-use seckill_domain::request::{Terms, TermsChange};
+use seckill_domain::request::Terms;
 use seckill_domain::rounds::Schedule;
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
-
-/// The given options.
-#[derive(Debug, Default)]
-pub struct Options {
-    /// The given terms.
-    pub change: TermsChange,
-    /// DRAW with its mode, MIN included.
-    pub draw: Option<Draw>,
-    /// The amounts of DRAW LIST.
-    pub amounts: Vec<u64>,
-    /// EVERY with OFFSET, LASTS and CARRY.
-    pub schedule: Option<Schedule>,
-    /// PART with OF, SPLIT and TOTAL.
-    pub split: Option<Split>,
-    pub(super) part: Option<u64>,
-    pub(super) parts: Option<u64>,
-    pub(super) split_id: Option<Box<[u8]>>,
-    pub(super) total: Option<u64>,
-    pub(super) min: Option<u64>,
-    pub(super) every: Option<u64>,
-    pub(super) offset: Option<u64>,
-    pub(super) lasts: Option<u64>,
-    pub(super) carry: bool,
-    pub(super) permille: Option<u64>,
-    pub(super) salt: Option<Box<[u8]>>,
-    /// Index of the outbox's name among the arguments, if given.
-    pub(super) outbox_at: Option<usize>,
-}
 
 impl Options {
     /// Reads all options of INIT up to the end.
@@ -109,7 +84,7 @@ impl Options {
         self.split = match (self.part, self.parts, &self.split_id, self.total) {
             (None, None, None, None) => None,
             (Some(part), Some(parts), Some(id), Some(total)) => {
-                Some(Split::new(part, parts, id, total).map_err(errors::misuse)?)
+                Some(Split::new(part, parts, id, total).map_err(misuse::text)?)
             }
             _ => return Err(errors::PART_INCOMPLETE.into()),
         };
@@ -120,8 +95,28 @@ impl Options {
         // HOLD and OFFER may be set in the sale already.
         let waitlist = Some(WaitTerms { max: 0, offer_ms: 1, overtake: 0 });
         let usual = Terms { hold_ms: 1, waitlist, ..Terms::default() };
-        Ok(usual.altered(&self.change).check().map_err(errors::misuse)?)
+        Ok(usual.altered(&self.change).check().map_err(misuse::text)?)
     }
+}
+
+/// The key of a command that creates a sale.
+pub const CREATES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_INSERT), outbox_from(3)];
+/// The keys of ALTER: the sale, and the outbox, if given.
+pub const ALTERS: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE), outbox_from(2)];
+
+/// The outbox, among options that begin at `pos`.
+const fn outbox_from(pos: i32) -> KeySpec {
+    let find = if pos == 3 { find_outbox_of_init } else { find_outbox_of_alter };
+    let option = Some(KeyOption { name: "OUTBOX", find });
+    KeySpec { option, ..KeySpec::at(pos, KEY_CHANGE | KEY_INSERT) }
+}
+
+fn find_outbox_of_init(args: &[&[u8]]) -> Option<usize> {
+    outbox_index(args, 2)
+}
+
+fn find_outbox_of_alter(args: &[&[u8]]) -> Option<usize> {
+    outbox_index(args, 1)
 }
 
 /// Index of the outbox of INIT or ALTER among the arguments, whose options begin at `first`. The

@@ -3,15 +3,44 @@
 
 use super::args::{Args, Parsed};
 use super::errors;
-use super::options::{outbox_index, Options};
-use super::vocabulary::{self, Arg, ArgKind, KeyOption, KeySpec};
-use crate::server::module::spec::{KEY_CHANGE, KEY_INSERT, KEY_UPDATE};
+use super::vocabulary::{self, Arg, ArgKind};
 use seckill_domain::admission::Modulo;
 use seckill_domain::draw::Draw;
 use seckill_domain::limits::{
     GRANTS_MAX, HOLD_MS_MAX, INTEGER_MAX, MOMENT_MS_MIN, OUTBOX_BYTES_MAX, PARTS_MAX, PERMILLE_ALL,
     SALT_BYTES_MAX, SPLIT_ID_BYTES_MAX, TIME_MS_MAX, WAITERS_MAX,
 };
+use seckill_domain::parts::Split;
+use seckill_domain::request::TermsChange;
+use seckill_domain::rounds::Schedule;
+
+/// The given options.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// The given terms.
+    pub change: TermsChange,
+    /// DRAW with its mode, MIN included.
+    pub draw: Option<Draw>,
+    /// The amounts of DRAW LIST.
+    pub amounts: Vec<u64>,
+    /// EVERY with OFFSET, LASTS and CARRY.
+    pub schedule: Option<Schedule>,
+    /// PART with OF, SPLIT and TOTAL.
+    pub split: Option<Split>,
+    pub(super) part: Option<u64>,
+    pub(super) parts: Option<u64>,
+    pub(super) split_id: Option<Box<[u8]>>,
+    pub(super) total: Option<u64>,
+    pub(super) min: Option<u64>,
+    pub(super) every: Option<u64>,
+    pub(super) offset: Option<u64>,
+    pub(super) lasts: Option<u64>,
+    pub(super) carry: bool,
+    pub(super) permille: Option<u64>,
+    pub(super) salt: Option<Box<[u8]>>,
+    /// Index of the outbox's name among the arguments, if given.
+    pub(super) outbox_at: Option<usize>,
+}
 
 /// Units for sale.
 pub const SUPPLY: Arg = Arg::new("supply", ArgKind::Integer)
@@ -335,26 +364,6 @@ pub const ALTER_ARGS: &[Arg] = &[
     MASK,
     WAITING,
 ];
-
-/// The key of a command that creates a sale.
-pub const CREATES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_INSERT), outbox_from(3)];
-/// The keys of ALTER: the sale, and the outbox, if given.
-pub const ALTERS: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE), outbox_from(2)];
-
-/// The outbox, among options that begin at `pos`.
-const fn outbox_from(pos: i32) -> KeySpec {
-    let find = if pos == 3 { find_outbox_of_init } else { find_outbox_of_alter };
-    let option = Some(KeyOption { name: "OUTBOX", find });
-    KeySpec { option, ..KeySpec::at(pos, KEY_CHANGE | KEY_INSERT) }
-}
-
-fn find_outbox_of_init(args: &[&[u8]]) -> Option<usize> {
-    outbox_index(args, 2)
-}
-
-fn find_outbox_of_alter(args: &[&[u8]]) -> Option<usize> {
-    outbox_index(args, 1)
-}
 
 #[cfg(test)]
 mod tests {

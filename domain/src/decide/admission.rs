@@ -1,6 +1,5 @@
 //! Decides whether a user is admitted: the refusal, and how the buyer sees it.
 
-use super::grab::Manner;
 use super::waitlist;
 use crate::admission::List;
 use crate::model::outcome::Outcome;
@@ -62,12 +61,12 @@ fn judge(sale: &Sale, user: &[u8]) -> Admittance {
     }
 }
 
-/// A refusal of admission, which MASK hides.
-pub(super) fn refused(sale: &Sale, manner: Manner, refusal: Outcome) -> Outcome {
+/// A refusal of admission, which MASK hides; `waits` if the GRAB says WAIT.
+pub(super) fn refused(sale: &Sale, waits: bool, refusal: Outcome) -> Outcome {
     if !sale.terms.admission.mask {
         return refusal;
     }
-    let is_of_list = matches!(manner, Manner::OrWait { .. }) && waitlist::takes_waiters(sale);
+    let is_of_list = waits && waitlist::takes_waiters(sale);
     Outcome::Masked { is_denied: refusal == Outcome::Denied, is_of_list }
 }
 

@@ -12,7 +12,7 @@ use crate::model::limits::GRANTS_MAX;
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Planning;
 use crate::request::{Amount, Grab};
-use crate::state::sale::Window;
+use crate::state::status::Window;
 use crate::waitlist::Waiter;
 use crate::Sale;
 
@@ -36,6 +36,10 @@ impl Manner {
             Manner::AmongMany(left) => left,
             Manner::Alone | Manner::OrWait { .. } => Expiries::OF_A_CALL,
         }
+    }
+
+    fn waits(self) -> bool {
+        matches!(self, Manner::OrWait { .. })
     }
 }
 
@@ -107,8 +111,8 @@ pub(super) fn grab<'a>(
     match admission::admittance(sale, grab.user) {
         Admittance::Ok => {}
         Admittance::First => plan.push(effect::Admit { user: grab.user })?,
-        Admittance::Denied => return Ok(admission::refused(sale, manner, Outcome::Denied)),
-        Admittance::Busy => return Ok(admission::refused(sale, manner, Outcome::Busy)),
+        Admittance::Denied => return Ok(admission::refused(sale, manner.waits(), Outcome::Denied)),
+        Admittance::Busy => return Ok(admission::refused(sale, manner.waits(), Outcome::Busy)),
     }
 
     let wanted = match grab.amount {

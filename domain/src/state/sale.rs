@@ -13,7 +13,7 @@ use crate::model::outcome::{Misuse, Outcome};
 use crate::parts::Pairs;
 use crate::request::{Amount, Now, Terms};
 use crate::rounds::Rounds;
-use crate::state::status::{Refusals, Tallies};
+use crate::state::status::{Refusals, Tallies, Window};
 use crate::waitlist::{Waiter, Waitlist};
 
 /// One sale: the value of one key.
@@ -53,14 +53,6 @@ pub struct Sale {
     pub(crate) run: u64,
     /// Whether a RESTORE or an AOF brought it here: a copy may exist elsewhere. Not replicated.
     pub(crate) arrived: bool,
-}
-
-/// Whether GRABs are judged at a moment, the operator's pause apart.
-pub(crate) enum Window {
-    Open,
-    /// It opens in so many ms.
-    OpensIn(u64),
-    Closed,
 }
 
 /// The two hexadecimal digits of each byte, precomputed because every outbox entry has eight bytes

@@ -8,9 +8,16 @@ use crate::model::outcome::OUTCOMES;
 use crate::model::wire;
 use crate::parts::{Pair, Split};
 use crate::request::Now;
-use crate::state::sale::Window;
 use crate::waitlist::Waitlist;
 use crate::Sale;
+
+/// Whether GRABs are judged at a moment, the operator's pause apart.
+pub(crate) enum Window {
+    Open,
+    /// It opens in so many ms.
+    OpensIn(u64),
+    Closed,
+}
 
 /// Changes by kind. They replicate, so they are exact on every node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

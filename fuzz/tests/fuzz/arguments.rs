@@ -5,8 +5,9 @@
 use std::time::Instant;
 
 use seckill::command::args::Args;
-use seckill::command::options::{outbox_index, Options as Terms};
+use seckill::command::options::outbox_index;
 use seckill::command::table::TABLE;
+use seckill::command::terms::Options as Terms;
 use seckill::command::vocabulary::{Arg, ArgKind};
 use seckill_domain::limits::MOMENT_MS_MIN;
 
