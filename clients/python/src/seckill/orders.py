@@ -2,15 +2,27 @@
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from .words import Event, SaleError, Text, Unanswered, decode, text
 
-if TYPE_CHECKING:
-    from .sale import AsyncSale
-
 COUNT = 100
 Entry = tuple[str, Event | None]
+T = TypeVar("T")
+
+
+class Asks(Protocol):
+    """What a reader needs of a sale."""
+
+    async def ask(
+        self,
+        name: str,
+        read: Callable[[Any], T],
+        req: str,
+        commands: Any,
+        wait_ms: int = 0,
+    ) -> tuple[T, list[Any], int]:
+        """Asks until there is an answer."""
 
 
 class Order(NamedTuple):
@@ -27,7 +39,7 @@ class Reader:
 
     def __init__(
         self,
-        sale: "AsyncSale",
+        sale: Asks,
         stream: Text,
         group: Text,
         name: Text,
