@@ -148,6 +148,17 @@ pub struct Listener {
     pub address: SocketAddr,
 }
 
+/// The value of an option that names where to listen: `HOST:PORT`, or `:PORT`.
+///
+/// # Errors
+/// A sentence when it has no port.
+pub fn address(text: &str) -> Result<String, String> {
+    match text.rsplit_once(':').map(|(_, port)| port.parse::<u16>()) {
+        Some(Ok(_)) => Ok(text.to_owned()),
+        _ => Err("HOST:PORT or :PORT is expected".to_owned()),
+    }
+}
+
 /// Listens, or fails at once. `:9847` is port 9847 of all addresses of the machine.
 ///
 /// # Errors

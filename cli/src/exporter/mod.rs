@@ -40,6 +40,7 @@ pub struct Options {
     search_every: u64,
     /// Address of the pages; `:9847` is this port on all addresses of the machine
     #[arg(long = "web.listen-address", default_value = "127.0.0.1:9847", value_name = "ADDRESS")]
+    #[arg(value_parser = web::address)]
     listen: String,
     /// Also serve /stock/NAME: the stock of a sale, as JSON and as events, for buyers' pages
     #[arg(long)]

@@ -93,7 +93,7 @@ pub struct Options {
     #[arg(long, value_name = "EPOCH|any", value_parser = Trust::read)]
     trust_epoch: Option<Trust>,
     /// Address of /metrics and /health; not served by default
-    #[arg(long = "web.listen-address", value_name = "ADDRESS")]
+    #[arg(long = "web.listen-address", value_name = "ADDRESS", value_parser = web::address)]
     listen: Option<String>,
 }
 

@@ -34,6 +34,7 @@ pub struct Options {
     replicas: Option<usize>,
     /// Address of /metrics for Prometheus, and of /health
     #[arg(long, visible_alias = "web.listen-address", value_name = "ADDRESS")]
+    #[arg(value_parser = web::address)]
     metrics: Option<String>,
     /// Number of passes; 0: until it is stopped
     #[arg(long, default_value_t = 0, value_name = "N")]

@@ -163,6 +163,9 @@ fn connection_options_stand_anywhere() {
         &["split", "status", "s", "--redis", "unix:///a", "--tls"],
         &["split", "status", "s", "--cacert", "x"],
         &["--tls", "split", "status", "s", "--cert", "x"],
+        &["exporter", "--sale", "s", "--web.listen-address", "nonsense"],
+        &["orders", "--to", "stdout", "--stream", "s", "--web.listen-address", "[::1]:x"],
+        &["split", "balance", "s", "--metrics", "127.0.0.1"],
     ] {
         let ran = run(words);
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
