@@ -1,12 +1,12 @@
 //! Appending to the outbox. On a primary a change and its entries are all or nothing; a replica
 //! applies the change and drops entries that its stream refuses.
 //!
-//! The order of a change, and the reason for it, are in the head of [`crate::command::change`]. Its
-//! states are types here: [`Stream`] (closed), [`Ready`] (open, while the sale is closed), [`Open`]
-//! (with the sale), [`Written`] (with the entries). Entries go to the open stream: never through
-//! XADD, and never to a missing stream, because the server would notify of `new` in the middle of
-//! the change. The first entry's stream id is replicated with the change, and every other node
-//! appends the entries under these ids.
+//! A change goes through four states, each a type that only the state before it makes: [`Stream`]
+//! (closed), [`Ready`] (open, while the sale is closed), [`Open`] (with the sale), [`Written`]
+//! (with the entries). Entries go to the open stream: never through XADD, and never to a missing
+//! stream, because the server would notify of `new` in the middle of the change. The first entry's
+//! stream id is replicated with the change, and every other node appends the entries under these
+//! ids.
 
 use std::mem::ManuallyDrop;
 use std::os::raw::c_int;
