@@ -219,8 +219,8 @@ impl Site {
         )
     }
 
-    /// Returns when nginx and php-fpm answer. The request is for a page that does not exist: a page of
-    /// a sale would log a fatal error, because no sale is open yet.
+    /// Returns when nginx and php-fpm answer. The request is for a page that does not exist: a page
+    /// of a sale would log a fatal error, because no sale is open yet.
     fn wait_until_up(&self) -> Result<(), String> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let php = self.folder.path().join("php.sock");
