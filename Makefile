@@ -253,10 +253,11 @@ soak: deps ## more: Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of t
 	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture --seconds 15
 
-lint: deps ## test: Check formatting and warnings
+lint: deps ## test: Check formatting, warnings, house rules, and that each rule of commands.md has a test
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 	cargo test --quiet --workspace --bin commands_md the_pages_are_up_to_date
+	cargo test --quiet --workspace --test tidy
 
 # Which systems: DIST="x86_64-gnu aarch64-gnu"; all of them is the default.
 dist: deps ## release: Make what is given out, into dist/: modules, packages, checksums (15 minutes)

@@ -9,6 +9,7 @@ fn word(conn: &mut Conn, user: &str) -> String {
     conn.cmd(&format!("SECKILL.USER k {user}")).items()[1].text()
 }
 
+// Rules: ce58 cac3 5fe8 63e5 3d8a 589b
 #[test]
 fn lists_let_in_and_keep_out() {
     let server = Server::start();
@@ -78,6 +79,7 @@ fn what_is_no_list_is_refused() {
     server.assert_sound("k");
 }
 
+// Rules: 11ba
 #[test]
 fn numbers_decide() {
     let server = Server::start();
@@ -116,6 +118,7 @@ fn numbers_decide() {
     assert!((60..140).contains(&passed), "{passed} of 200 other ids are even");
 }
 
+// Rules: 56e0 7adc
 #[test]
 fn a_share_is_the_same_however_often_one_asks() {
     let server = Server::start();
@@ -198,6 +201,7 @@ fn each_impossible_gate_has_its_own_error() {
 }
 
 /// Whoever asks first is in, even when there is nothing for them; asking while closed is nothing.
+// Rules: 6c6b 148f
 #[test]
 fn the_first_so_many_are_admitted() {
     let server = Server::start();
@@ -236,6 +240,7 @@ fn the_first_so_many_are_admitted() {
     server.assert_sound("k");
 }
 
+// Rules: 01e3
 #[test]
 fn a_mask_hides_why_but_counters_tell() {
     let server = Server::start();
@@ -301,6 +306,7 @@ fn admission_survives_reload_rewrite_and_replication() {
 }
 
 /// A log that lost its tail must not sell what was sold already, to whoever asks.
+// Rules: f12f
 #[test]
 fn a_sale_without_all_its_pieces_sells_nothing() {
     let server = Options::new().line("appendonly yes").line("aof-use-rdb-preamble no").start();

@@ -8,6 +8,7 @@ use seckill::command::table::TABLE;
 /// Far enough for every test to end before.
 const AN_HOUR_MS: i64 = 3_600_000;
 
+// Rules: bf7c 87f1 f66a
 #[test]
 fn init_creates_a_sale_once() {
     let server = Server::start();
@@ -44,6 +45,7 @@ fn init_creates_a_sale_once() {
     ]);
 }
 
+// Rules: bf7c
 #[test]
 fn init_compares_with_what_it_was_first_told() {
     let server = Server::start();
@@ -63,6 +65,7 @@ fn init_compares_with_what_it_was_first_told() {
     ]);
 }
 
+// Rules: 004f 5e98 e8c4 c35b ee7a cedf aa2d
 #[test]
 fn grab_takes_exactly_qty_or_nothing() {
     let server = Server::start();
@@ -82,6 +85,7 @@ fn grab_takes_exactly_qty_or_nothing() {
     ]);
 }
 
+// Rules: d2f9
 #[test]
 fn grab_upto_takes_what_there_is() {
     let server = Server::start();
@@ -96,6 +100,7 @@ fn grab_upto_takes_what_there_is() {
     ]);
 }
 
+// Rules: 004f 2d09 9243
 #[test]
 fn limits_count_units_and_grabs() {
     let server = Server::start();
@@ -114,6 +119,7 @@ fn limits_count_units_and_grabs() {
     ]);
 }
 
+// Rules: efbb 90a1
 #[test]
 fn a_request_id_is_granted_once() {
     let server = Server::start();
@@ -167,6 +173,7 @@ fn a_winner_always_learns_that_he_won() {
     assert_eq!(conn.call("SECKILL.GRAB k a"), "['ALREADY' 1 2 'SOLD' 0]");
 }
 
+// Rules: 4e3b aeef bc26 f4a2
 #[test]
 fn the_window_opens_and_closes_by_the_clock() {
     let server = Server::start();
@@ -200,6 +207,7 @@ fn the_window_opens_and_closes_by_the_clock() {
     assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), "closed");
 }
 
+// Rules: c59b 76dc efbb bcf6
 #[test]
 fn restock_adds_withdraws_and_replays() {
     let server = Server::start();
@@ -226,6 +234,7 @@ fn restock_adds_withdraws_and_replays() {
     server.assert_sound("k");
 }
 
+// Rules: bcf6
 #[test]
 fn the_last_1024_restocks_are_remembered() {
     let server = Server::start();
@@ -240,6 +249,7 @@ fn the_last_1024_restocks_are_remembered() {
     assert_eq!(conn.call("SECKILL.RESTOCK k 1 REQ r2"), "[1 1027]", "which pushed out the next");
 }
 
+// Rules: 0325 80f7 9af1 9b84 700a
 #[test]
 fn pause_and_resume_are_idempotent() {
     let server = Server::start();
@@ -259,6 +269,7 @@ fn pause_and_resume_are_idempotent() {
     assert_eq!(version(&server), 5);
 }
 
+// Rules: 5d3b cee1
 #[test]
 fn alter_changes_grants_to_come() {
     let server = Server::start();
@@ -291,6 +302,7 @@ fn alter_changes_grants_to_come() {
     assert_eq!((number("open_at"), number("close_at")), (100_000_000_006, 0));
 }
 
+// Rules: ee59 fad3 8282
 #[test]
 fn help_lists_the_commands_and_shows_one() {
     let server = Server::start();

@@ -38,6 +38,7 @@ pub fn assert_listed(line: &str, error: &str) {
     assert!(is_listed, "{line}: {error} is not among the errors of {name}");
 }
 
+// Rules: 677b 2325
 #[test]
 fn mistakes_have_their_text_and_change_nothing() {
     let server = Server::start();
@@ -54,6 +55,7 @@ fn mistakes_have_their_text_and_change_nothing() {
     assert_eq!(conn.call("EXISTS new"), "0");
 }
 
+// Rules: 677b
 #[test]
 fn parsing_comes_before_the_key() {
     let server = Server::start();
@@ -65,6 +67,7 @@ fn parsing_comes_before_the_key() {
     }
 }
 
+// Rules: 677b
 #[test]
 fn a_wrong_number_of_arguments_is_seen_by_the_server() {
     let server = Server::start();
@@ -128,6 +131,7 @@ fn assert_no_round_begins(conn: &mut Conn, init: &str, error: &str) {
     assert_eq!(number(conn, "k", "round"), round);
 }
 
+// Rules: f12f
 #[test]
 fn a_sale_at_a_bound_changes_no_more() {
     let server = Server::start();
@@ -142,6 +146,7 @@ fn a_sale_at_a_bound_changes_no_more() {
     server.assert_sound("k");
 }
 
+// Rules: f12f
 #[test]
 fn a_sale_whose_outbox_takes_nothing_changes_no_more() {
     let server = Server::start();
@@ -206,6 +211,7 @@ fn what_only_the_sale_can_tell_is_listed() {
     }
 }
 
+// Rules: 687b 844a
 #[test]
 fn id_lengths_have_edges() {
     let server = Server::start();
@@ -230,6 +236,7 @@ fn id_lengths_have_edges() {
 }
 
 /// A client that resends or gives up looks at the first word: it must be a code.
+// Rules: 2325
 #[test]
 fn error_statistics_have_our_codes() {
     let server = Server::start();

@@ -8,6 +8,7 @@ use crate::support::shop::{
 };
 use crate::support::{wait_until, Conn, Options, Reply, Server};
 
+// Rules: ae8a b68d f3bf cedf 8a6d
 #[test]
 fn a_hold_is_paid_cancelled_or_refunded() {
     let server = Server::start();
@@ -51,6 +52,7 @@ fn a_hold_is_paid_cancelled_or_refunded() {
 }
 
 /// Another user's grant, a seq or a request that never was: all the same to a caller.
+// Rules: 79d8
 #[test]
 fn what_is_not_the_users_is_not_there() {
     let server = Server::start();
@@ -79,6 +81,7 @@ fn what_is_not_the_users_is_not_there() {
 }
 
 /// A CANCEL that overtakes its GRAB leaves a fence; one user's fence is not another's.
+// Rules: 3e5c f21a 257c
 #[test]
 fn a_cancel_may_overtake_its_grab() {
     let server = Server::start();
@@ -108,6 +111,7 @@ fn a_cancel_may_overtake_its_grab() {
 }
 
 /// EXTEND counts from now and never shortens; the deadline is the one in every reply and row.
+// Rules: 70a3
 #[test]
 fn a_deadline_is_the_same_wherever_it_is_shown() {
     let server = Server::start();
@@ -155,6 +159,7 @@ fn lags(server: &Server, rounds: usize) -> Vec<i64> {
 }
 
 /// A hold expires with no traffic on its key; the unit goes to another; a late CONFIRM learns it.
+// Rules: ae8a
 #[test]
 fn a_hold_runs_out_on_an_idle_key() {
     let server = Server::start();

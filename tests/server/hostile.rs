@@ -53,6 +53,7 @@ fn nasty_bytes_go_anywhere_without_harm() {
     server.assert_sound("k");
 }
 
+// Rules: 844a
 #[test]
 fn ids_come_back_byte_by_byte() {
     let server = Server::start();
@@ -141,6 +142,7 @@ fn ten_thousand_arguments_are_refused() {
     server.assert_sound("k");
 }
 
+// Rules: 687b
 #[test]
 fn integers_hold_at_and_over_every_edge() {
     let server = Server::start();

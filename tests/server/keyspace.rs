@@ -87,6 +87,7 @@ fn a_sale_is_never_copied() {
     assert_eq!(sales(&server), "1");
 }
 
+// Rules: f66a
 #[test]
 fn a_sale_can_expire() {
     let server = Server::start();

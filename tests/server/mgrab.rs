@@ -7,6 +7,7 @@ const MISMATCH: &str = "-REQMISMATCH request id was used with other arguments";
 const NUMKEYS: &str = "-ERR numkeys must be 1 to 64";
 const CROSSED: &str = "-CROSSSLOT Keys in request don't hash to the same slot";
 
+// Rules: 48e0 2580 fe0e
 #[test]
 fn all_are_granted_or_none() {
     let server = Server::start();
@@ -61,6 +62,7 @@ fn all_are_granted_or_none() {
     server.assert_sound("y");
 }
 
+// Rules: 1719
 #[test]
 fn a_key_named_twice_is_summed() {
     let server = Server::start();

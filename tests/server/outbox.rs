@@ -74,6 +74,7 @@ const ROUNDS: [(&str, &[&str]); 3] = [
     ),
 ];
 
+// Rules: e139
 #[test]
 fn every_change_appends_its_entries_exactly() {
     let server = Server::start();

@@ -263,6 +263,7 @@ fn an_apply_that_does_not_fit_its_outbox_is_refused() {
 }
 
 /// The version of the effects can be held back for older modules; there is one so far.
+// Rules: ddb9
 #[test]
 fn the_version_of_the_effects_governs_the_form_of_entries() {
     let server = Server::start();

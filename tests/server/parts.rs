@@ -24,6 +24,7 @@ fn two_parts(options: &str) -> (Server, Conn) {
     (server, conn)
 }
 
+// Rules: a4d3 f155 3544 b607
 #[test]
 fn a_part_is_told_which_it_is_once() {
     let server = Server::start();
@@ -83,6 +84,7 @@ fn a_part_is_told_which_it_is_once() {
 }
 
 /// The homes are those that zlib's crc32 gives in every language.
+// Rules: c56f e8f6 c41f
 #[test]
 fn users_have_one_home() {
     let server = Server::start();
@@ -105,6 +107,7 @@ fn users_have_one_home() {
     }
 }
 
+// Rules: a4d3
 #[test]
 fn users_of_another_part_are_sent_away_before_anything_is_judged() {
     let (server, mut conn) = two_parts("LIMIT 2 HOLD 900000");
@@ -148,6 +151,7 @@ fn users_of_another_part_are_sent_away_before_anything_is_judged() {
     assert_eq!(counters.field("attempts").int(), 1, "who is sent away has not tried");
 }
 
+// Rules: 59f7 6f6e 3bcd 06d9 bc41 caea 2de4 a2cf de06
 #[test]
 fn units_move_by_totals() {
     let (server, mut conn) = two_parts("LIMIT 0");
@@ -197,6 +201,7 @@ fn units_move_by_totals() {
     }
 }
 
+// Rules: c68a d951 a749
 #[test]
 fn what_can_not_move_is_refused() {
     let (server, mut conn) = two_parts("");
@@ -244,6 +249,7 @@ fn what_can_not_move_is_refused() {
     server.assert_sound("p0");
 }
 
+// Rules: c64a afcf 4c4c 4b66
 #[test]
 fn sold_out_is_said_when_nothing_can_come_any_more() {
     let (server, mut conn) = two_parts("LIMIT 0 HOLD 900000 OUTBOX o");
@@ -335,6 +341,7 @@ fn assert_told(all: &[Entry]) {
 }
 
 /// Only what changed is told of; a repeated SEND goes out without a word.
+// Rules: 06d9 2de4
 #[test]
 fn repeats_are_replicated_where_a_wait_counts_on_them() {
     let (server, mut conn) = two_parts("OUTBOX o");
@@ -374,6 +381,7 @@ fn repeats_are_replicated_where_a_wait_counts_on_them() {
 
 /// A balancer that finds units under way which it did not send itself: its WAIT must not be content
 /// with what this connection wrote before, which is nothing.
+// Rules: 06d9
 #[test]
 fn a_wait_behind_a_repeated_send_covers_the_first() {
     let (server, mut conn) = two_parts("");

@@ -27,6 +27,7 @@ fn draw_all(conn: &mut Conn, key: &str, first: usize) -> Vec<i64> {
     amounts
 }
 
+// Rules: 4fb2
 #[test]
 fn all_packets_are_the_whole_supply() {
     let server = Server::start();
@@ -46,6 +47,7 @@ fn all_packets_are_the_whole_supply() {
     }
 }
 
+// Rules: cff5 3eba
 #[test]
 fn equal_parts_and_lists_come_in_order() {
     let server = Server::start();
@@ -68,6 +70,7 @@ fn equal_parts_and_lists_come_in_order() {
     }
 }
 
+// Rules: 3601
 #[test]
 fn uniform_draws_stay_in_range_and_spend_the_budget() {
     let server = Server::start();

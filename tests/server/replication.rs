@@ -63,6 +63,7 @@ fn an_init_is_replicated_with_its_time_and_identity() {
 }
 
 /// A plain grab is short on the wire: seven bytes and the user, a few more when time has passed.
+// Rules: 894a
 #[test]
 fn a_grab_is_replicated_as_its_effect() {
     let server = Server::start();
@@ -311,6 +312,7 @@ fn a_failover_hands_everything_over() {
 }
 
 /// What does not follow, is not known or breaks the law is refused as a whole, counted and logged.
+// Rules: 894a ddb9 7f5f
 #[test]
 fn apply_refuses_what_does_not_fit() {
     let server = Options::new().line("seckill.apply-warnings-per-second 1000").start();

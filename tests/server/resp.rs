@@ -99,6 +99,7 @@ fn assert_replies_of_buyers(server: &Server) {
     }
 }
 
+// Rules: 6d3b
 #[test]
 fn a_grant_row_has_nine_elements() {
     let server = Server::start();
@@ -122,6 +123,7 @@ fn a_grant_row_has_nine_elements() {
 }
 
 /// Maps are flat arrays in RESP2.
+// Rules: f778 ebb6
 #[test]
 fn status_and_audit_are_maps() {
     let server = Server::start();

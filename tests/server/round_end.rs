@@ -48,6 +48,7 @@ pub fn hourly(conn: &mut Conn, terms: &str) -> i64 {
     start
 }
 
+// Rules: 4e3b aeef
 #[test]
 fn a_window_opens_and_closes_to_the_millisecond() {
     let server = Server::start();
@@ -67,6 +68,7 @@ fn a_window_opens_and_closes_to_the_millisecond() {
     server.assert_sound("k");
 }
 
+// Rules: 6f88 c9f1
 #[test]
 fn a_round_begins_and_ends_to_the_millisecond() {
     let (server, replica) = (Server::start(), Server::start());

@@ -23,6 +23,7 @@ fn wait_for_round(conn: &mut Conn, first: i64, round: i64) {
     wait_for_clock(conn, start_of(first, round));
 }
 
+// Rules: 87f1 2333 b7b6 a9ab db37
 #[test]
 fn each_round_starts_anew() {
     let server = Server::start();
@@ -102,6 +103,7 @@ fn the_sweeper_begins_rounds() {
     replica.assert_sound("k");
 }
 
+// Rules: 9da1
 #[test]
 fn what_is_left_is_carried_or_dropped() {
     let server = Server::start();
@@ -130,6 +132,7 @@ fn what_is_left_is_carried_or_dropped() {
 }
 
 /// A hold of an old round is settled in that round.
+// Rules: 4c72
 #[test]
 fn an_order_of_an_older_round_is_settled_there() {
     let server = Server::start();

@@ -410,6 +410,7 @@ fn large_requests_take_a_few_times_their_size() {
 }
 
 /// Lists end where docs/commands.md says: one more is an error, and nothing is done.
+// Rules: 305e
 #[test]
 fn lists_and_counts_are_bounded() {
     let server = Server::start();

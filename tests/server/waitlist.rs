@@ -38,6 +38,7 @@ pub fn told(conn: &mut Conn, skipped: usize) -> Vec<String> {
     all[skipped..].iter().map(line).collect()
 }
 
+// Rules: 6326 090a 6907 148f d803 f52e d4d0 cf53 3308 1214
 #[test]
 fn who_asks_too_late_waits_and_is_offered_what_comes_back() {
     let (server, mut conn) =
@@ -136,6 +137,7 @@ fn an_import_takes_its_entry_off_the_list() {
     server.assert_sound("k");
 }
 
+// Rules: 6326 6907
 #[test]
 fn what_no_list_can_keep_is_refused() {
     let server = Server::start();
@@ -182,6 +184,7 @@ fn what_no_list_can_keep_is_refused() {
 }
 
 /// The terms of those who wait outlast the list: nobody joins, and the offers go on.
+// Rules: 090a
 #[test]
 fn a_list_that_ends_serves_those_who_wait() {
     let (_server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 5");
@@ -229,6 +232,7 @@ fn an_offer_is_counted_once() {
 }
 
 /// "Expired entries were counted as waiting."
+// Rules: 8ccc
 #[test]
 fn entries_whose_time_is_over_are_dropped_by_the_sweeper() {
     let (server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 9 OUTBOX s");

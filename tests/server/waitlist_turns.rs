@@ -9,6 +9,7 @@ use crate::support::shop::{
 use crate::support::{wait_until, ReplicationStream, Server};
 
 /// Bigger orders: no part of what was asked, and no head that starves.
+// Rules: e4f3
 #[test]
 fn a_head_is_passed_so_often_and_then_units_collect_for_it() {
     let server = Server::start();
@@ -156,6 +157,7 @@ fn a_unit_that_nobody_pays_is_one_offer_to_each_in_turn() {
 }
 
 /// "Offers after the last day of payment."
+// Rules: 8ccc
 #[test]
 fn no_offer_is_made_after_until_or_close() {
     let (_server, mut conn) = sold_out(sleeping(), "HOLD 900000 WAITLIST 9 OUTBOX s");

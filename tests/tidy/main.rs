@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 
 mod languages;
+mod rules;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -117,6 +117,7 @@ fn assert_uniform(counts: &[u64], what: &str) {
 
 /// 10 packets of 100.00 yuan, again and again: at each position the amounts are distributed like
 /// those of the naive method, with the same mean everywhere.
+// Rules: 4fb2
 #[test]
 fn packets_follow_the_double_mean_method() {
     const SALES: u64 = 10_000;
@@ -202,6 +203,7 @@ fn huge_ranges_are_uniform_too() {
 
 /// Every packet at least `min`, as many as promised, and together the total: also where there is
 /// nothing to spare, and where the numbers are the largest there are.
+// Rules: 7999
 #[test]
 fn packets_are_exactly_the_total() {
     for count in [1, 2, 3, 7, 10, 64, 500] {

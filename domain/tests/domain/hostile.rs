@@ -403,6 +403,7 @@ fn effects_of_one_apply_are_taken_all_or_none() {
     }
 }
 
+// Rules: 6f34
 #[test]
 fn an_apply_is_bounded() {
     let (mut sale, _) = full_sale(12);

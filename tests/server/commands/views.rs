@@ -4,6 +4,7 @@ use super::AN_HOUR_MS;
 use crate::support::{Reply, Server};
 
 /// The fields of STATUS and their order are part of the contract: scripts read them.
+// Rules: d2f0 ebb6
 #[test]
 fn status_shows_every_number() {
     let server = Server::start();
@@ -125,6 +126,7 @@ fn every_grab_is_counted_once() {
     }
 }
 
+// Rules: 54b3
 #[test]
 fn status_as_json_has_the_same_fields() {
     let server = Server::start();
@@ -158,6 +160,7 @@ fn as_reply(value: &serde_json::Value) -> Reply {
     }
 }
 
+// Rules: ebb6
 #[test]
 fn status_names_the_state_of_the_sale() {
     let server = Server::start();
@@ -190,6 +193,7 @@ fn row(server: &Server, row: &Reply) -> String {
     format!("{seq} {user} {qty} {state} {deadline} {req} {round}")
 }
 
+// Rules: 36ed 305e 589b
 #[test]
 fn user_lists_the_newest_grants_first() {
     let server = Server::start();
@@ -221,6 +225,7 @@ fn user_lists_the_newest_grants_first() {
     assert_eq!(conn.cmd("SECKILL.USER k a").items()[0], Reply::Int(0), "150 grabs are used up");
 }
 
+// Rules: 349e 9a7f 0a07 209d
 #[test]
 fn winners_are_walked_by_seq() {
     let server = Server::start();
@@ -260,6 +265,7 @@ fn winners_are_walked_by_seq() {
     assert_eq!(row(&server, &one.items()[1].items()[0]), "42 'u42' 2 'SOLD' 0 nil 0");
 }
 
+// Rules: 5dbf
 #[test]
 fn audit_recounts() {
     let server = Server::start();

@@ -3,6 +3,7 @@
 use crate::support::shop::{check, counter, number, timeless, wait_for_no_holds};
 use crate::support::{Conn, Reply, Server};
 
+// Rules: 2312 a256 abd1
 #[test]
 fn an_import_is_entered_once() {
     let server = Server::start();
@@ -35,6 +36,7 @@ fn an_import_is_entered_once() {
 }
 
 /// Units promised beyond the supply are paid off by whatever comes back first.
+// Rules: abd1 3f97
 #[test]
 fn a_deficit_is_paid_off_first() {
     let server = Server::start();
@@ -66,6 +68,7 @@ fn a_deficit_is_paid_off_first() {
 const TOO_LARGE: &str = "-ERR supply must be 0 to 9007199254740991";
 
 /// A held grant that the shop knows as paid, and an expired one, become sold under their seq.
+// Rules: 8e18
 #[test]
 fn an_import_of_a_known_request_settles_it() {
     let server = Server::start();
@@ -125,6 +128,7 @@ const LIVES: [&[&str]; 8] = [
     &["GRAB k u REQ o", "IMPORT k u 1 REQ o", "CANCEL k u REQ o", "CONFIRM k u", "REFUND k u"],
 ];
 
+// Rules: efbb
 #[test]
 fn no_duplicate_changes_anything_however_late() {
     let server = Server::start();

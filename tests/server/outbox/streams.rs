@@ -120,6 +120,7 @@ fn an_expiry_waits_for_the_stream_and_loses_nothing() {
 }
 
 /// One command makes the sale, its stream and the entry: no transaction, which a log can lose.
+// Rules: e139
 #[test]
 fn a_missing_stream_is_made_by_the_same_command() {
     let server = Server::start();

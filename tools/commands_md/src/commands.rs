@@ -15,7 +15,7 @@ pub const ROW: &str = "[seq, user, qty, state, at, deadline, req, epoch, round]"
 
 /// The page `docs/commands.md`, or `docs/zh/commands.md`.
 pub fn markdown(language: Language) -> String {
-    let mut page = String::from(language.of(HEAD, HEAD_ZH));
+    let mut page = head(language);
     // Writing to a string does not fail.
     let _ = list(&mut page, pipeline::ERRORS.iter().map(|error| format!("`{error}`")));
     for spec in &TABLE {
@@ -76,6 +76,30 @@ const HEAD_ZH: &str = "\
 
 ";
 
+/// What stands before the first command. Its first two paragraphs say where the page comes from,
+/// the others are rules.
+fn head(language: Language) -> String {
+    let both = HEAD.trim_end().split("\n\n").zip(HEAD_ZH.trim_end().split("\n\n"));
+    let paragraph = |(at, (english, chinese)): (usize, (&str, &str))| match at {
+        0 | 1 => format!("{}\n\n", language.of(english, chinese)),
+        _ => format!("{}\n\n", numbered(language.of(english, chinese), english)),
+    };
+    both.enumerate().map(paragraph).collect()
+}
+
+/// A rule as it stands on the page, with its number: a digest of the English `rule`, so that a rule
+/// whose words change has another number, which no test names. Readers of the page don't see it.
+fn numbered(shown: impl Display, rule: &str) -> String {
+    format!("{shown} <!-- {:04x} -->", digest(rule))
+}
+
+/// FNV-1a, folded to 16 bits.
+fn digest(text: &str) -> u32 {
+    let step = |hash: u32, byte: u8| (hash ^ u32::from(byte)).wrapping_mul(16_777_619);
+    let hash = text.bytes().fold(2_166_136_261, step);
+    (hash >> 16) ^ (hash & 0xffff)
+}
+
 /// Whether those errors are among the command's.
 fn changes_a_sale(spec: &Spec) -> bool {
     !spec.internal && spec.flags.split(' ').any(|flag| flag == "write")
@@ -87,7 +111,8 @@ const ACL_ZH: &str = "ACL（7.2 及更新；`seckill` 从 7.4 起）：";
 fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Result {
     let heading = |english, chinese| format!("\n{}\n", language.of(english, chinese));
     writeln!(page, "\n## {}\n\n```\n{}\n```\n", spec.name, grammar(spec))?;
-    writeln!(page, "{}{}\n", language.sentence(spec.summary), language.of(".", "。"))?;
+    let summary = format!("{}{}", language.sentence(spec.summary), language.of(".", "。"));
+    writeln!(page, "{}\n", numbered(summary, spec.summary))?;
     let complexity = language.sentence(spec.complexity);
     for (label, value) in [
         (language.of("Complexity: ", "复杂度："), complexity),
@@ -101,11 +126,14 @@ fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Resu
     if !explained.is_empty() {
         writeln!(page, "{}", heading("Arguments:", "参数："))?;
         let colon = language.of(": ", "：");
-        let line = |(form, about)| format!("`{form}`{colon}{}", language.sentence(about));
+        let line = |(form, about): (String, &str)| {
+            let shown = format!("`{form}`{colon}{}", language.sentence(about));
+            numbered(shown, &format!("{form}: {about}"))
+        };
         list(page, explained.into_iter().map(line))?;
     }
     writeln!(page, "{}", heading("Reply:", "返回："))?;
-    list(page, replies(spec).iter().map(|line| language.reply(line)))?;
+    list(page, replies(spec).iter().map(|line| numbered(language.reply(line), line)))?;
     let errors = errors_of(spec);
     if !errors.is_empty() {
         writeln!(page, "{}", heading("Errors:", "错误："))?;

@@ -1,0 +1,109 @@
+//! Each rule of docs/commands.md has a test. A rule is a sentence of the command table with a number
+//! behind it, which is a digest of its words; tests name it in a line `// Rules: 1a2b 3c4d` above
+//! `#[test]`. A rule whose words change has a new number, which nobody names until somebody has looked
+//! at its tests. An error is a rule that tests name by quoting it, word for word.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{assert_none, sources, Source};
+
+const PAGE: &str = include_str!("../../docs/commands.md");
+const MARK: &str = "// Rules: ";
+
+/// Errors that no test can bring about, and why.
+const NOT_QUOTED: &[(&str, &str)] = &[
+    (
+        "ERR a list of users must stay within 3758096384 bytes",
+        "takes 3.5 GiB of ids: decide/tests.rs comes to the bound, errors.rs holds the text to it",
+    ),
+    (
+        "ERR a new sale needs random bytes and the system gives none",
+        "Linux gives them to everybody once it is up",
+    ),
+    (
+        "ERR status must be representable in the form asked for",
+        "all that STATUS has can be written as JSON: serde_json can fail, but not on these values",
+    ),
+];
+
+/// Each number with the first line or the last of the paragraph that it belongs to.
+fn rules() -> BTreeMap<&'static str, &'static str> {
+    let number = |line: &'static str| {
+        let (rule, number) = line.strip_suffix(" -->")?.rsplit_once(" <!-- ")?;
+        Some((number, rule))
+    };
+    let mut rules = BTreeMap::new();
+    for (number, rule) in PAGE.lines().filter_map(number) {
+        let known = rules.insert(number, rule);
+        assert!(known.is_none_or(|known| known == rule), "two rules have the number {number}");
+    }
+    rules
+}
+
+/// The errors of all commands.
+fn errors() -> BTreeSet<&'static str> {
+    let text = |line: &'static str| line.strip_prefix("- `")?.strip_suffix('`');
+    let has_code = |text: &&str| text.split(' ').next().is_some_and(|word| word.len() > 2);
+    let is_error = |text: &&str| text.starts_with(|letter: char| letter.is_ascii_uppercase());
+    PAGE.lines().filter_map(text).filter(has_code).filter(is_error).collect()
+}
+
+fn tests() -> Vec<Source> {
+    let is_test = |source: &Source| source.is_in("tests/server/") || source.is_in("domain/tests/");
+    sources().into_iter().filter(is_test).collect()
+}
+
+/// Each number that stands above a test, with that place.
+fn named() -> Vec<(String, String)> {
+    let mut named = Vec::new();
+    for source in tests() {
+        for (at, line) in source.lines.iter().enumerate() {
+            let Some(numbers) = line.trim().strip_prefix(MARK) else { continue };
+            let below = source.lines[at + 1..].iter().find(|line| !line.trim().starts_with("//"));
+            let below = below.map_or("", |line| line.trim());
+            assert_eq!(below, "#[test]", "{}: rules stand above a test", source.place(at));
+            let place = source.place(at);
+            named.extend(numbers.split(' ').map(|number| (number.to_owned(), place.clone())));
+        }
+    }
+    named
+}
+
+#[test]
+fn each_rule_of_the_commands_has_a_test() {
+    let (rules, named) = (rules(), named());
+    assert!(rules.len() > 120 && errors().len() > 100, "they are found");
+    let without = rules.iter().filter(|(number, _)| named.iter().all(|(of, _)| of != *number));
+    assert_none(
+        "rules of docs/commands.md without a test. Are they new, or were their words changed? Look \
+         whether a test holds them, and name the number above it behind `// Rules: `",
+        without.map(|(number, rule)| format!("{number} {rule}")).collect(),
+    );
+    let gone = named.iter().filter(|(number, _)| !rules.contains_key(number.as_str()));
+    assert_none(
+        "numbers of rules that docs/commands.md does not have (any more)",
+        gone.map(|(number, place)| format!("{place}: {number}")).collect(),
+    );
+}
+
+#[test]
+fn each_error_of_the_commands_is_quoted_by_a_test() {
+    // A text may go on in the next line.
+    let joined = |source: Source| {
+        let lines = source.lines.iter().map(|line| line.trim_start().trim_end_matches('\\'));
+        lines.collect::<String>()
+    };
+    let text: String = tests().into_iter().map(joined).collect();
+    let quoted = |error: &str| text.contains(error.trim_end_matches('N'));
+    let (known, errors) = (|error: &str| NOT_QUOTED.iter().any(|(of, _)| *of == error), errors());
+    let without = errors.iter().filter(|error| !quoted(error) && !known(error));
+    assert_none(
+        "errors of docs/commands.md that no test quotes",
+        without.map(|error| (*error).to_owned()).collect(),
+    );
+    let stale = NOT_QUOTED.iter().filter(|(error, _)| quoted(error) || !errors.contains(error));
+    assert_none(
+        "exceptions that are none",
+        stale.map(|(error, why)| format!("{error}: {why}")).collect(),
+    );
+}
