@@ -100,18 +100,19 @@ watch-cost: build ## more: Measure what the exporter costs Redis 7.0 and 8.10 an
 			cargo test --workspace --test cli -- --ignored --nocapture watch::cost || exit; \
 	done
 
-# What `make clients` takes: the libraries below those of clients/, and what checks these. Where no
-# registry has Jedis, a CLASSPATH of your own can have it with what it needs.
+# What `make clients` takes: the libraries below those of clients/, and what checks these. Where Maven reaches
+# no registry, JAVA_JARS=FOLDER gives the jars of Jedis, Lettuce and what they need; without them these two
+# are not run.
 CLIENT_LIBRARIES := $(CURDIR)/target/clients
 clients-deps:
 	@.ci/deps clients
 	@npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6 typescript@5 eslint@9 @eslint/js@9 globals @types/node@20
 	@python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9' ruff mypy jsonschema
-	@.ci/jedis $(CLIENT_LIBRARIES)/jars $(CLIENTS)
+	@.ci/java-jars $(CLIENT_LIBRARIES)/jars $(CLIENTS)
 	@.ci/go-redis $(CLIENT_LIBRARIES)/gopath $(CLIENTS)
 
 # CLIENTS="--skip Java" leaves one out that is not here.
-clients: deps clients-deps ## test: Run clients/ through its table on three servers (CLIENTS="--skip Java")
+clients: deps clients-deps ## test: Run clients/ through its table on three servers (CLIENTS="--skip Java", JAVA_JARS=DIR)
 	@.ci/servers
 	$(BUILD) -p seckill-tools --bin clients -p seckill-client --example driver
 	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)

@@ -116,7 +116,7 @@ export interface Options {
 /** A REQ: null, undefined and empty are made by grab, wait and mgrab. */
 type Req = Id | null;
 
-/** One sale, over a client of ioredis or node-redis 5 and newer, single or cluster. */
+/** One sale, over a client of ioredis or node-redis, 5 and newer: single, Sentinel or cluster. */
 export class Sale {
   constructor(client: object, key: Id, options?: Options);
   /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */

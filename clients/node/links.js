@@ -66,9 +66,17 @@ const IOREDIS = {
   drop: (link) => link.disconnect(),
 };
 
+/** The client of one server that one of node-redis has, for its options. */
+async function nodeOf(client) {
+  if (client.nodeClient) return client.nodeClient(client.masters[0]);
+  // Of Sentinel: the primary's, looked up anew where the connection to it has ended.
+  if (client.getMasterNode) return client._execute(false, async (node) => node);
+  return client;
+}
+
 /** The same of node-redis. */
 const NODE_REDIS = {
-  prefix: (client) => (client.nodeClient ? client._keyPrefix : client.options?.keyPrefix) ?? '',
+  prefix: (client) => client._keyPrefix ?? client.options?.keyPrefix ?? '',
   seeds: async (cluster) => cluster.masters.map(({ host, port }) => [host, port]),
   mapped(cluster, host, port) {
     const map = cluster._options?.nodeAddressMap;
@@ -76,7 +84,7 @@ const NODE_REDIS = {
     return at ? [at.host, at.port] : [host, port];
   },
   async connect(client, address) {
-    const model = client.nodeClient ? await client.nodeClient(client.masters[0]) : client;
+    const model = await nodeOf(client);
     const socket = { ...model.options?.socket, reconnectStrategy: false };
     if (address) Object.assign(socket, { host: address[0], port: address[1] });
     const link = model.duplicate({ socket, disableOfflineQueue: false, keyPrefix: undefined });
@@ -92,10 +100,10 @@ const NODE_REDIS = {
 function kindOf(client) {
   if (client?.isCluster && client.nodes && client.duplicate) return IOREDIS;
   if (client?.callBuffer && client.duplicate && client.options) return IOREDIS;
-  if (client?.withTypeMapping && (client.nodeClient || (client.duplicate && client.unref))) {
+  if (client?.withTypeMapping && (client.nodeClient || client.getMasterNode || client.unref)) {
     return NODE_REDIS;
   }
-  throw new TypeError('a client of ioredis or of node-redis 5 or newer is needed, single or cluster');
+  throw new TypeError('a client of ioredis or of node-redis 5 or newer is needed');
 }
 
 const ALL = new WeakMap();

@@ -38,8 +38,10 @@ public final class Driver {
 
     public static void main(String[] args) throws Exception {
         JsonObject told = JsonParser.parseString(args[0]).getAsJsonObject();
-        Link link = Links.make(told.get("flavour").getAsString(), told.get("port").getAsInt(),
-                told.get("resp").getAsInt(), told.get("on").getAsString());
+        // Each client's own class is compiled where that client is.
+        Link link = (Link) Class.forName(told.get("flavour").getAsString() + "Links")
+                .getMethod("make", int.class, int.class, String.class)
+                .invoke(null, told.get("port").getAsInt(), told.get("resp").getAsInt(), told.get("on").getAsString());
         var lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line; (line = lines.readLine()) != null;) {
             System.out.println(JSON.toJson(run(link, JsonParser.parseString(line).getAsJsonObject())));

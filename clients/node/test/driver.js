@@ -16,10 +16,14 @@ async function connect({ flavour, port, resp, prefix, on }) {
       : new Redis({ ...(on === 'sentinel' ? sentinel : { port }), keyPrefix: prefix, ...options });
     return client.on('error', () => {});
   }
-  const { createClient, createCluster } = require('redis');
-  const client = on === 'cluster'
-    ? createCluster({ rootNodes: [{ socket: { host: '127.0.0.1', port } }], RESP: resp, keyPrefix: prefix })
-    : createClient({ socket: { port }, RESP: resp, keyPrefix: prefix });
+  const { createClient, createCluster, createSentinel } = require('redis');
+  const same = { RESP: resp, keyPrefix: prefix };
+  const make = {
+    single: () => createClient({ socket: { port }, ...same }),
+    sentinel: () => createSentinel({ name: 'mymaster', sentinelRootNodes: [{ host: '127.0.0.1', port }], ...same }),
+    cluster: () => createCluster({ rootNodes: [{ socket: { host: '127.0.0.1', port } }], ...same }),
+  };
+  const client = make[on]();
   return client.on('error', () => {}).connect();
 }
 

@@ -10,6 +10,8 @@ use crate::{may_run, Options};
 /// One language: how its program is started, and a command that succeeds when that can work.
 struct Language {
     name: &'static str,
+    /// The library below it.
+    over: &'static str,
     run: &'static [&'static str],
     present: &'static [&'static str],
     /// phpredis wants host and port, the others a URL.
@@ -19,24 +21,28 @@ struct Language {
 const LANGUAGES: [Language; 4] = [
     Language {
         name: "PHP",
+        over: "phpredis",
         run: &["php", "buy.php"],
         present: &["php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"],
         takes_url: false,
     },
     Language {
         name: "Python",
+        over: "redis-py",
         run: &["python3", "buy.py"],
         present: &["python3", "-c", "import redis"],
         takes_url: true,
     },
     Language {
         name: "Node",
+        over: "node-redis",
         run: &["node", "buy.js"],
         present: &["node", "-e", "require('redis')"],
         takes_url: true,
     },
     Language {
         name: "Java",
+        over: "Jedis",
         run: &["java", "Buy.java"],
         present: &["javap", "redis.clients.jedis.UnifiedJedis"],
         takes_url: true,
@@ -57,7 +63,7 @@ const NO_SALE: &str = "mistake: NOSALE no sale at this key (the key is the first
 pub fn run(options: &Options) -> Result<(), String> {
     let server = Server::start(&seckill_harness::program::module_file(None)?, &[])?;
     for language in &LANGUAGES {
-        if may_run(options, language.name, language.name, language.present)? {
+        if may_run(options, language.over, language.name, language.present)? {
             play(language, &server)?;
             println!("examples/clients, {}: OK", language.name);
         }

@@ -74,7 +74,7 @@ const JEDIS: Client = Client {
     language: "Java",
     present: &["javap", "redis.clients.jedis.UnifiedJedis"],
     run: &["java", "Driver"],
-    flavour: "jedis",
+    flavour: "Jedis",
     prefix: "",
     ..PHPREDIS
 };
@@ -82,7 +82,7 @@ const JEDIS: Client = Client {
 const LETTUCE: Client = Client {
     name: "Lettuce",
     present: &["javap", "io.lettuce.core.RedisClient"],
-    flavour: "lettuce",
+    flavour: "Lettuce",
     resends: true,
     ..JEDIS
 };
@@ -135,6 +135,7 @@ pub const CLIENTS: &[Client] = &[
     Client { on: On::Cluster, ..IOREDIS },
     NODE_REDIS,
     Client { resp: 3, ..NODE_REDIS },
+    Client { on: On::Sentinel, ..NODE_REDIS },
     Client { resp: 3, on: On::Cluster, ..NODE_REDIS },
     JEDIS,
     Client { resp: 3, ..JEDIS },

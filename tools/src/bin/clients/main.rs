@@ -37,6 +37,9 @@ struct Options {
     /// Leave this language or library out; may be given several times
     #[arg(long, value_name = "NAME")]
     skip: Vec<String>,
+    /// This library can't be had on this machine: it is not run, which is said
+    #[arg(long, value_name = "NAME")]
+    absent: Vec<String>,
     /// Only this language or library, and of it only the table; or `wrong`, or one of those; or
     /// `examples`
     #[arg(long, value_name = "NAME")]
@@ -244,6 +247,10 @@ fn may_run(
     }
     if driver::is_present(present) {
         return Ok(true);
+    }
+    if options.absent.iter().any(|absent| is_named(absent, name, language)) {
+        println!("not run: {language}/{name}");
+        return Ok(false);
     }
     Err(format!("{name} is not installed: make clients-deps, or --skip {language}"))
 }

@@ -85,11 +85,18 @@ fn into(page: &Path, table: &str) -> Result<(), String> {
 fn tables(results: &[Results]) -> Result<(String, String), String> {
     let mut names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
     names.dedup();
-    names.retain(|name| results.iter().any(|on| on.passed.contains_key(*name)));
+    let is_run = |name: &&str| results.iter().any(|on| on.passed.contains_key(*name));
+    let (names, absent): (Vec<&str>, Vec<&str>) = names.into_iter().partition(is_run);
     let servers: Vec<&str> = results.iter().map(|on| on.server.as_str()).collect();
     let head = format!(" | {} |\n|{}\n", names.join(" | "), " --- |".repeat(names.len() + 1));
-    let mut english = format!("On {}.\n\n| case{head}", servers.join(", "));
-    let mut chinese = format!("在 {} 上。\n\n| 用例{head}", servers.join("、"));
+    let mut english = format!("On {}.", servers.join(", "));
+    let mut chinese = format!("在 {} 上。", servers.join("、"));
+    if !absent.is_empty() {
+        english.push_str(&format!(" Not run: {}.", absent.join(", ")));
+        chinese.push_str(&format!("没有跑的：{}。", absent.join("、")));
+    }
+    english.push_str(&format!("\n\n| case{head}"));
+    chinese.push_str(&format!("\n\n| 用例{head}"));
     let cases = table::cases()?;
     let cases = cases.iter().map(|case| (case.name.as_str(), case.zh.as_str()));
     for (case, zh) in cases.chain(rush::NAMES.into_iter().zip(rush::NAMES_ZH)) {

@@ -8,16 +8,11 @@ import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.JedisSentinelPool;
 import redis.clients.jedis.RedisProtocol;
 
-/** The clients that the library is played over. */
-final class Links {
-    private Links() {}
+/** The library over Jedis. */
+public final class JedisLinks {
+    private JedisLinks() {}
 
-    static Link make(String flavour, int port, int resp, String on) throws Exception {
-        if (flavour.equals("lettuce")) {
-            // Compiled where there is a Lettuce.
-            return (Link) Class.forName("LettuceLinks").getMethod("make", int.class, int.class, String.class)
-                    .invoke(null, port, resp, on);
-        }
+    public static Link make(int port, int resp, String on) {
         var protocol = resp == 3 ? RedisProtocol.RESP3 : RedisProtocol.RESP2;
         var config = DefaultJedisClientConfig.builder().protocol(protocol).build();
         var place = new HostAndPort("127.0.0.1", port);
