@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 function database(): PDO
 {
-    $at = 'mysql:unix_socket=' . getenv('DATABASE_SOCKET') . ';dbname=' . getenv('DATABASE') . ';charset=utf8mb4';
+    $at = 'mysql:' . getenv('DATABASE_AT') . ';dbname=' . getenv('DATABASE') . ';charset=utf8mb4';
     return new PDO($at, getenv('DATABASE_USER'), getenv('DATABASE_PASSWORD'), [
         PDO::ATTR_EMULATE_PREPARES => false,
         PDO::ATTR_DEFAULT_FETCH_MODE => PDO::FETCH_ASSOC,

@@ -24,7 +24,7 @@ const PATIENCE_S = 1.0;
 function redis(): Redis
 {
     $redis = new Redis();
-    $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'), PATIENCE_S, null, 0, PATIENCE_S);
+    $redis->connect(getenv('REDIS_HOST'), (int) getenv('REDIS_PORT'), PATIENCE_S, null, 0, PATIENCE_S);
     $redis->auth([getenv('REDIS_USER'), getenv('REDIS_PASSWORD')]);
     return $redis;
 }
