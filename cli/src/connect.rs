@@ -64,7 +64,7 @@ impl Target {
         }
     }
 
-    /// Who logs in there.
+    /// The user that logs in at the server.
     pub fn user(&self) -> String {
         let client = match self {
             Target::Address(client) => client,
@@ -74,7 +74,7 @@ impl Target {
         settings.username().unwrap_or("default").to_owned()
     }
 
-    /// The same user and the same TLS at another address.
+    /// A client with this server's user and TLS for another address.
     ///
     /// # Errors
     /// A sentence when no client can be made of it.
@@ -86,7 +86,7 @@ impl Target {
     }
 }
 
-/// A client as this one at another address, with TLS if this one has it.
+/// A client for another address, with the user and TLS of `client`.
 fn at(client: &Client, host: &str, port: u16) -> Result<Client, String> {
     let (host, info) = (host.to_owned(), client.get_connection_info());
     let addr = match info.addr() {
@@ -104,7 +104,7 @@ fn at(client: &Client, host: &str, port: u16) -> Result<Client, String> {
 pub struct Failure {
     /// A sentence.
     pub said: String,
-    /// It may go better in a moment. A wrong password stays wrong.
+    /// Whether a retry may succeed. A wrong password stays wrong.
     pub heals: bool,
 }
 
@@ -119,7 +119,7 @@ impl Failure {
         Failure { said: said.into(), heals: false }
     }
 
-    /// What Redis answered.
+    /// The failure that an error reply of Redis means.
     pub fn of_redis(error: RedisError) -> Failure {
         Failure { said: format!("Redis says: {}", words(&error)), heals: heals(&error) }
     }
@@ -148,8 +148,7 @@ const PASSING: [&str; 13] = [
     "TRYAGAIN",
 ];
 
-/// Whether it may go better in a moment: a server that is away or busy, not one that refuses what
-/// it was asked.
+/// Whether a retry may succeed: yes if the server is away or busy, no if it refuses the request.
 pub fn heals(error: &RedisError) -> bool {
     let text = error.to_string();
     if error.is_io_error() {
@@ -187,7 +186,7 @@ impl Tls {
                 Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? })
             }
             (None, None) => None,
-            // One may stand before the subcommand and one behind it, so clap can't tell.
+            // clap can't tell: one option may come before the subcommand and one after it.
             _ => return Err("--cert and --key go together: one of them is missing".into()),
         };
         let root_cert = self.cacert.as_deref().map(read).transpose()?;
@@ -221,7 +220,7 @@ impl Tls {
 }
 
 impl Server {
-    /// What the options say, with the password if there is one.
+    /// The server that the options name, with its password.
     ///
     /// # Errors
     /// A sentence when the URL is none, or the file can't be read.
@@ -233,8 +232,8 @@ impl Server {
         })
     }
 
-    /// The same of several servers, with a comma between their addresses, or their names for
-    /// Sentinels.
+    /// The servers that the options name, with a comma between their addresses, or between the
+    /// names of Sentinels.
     ///
     /// # Errors
     /// As `target`.
@@ -287,7 +286,7 @@ impl Server {
         if let Some(password) = password(self.redis_password_file.as_deref(), PASSWORD)? {
             settings = settings.set_password(password);
         } else if settings.username().is_some() && settings.password().is_none() {
-            // Or nobody would log in, and all would be asked as user default.
+            // Without a password no AUTH would be sent, and every call would run as user default.
             settings = settings.set_password("");
         }
         let info = info.set_redis_settings(settings);
@@ -324,7 +323,7 @@ pub fn connect(target: &Target) -> Result<Connection, Failure> {
     }
 }
 
-/// The same to an address; it waits so long, and so long for each answer.
+/// Connects within `patience`, and waits `patience` for each answer.
 ///
 /// # Errors
 /// As `connect`.
@@ -348,7 +347,7 @@ pub fn reach(client: &Client, patience: Duration) -> Result<Connection, Failure>
     })
 }
 
-/// What an error of the client library, or one that the server answered, means.
+/// A sentence for an error of the client library or an error reply of Redis.
 pub fn words(error: &RedisError) -> String {
     let detail = error.detail().unwrap_or_default();
     let text = error.to_string();

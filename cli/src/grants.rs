@@ -4,7 +4,7 @@ use std::io::{stdout, BufWriter, Write};
 
 use redis::Value;
 
-/// What a grant row of WINNERS has, in its order. A numbered sale's has `units` behind it.
+/// The columns of a grant row of WINNERS, in order. A numbered sale has a last column `units`.
 pub const FIELDS: [&str; 9] =
     ["seq", "user", "qty", "state", "at", "deadline", "req", "epoch", "round"];
 

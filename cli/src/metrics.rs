@@ -10,9 +10,9 @@ use crate::web::{Answer, Asked, OPENMETRICS};
 /// Whether a number may go down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It may.
+    /// A number that may fall.
     Gauge,
-    /// It only grows; its name is shown with `_total` behind it.
+    /// A number that only grows. Its name gets the suffix `_total`.
     Counter,
 }
 
@@ -29,7 +29,7 @@ pub struct Family {
     pub rows: Vec<(Labels, f64)>,
 }
 
-/// A number of a `T`: its name behind a prefix, its kind, its sentence, and where it is.
+/// A number of a `T` for Prometheus: its name after the prefix, its kind, its sentence, its value.
 pub type Shown<T> = (&'static str, Kind, &'static str, fn(&T) -> Option<f64>);
 
 /// A family for each line of `table`. Labels tell the things apart that are shown.
@@ -117,7 +117,7 @@ fn text(families: &[Family], is_openmetrics: bool) -> String {
     text
 }
 
-/// What the system says of this process.
+/// Numbers of this process as the system reports them: memory, processor time, open files.
 #[derive(Default)]
 struct Of {
     cpu: Option<f64>,

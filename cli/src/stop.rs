@@ -11,7 +11,7 @@ use signal_hook::flag;
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Listens from now on.
+    /// Registers the signal handlers.
     ///
     /// # Errors
     /// A sentence when the system lets nobody listen.

@@ -23,10 +23,10 @@ use tokio::sync::{oneshot, watch, Semaphore};
 
 use crate::stop::Stop;
 
-/// So many requests are answered at once.
+/// Requests answered at a time.
 const WORKERS: usize = 4;
 
-/// So many more may wait for a worker; others are told to come again.
+/// Requests that may wait for a worker. Further requests get HTTP 503.
 const QUEUE: usize = 256;
 
 /// Connections at most. Others wait until one ends.
@@ -35,13 +35,13 @@ const CONNECTIONS: u64 = 4_096;
 /// Files and sockets of our own beside the connections.
 const OTHER_FILES: u64 = 64;
 
-/// The head of a request must be here in this time, the first one and each one behind it.
+/// A client must send the head of each request within this time.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 
 /// The head of a request in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
 
-/// A client that takes nothing of its answer for so long is cut off.
+/// A client that reads nothing of its answer for this time is disconnected.
 const SLOW_READER: Duration = Duration::from_secs(20);
 
 /// How often a look is taken whether to stop.
@@ -50,10 +50,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Plain text.
 pub const TEXT: &str = "text/plain; charset=utf-8";
 
-/// What those who name it in Accept get of numbers; all others get text 0.0.4.
+/// The content type of metrics for clients that name it in Accept; others get text 0.0.4.
 pub const OPENMETRICS: &str = "application/openmetrics-text";
 
-/// What somebody asks for.
+/// A request: its path, its query and its Accept header.
 pub struct Asked {
     /// The path without its query, as it was sent.
     pub path: String,
@@ -74,7 +74,7 @@ impl Asked {
     }
 }
 
-/// What a path shows.
+/// The answer to a request.
 pub struct Answer {
     /// 200, or 503 when the thing it is about is not well.
     pub status: u16,
@@ -88,7 +88,7 @@ pub struct Answer {
 /// The content of an answer.
 pub enum Body {
     Text(String),
-    /// Server-sent events: the text as it is now, then each new one, until its sender is gone.
+    /// Server-sent events: the current text first, then each new text, until the sender is dropped.
     Events(watch::Receiver<String>),
 }
 
@@ -192,7 +192,7 @@ pub fn listen(address: &str) -> Result<Listener, String> {
 /// A question, and where its answer goes.
 type Question = (Asked, oneshot::Sender<Answer>);
 
-/// Answers until it is told to stop. `show` gets what is asked for; what it does not know is 404.
+/// Answers requests until `stop`. `show` gets the request; for None the answer is 404.
 pub fn serve(listener: &Listener, stop: &Stop, show: &(impl Fn(&Asked) -> Option<Answer> + Sync)) {
     let (ask, asked) = mpsc::sync_channel(QUEUE);
     let asked = Mutex::new(asked);
@@ -206,13 +206,13 @@ pub fn serve(listener: &Listener, stop: &Stop, show: &(impl Fn(&Asked) -> Option
     });
 }
 
-/// Ends when nobody can ask any more.
+/// The loop of a worker: ends when the server has dropped the sender of questions.
 fn work(asked: &Mutex<Receiver<Question>>, show: &impl Fn(&Asked) -> Option<Answer>) {
     loop {
         let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((asked, reply)) = next else { return };
         let nothing = || Answer::of(404, TEXT, "There is nothing here.\n");
-        // Who asked may have left; nobody else is concerned.
+        // The client may have disconnected, which concerns no other client.
         let _ = reply.send(show(&asked).unwrap_or_else(nothing));
     }
 }
@@ -251,7 +251,8 @@ async fn accept(listener: &tokio::net::TcpListener, app: &Router) {
         tokio::spawn(async move {
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES);
-            // A client that broke off, or sent no HTTP, has been told so where that was possible.
+            // An error here means that the client disconnected or sent no HTTP, and has got its
+            // HTTP error if possible.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
             drop(place);
         });

@@ -1,10 +1,10 @@
 //! How fast each part is asked for units.
 
-/// Demand is averaged over so many intervals: long enough that few calls don't look like a change,
-/// short enough to follow one.
+/// Demand is averaged over this many intervals: enough that few calls don't look like a change, few
+/// enough to follow one.
 const INTERVALS: f64 = 4.0;
 
-/// What was last seen of one part.
+/// The last reading of one part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     /// Seconds, and the units taken and unmet until then.
@@ -23,7 +23,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Knows nothing yet of so many parts, which are read each `interval` seconds.
+    /// An empty average for `parts` parts that are read every `interval` seconds.
     pub fn new(parts: usize, interval: f64) -> Demand {
         Demand { seen: vec![Seen::default(); parts], interval }
     }

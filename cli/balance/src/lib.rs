@@ -1,9 +1,9 @@
-//! What the balancer of a split sale decides, without a server, a clock or I/O: the program
-//! `seckill split balance`, the simulation and the proof by exhaustion all use these functions.
+//! The decisions of the balancer of a split sale, without a server, a clock or I/O: the program
+//! `seckill split balance`, the simulation and the exhaustive proof all use these functions.
 //!
-//! * `reading` is a part as PARTS tells of it.
-//! * `settle` says what is under way, what was made twice, and when everything is sold.
-//! * `demand` learns how fast each part is asked, `policy` says which units move where.
+//! * `reading` is a part as its PARTS replied.
+//! * `settle` finds units under way, duplicated units, and the end of the stock.
+//! * `demand` averages how fast each part is asked; `policy` plans which units move where.
 
 mod demand;
 pub mod policy;

@@ -1,22 +1,22 @@
-//! Which units move where: a pure function of what the parts hold and how fast they are asked.
+//! Plans which units move where: a pure function of the units and the demand of the parts.
 //!
-//! Deficits are filled first, then who waits longest, then demand: a part that is short gets what
-//! it lacks of its share of all that is left, from those that hold the most above theirs. Shares
-//! follow demand. A move never makes the giver the poorer one: it is at most half of what the two
-//! differ by.
+//! Deficits are filled first, then parts with the oldest waiters, then parts with demand. A part
+//! that is short gets what it lacks of its share of all units left, from the parts furthest above
+//! their share. Shares follow demand. A move is at most half of the difference between two parts,
+//! so the giver is never poorer than the receiver afterwards.
 
-/// A part as the policy sees it.
+/// The state of a part that the policy uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Load {
     /// Units that it can sell.
     pub available: u64,
-    /// Units under way to it.
+    /// Units under way to the part.
     pub incoming: u64,
     /// Units promised beyond what it owns.
     pub deficit: u64,
     /// Units that its waiting list asks for.
     pub waiting_units: u64,
-    /// Since when the first of them waits; 0: nobody does.
+    /// Since when the first waiter waits; 0: no waiters.
     pub waiting_since: u64,
     /// Units a second that it is asked for, granted or not.
     pub demand: f64,
@@ -35,7 +35,7 @@ impl Load {
 /// How fast the balancer is, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
-    /// From one look at the parts to the next.
+    /// Time from one reading of the parts to the next.
     pub interval: f64,
     /// A message and its answer.
     pub round_trip: f64,
@@ -53,27 +53,28 @@ impl Timing {
 pub struct Transfer {
     /// The giver.
     pub from: usize,
-    /// Who gets them.
+    /// The part that gets the units.
     pub to: usize,
     /// How many, at least 1.
     pub units: u64,
 }
 
-/// Below so many units a part those that are left are gathered.
+/// With fewer units than this in each part, the rest is gathered in one.
 const GATHER_BELOW: u64 = 4;
 /// Two parts that differ by less than this share of what they hold are level.
 const LEVEL: f64 = 0.1;
 /// That share where this is the last look before the stock runs out: a tighter threshold.
 const LEVEL_AT_LAST: f64 = 0.02;
 
-/// What is to move now.
+/// Plans the moves for the current state.
 pub fn plan(parts: &[Load], timing: &Timing) -> Vec<Transfer> {
     let mut planner = Planner { parts: parts.to_vec(), moves: Vec::new() };
     planner.pay_deficits();
     planner.serve_lists();
     let left: u64 = planner.parts.iter().map(Load::expected).sum();
     let demand: f64 = planner.parts.iter().map(|part| part.demand).sum();
-    // What is sold out before a message arrives would only be kept from its buyers on the way.
+    // Units that are sold out before the message arrives would only be kept from buyers while under
+    // way.
     if demand > 0.0 && left as f64 / demand >= timing.round_trip {
         match planner.is_stuck(timing) || left < GATHER_BELOW * parts.len() as u64 {
             true => planner.gather(left),
@@ -98,15 +99,15 @@ impl Planner {
         }
     }
 
-    /// Units that a part is free to give: none while it owes some, while anybody waits there, or
-    /// while they would not arrive.
+    /// Units that a part can give: none while it has a deficit or waiters, or while its units would
+    /// not arrive.
     fn spare(&self, part: usize) -> u64 {
         let one = &self.parts[part];
         let is_free = one.deficit == 0 && one.waiting_units == 0 && !one.keeps;
         one.available * u64::from(is_free)
     }
 
-    /// Those that can give, who has the most of `surplus` first.
+    /// Parts that can give, ordered by `surplus`, largest first.
     fn givers(&self, surplus: impl Fn(&Load) -> f64) -> Vec<usize> {
         let mut givers: Vec<usize> =
             (0..self.parts.len()).filter(|part| self.spare(*part) > 0).collect();
@@ -114,7 +115,7 @@ impl Planner {
         givers
     }
 
-    /// Gives `to` so many units, richest first.
+    /// Gives `units` units to `to`, from the richest part first.
     fn fill(&mut self, to: usize, mut units: u64) {
         for from in self.givers(|part| part.available as f64) {
             let some = units.min(self.spare(from));

@@ -1,20 +1,20 @@
-//! A part of a split sale as one PARTS told of it.
+//! A part of a split sale, as one PARTS reply shows it.
 
-/// What one PARTS shows. `sent` and `received` have a total for each part, 0 for the part itself.
+/// The reply of one PARTS. `sent` and `received` have a total for each part, 0 for the part itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reading {
     /// Its share of the beginning and the restocks applied; less than nothing where more was
     /// withdrawn than put in.
     pub put_in: i64,
-    /// What it can still sell.
+    /// Units for sale.
     pub available: u64,
-    /// What is reserved and not paid.
+    /// Units held and not paid.
     pub held: u64,
-    /// What it has promised beyond what it owns.
+    /// Units promised beyond the units owned.
     pub deficit: u64,
-    /// What it was told that the other parts may still hold.
+    /// Units that the other parts may still hold, as ELSEWHERE said.
     pub elsewhere: u64,
-    /// Which pass told it.
+    /// The pass of that ELSEWHERE.
     pub pass: u64,
     /// The units ever sent to each part.
     pub sent: Vec<u64>,
@@ -31,14 +31,14 @@ impl Reading {
         u64::try_from(owned + i128::from(self.deficit)).ok()
     }
 
-    /// What buyers have: held and sold.
+    /// Units that buyers have: held and sold.
     pub fn taken(&self) -> Option<u64> {
         self.supply()?.checked_sub(self.available)
     }
 }
 
-/// What part `part` of `parts` begins with when all have `total`: the first ones get the rest of
-/// the division, one unit each.
+/// The units that part `part` of `parts` begins with when all parts have `total` units: the first
+/// parts get one more where the division has a rest.
 pub fn share(total: u64, parts: usize, part: usize) -> u64 {
     let (parts, part) = (parts as u64, part as u64);
     total / parts + u64::from(part < total % parts)

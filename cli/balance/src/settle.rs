@@ -1,13 +1,13 @@
-//! What follows from the totals alone: units under way, units made twice, everything sold.
+//! Conclusions from the totals alone: units under way, duplicated units, everything sold.
 
 use crate::Reading;
 
 /// Units that left a part and have not arrived at another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct UnderWay {
-    /// The part that sent them.
+    /// The sending part.
     pub from: usize,
-    /// The part that has not received them.
+    /// The receiving part.
     pub to: usize,
     /// The total that `to` has to receive.
     pub total: u64,
@@ -37,7 +37,7 @@ pub fn made_twice((from, source): (usize, &Reading), (to, peer): (usize, &Readin
     (peer.received[from] > source.sent[to]).then_some(peer.received[from])
 }
 
-/// What the parts of a split hold together.
+/// The sums over all parts of a split.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Shares and restocks.
@@ -82,19 +82,20 @@ pub fn totals(readings: &[Reading]) -> Totals {
     totals
 }
 
-/// An ELSEWHERE that a part is to be told.
+/// An ELSEWHERE command for a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Told {
     /// Which part.
     pub part: usize,
-    /// What the others may hold.
+    /// Units that the other parts may hold.
     pub elsewhere: u64,
     /// One more than the greatest that was read.
     pub pass: u64,
 }
 
-/// Which parts have to be told that everything is sold, or that it no longer is. The readings must
-/// be one PARTS from each part's primary, or units that moved between two commands are overlooked.
+/// The parts that must be told that everything is sold, or that it no longer is. Each reading must
+/// be one PARTS reply of the part's primary: with two commands, units that moved in between would
+/// be overlooked.
 pub fn tell(readings: &[Reading]) -> Vec<Told> {
     let pass = 1 + readings.iter().map(|one| one.pass).max().unwrap_or_default();
     let totals = totals(readings);

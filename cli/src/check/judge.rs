@@ -1,4 +1,4 @@
-//! What is wrong with a server that is to sell, a sentence each.
+//! The problems of a server that is to sell, as sentences.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::look::{Node, Sale};
 /// Clocks that differ by more than this open a sale at different moments after a failover, in ms.
 const CLOCKS_APART_MS: i64 = 500;
 
-/// A primary that is cut off sells on for so many seconds at most.
+/// A primary that is cut off from its replicas sells on for at most this many seconds.
 const LAG_MAX_S: u64 = 5;
 
 /// Bytes of memory that a grant takes with ids of 16 bytes, as `make bench` measures it
@@ -96,7 +96,7 @@ fn memory(node: &Node, faults: &mut Vec<String>) {
     }
 }
 
-/// What the units that are left will take, one a grant.
+/// Bytes that the remaining units will take, one grant for each unit.
 fn bytes(sale: &Sale) -> u64 {
     // A hold that is paid writes a second entry.
     let entries = u64::from(sale.outbox) * (1 + u64::from(sale.hold));
@@ -193,7 +193,7 @@ fn replicas(node: &Node, faults: &mut Vec<String>) {
 
 fn machine(node: &Node, faults: &mut Vec<String>) {
     let Some(machine) = &node.machine else { return };
-    // Redis asks the system for no huge pages of its own, unless it is told otherwise.
+    // By default Redis switches huge pages off for its own process.
     let is_off = node.config("disable-thp") == "yes";
     if machine.huge_pages.as_deref() == Some("always") && !is_off {
         faults.push(
@@ -211,7 +211,7 @@ fn machine(node: &Node, faults: &mut Vec<String>) {
     }
 }
 
-/// What is wrong with them together.
+/// Problems of the servers together.
 pub fn between(nodes: &[Node]) -> Vec<String> {
     let mut faults = Vec::new();
     let there: Vec<&Node> = nodes.iter().filter(|node| node.away.is_none()).collect();
@@ -271,7 +271,7 @@ pub fn between(nodes: &[Node]) -> Vec<String> {
     faults
 }
 
-/// By the port that it says its primary has.
+/// Whether `node` is a replica of `primary`, by the primary's port.
 fn is_replica_of(node: &Node, primary: &Node) -> bool {
     node.info("role") == "slave" && node.info("master_port") == primary.info("tcp_port")
 }
@@ -309,7 +309,7 @@ mod tests {
         assert!(faults.len() == 1 && faults[0].contains(said), "{said}: {faults:?}");
     }
 
-    /// Those that a test can't plant in a server: of the system, of versions, of clocks.
+    /// Problems that a test can't plant in a server: of the system, of versions, of clocks.
     #[test]
     fn each_fault_of_a_machine_is_found() {
         assert_eq!(changed(|_| {}), Vec::<String>::new());

@@ -1,4 +1,4 @@
-//! What is read of a server, and of the machine if it is this one.
+//! Readings of a server, and of the machine if the server runs on it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use redis::{cmd, Cmd, Connection, ConnectionAddr, Value};
 use crate::connect::{connect, words, Target};
 use crate::split::{pairs, seckill};
 
-/// So many keys are looked at in a step of a search for sales.
+/// Keys that a step of the search for sales visits.
 const STEP_KEYS: usize = 1_000;
 
 /// No more sales than this are asked for what they will take.
@@ -33,13 +33,13 @@ pub struct Node {
     /// How far its clock is ahead of this machine's, and how wrong that may be, in ms.
     pub clock: Option<(i64, i64)>,
     pub sales: Vec<Sale>,
-    /// Of this machine, if the server runs on it.
+    /// The machine, if the server runs on it.
     pub machine: Option<Machine>,
-    /// What this user may not read, as sentences.
+    /// Sentences about everything that this user may not read.
     pub unread: Vec<String>,
 }
 
-/// What a sale may still take.
+/// Memory that a sale may still take.
 #[derive(Clone)]
 pub struct Sale {
     pub name: String,
@@ -83,7 +83,7 @@ impl Node {
         }
     }
 
-    /// What was left out, and why that is no fault.
+    /// Checks that were left out, and why that is no problem.
     pub fn notes(&self) -> Vec<String> {
         let elsewhere = self.away.is_none() && self.machine.is_none();
         let note = "transparent huge pages and overcommit: run this on the machine of the server";
@@ -144,7 +144,7 @@ fn is_here(target: &Target) -> bool {
     }
 }
 
-/// What the files of the system say.
+/// Settings in the files of the system below `root`.
 pub fn machine(root: &Path) -> Machine {
     let read = |file: &str| fs::read_to_string(root.join(file)).ok();
     let pages = read("sys/kernel/mm/transparent_hugepage/enabled");

@@ -1,4 +1,4 @@
-//! `seckill check HOST...`: looks at servers before they sell. It only reads.
+//! `seckill check HOST...`: checks servers before they sell. It only reads.
 
 mod judge;
 mod look;

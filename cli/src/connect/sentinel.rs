@@ -1,4 +1,4 @@
-//! Who is the primary, by the word of Sentinels.
+//! Finds the primary by asking Sentinels.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -112,7 +112,7 @@ impl Sentinels {
         &self.server
     }
 
-    /// The primary's user and TLS at this address.
+    /// A client for the primary at this address, with the primary's user and TLS.
     ///
     /// # Errors
     /// A sentence when no client can be made of it.
@@ -148,7 +148,7 @@ impl Sentinels {
         let client = self.at(&host, port).map_err(Failure::lasting)?;
         let mut redis = reach(&client, super::PATIENCE)?;
         let info: Result<String, RedisError> = cmd("INFO").arg("replication").query(&mut redis);
-        // Who may not read it finds out by the first write.
+        // A user without rights for INFO finds out by the first write.
         match info {
             Ok(info) if !info.contains("role:master") => {
                 let said = format!("{host}:{port}, named by Sentinel, is no primary yet");
@@ -167,7 +167,7 @@ impl Sentinels {
     }
 }
 
-/// Whom this Sentinel names.
+/// The primary that this Sentinel names.
 fn named(redis: &mut Connection, master: &str) -> Result<Named, RedisError> {
     let mut fields: HashMap<String, String> =
         cmd("SENTINEL").arg("MASTER").arg(master).query(redis)?;

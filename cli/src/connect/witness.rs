@@ -15,21 +15,21 @@ const EVERY: Duration = Duration::from_millis(200);
 /// An older answer says nothing about now.
 const FRESH: Duration = Duration::from_millis(1_500);
 
-/// Whom a witness names as the primary.
+/// The primary that a witness names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     pub host: String,
     pub port: u16,
     /// The run id that Sentinel knows of the primary's process, or its id in the cluster.
     pub id: String,
-    /// False while the witness thinks that it is down, or knows too little of it.
+    /// False while the witness takes the primary for down, or knows too little of it.
     pub is_sure: bool,
 }
 
-/// What a witness said last, and when.
+/// The last answer of a witness, and its time.
 type Heard = Arc<Mutex<Option<(Instant, Result<Named, Failure>)>>>;
 
-/// They are asked until this is dropped.
+/// Threads that ask the witnesses; they end when the value is dropped.
 pub struct Witnesses {
     heard: Vec<Heard>,
     over: Arc<AtomicBool>,
@@ -42,7 +42,7 @@ impl Drop for Witnesses {
 }
 
 impl Witnesses {
-    /// Asks each of them on a thread of its own: one that does not answer keeps nobody waiting.
+    /// Asks each witness on its own thread: a witness that does not answer delays no other.
     pub fn ask(
         clients: &[Client],
         patience: Duration,
@@ -68,7 +68,7 @@ impl Witnesses {
         Witnesses { heard, over }
     }
 
-    /// Whom all name that answer, if these are more than half.
+    /// The primary that all answering witnesses name, if these are more than half.
     ///
     /// # Errors
     /// When there is none, and why.
@@ -108,7 +108,7 @@ fn ask_one(
     Ok(named)
 }
 
-/// The one that all of these name, of so many that were asked.
+/// The primary that all of `named` name, if more than half of `asked` answered.
 fn agreement(mut named: Vec<Named>, asked: usize) -> Result<Named, &'static str> {
     if named.len() * 2 <= asked {
         return Err("too few answer who the primary is");

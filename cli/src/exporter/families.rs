@@ -1,4 +1,4 @@
-//! What of a snapshot Prometheus is shown, under which names. The tables below are the whole of it.
+//! The metrics of a snapshot. The tables below have all names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,12 +6,12 @@ use super::read::{Group, Sale, Snapshot};
 use crate::metrics::Kind::{Counter, Gauge};
 use crate::metrics::{self, flag, Family, Kind, Labels, Shown};
 
-/// How a number is to be shown: Prometheus has base units, seconds among them.
+/// The unit of a number: Prometheus has base units, for example seconds.
 #[derive(Clone, Copy)]
 pub(super) enum As {
-    /// It may go down.
+    /// A number that may fall.
     Number,
-    /// It only grows.
+    /// A number that only grows.
     Count,
     /// Milliseconds, of a span or since 1970.
     Seconds,
@@ -39,7 +39,7 @@ impl As {
     }
 }
 
-/// A field, the name that it is shown under behind a prefix, and what it is.
+/// A field, its metric name after the prefix, its unit, and its sentence.
 pub(super) type Row = (&'static str, &'static str, As, &'static str);
 
 /// Before the names of what is said of a sale, of a group of its outbox, and of the server.
@@ -130,7 +130,7 @@ pub(super) const OF_STATUS: &[Row] = &[
     ),
 ];
 
-/// The counters of changes, by kind. Every other one counts an answer to GRAB or MGRAB, and
+/// The counters of changes, by kind. Every other counter is an answer to GRAB or MGRAB, and
 /// `counters.attempts` is the sum of those.
 pub(super) const CHANGES: &[&str] = &[
     "confirmed",
@@ -244,7 +244,7 @@ pub(super) const OF_INFO: &[Row] = &[
     ),
 ];
 
-/// Words of INFO that say that something is well, and the word for it.
+/// INFO fields for something that works, each with the value that means "works".
 pub(super) const WELL: &[(&str, &str, &str, &str)] = &[
     ("aof_last_write_status", "ok", "aof_write_ok", "1 while the log can be written, else 0."),
     (
@@ -262,7 +262,7 @@ pub(super) const WELL: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// What a sale says besides.
+/// Further numbers of a sale.
 const OF_SALE: &[Shown<Sale>] = &[
     // A hold that is due and still there. 0 when none is.
     (
@@ -282,7 +282,7 @@ const OF_SALE: &[Shown<Sale>] = &[
     }),
 ];
 
-/// Of each group of its outbox.
+/// Numbers of each consumer group of the outbox.
 const OF_GROUP: &[Shown<Group>] = &[
     ("consumers", Gauge, "Readers that have joined the group.", |group| {
         Some(group.consumers as f64)
@@ -301,7 +301,7 @@ const OF_GROUP: &[Shown<Group>] = &[
     ),
 ];
 
-/// Of the exporter itself.
+/// Numbers of the exporter itself.
 const OF_EXPORTER: &[Shown<Snapshot>] = &[
     ("sales", Gauge, "Sales that this exporter shows.", |all| Some(all.sales.len() as f64)),
     ("sales_unreadable", Gauge, "Sales that were found and that this user may not read.", |all| {
@@ -422,7 +422,7 @@ fn of_server(snapshot: &Snapshot, server: &[(Labels, &Snapshot)]) -> Vec<Family>
     all
 }
 
-/// What is said by labels alone.
+/// An info metric: constant 1 with labels.
 fn info<T>(name: &str, help: &'static str, all: &[(Labels, &T)]) -> Family {
     Family::of(name, Gauge, help, all, |_| Some(1.0))
 }

@@ -1,5 +1,5 @@
-//! Which sales there are. A name that is no pattern is taken as it is; what matches a pattern is
-//! looked for by SCAN, in small steps with pauses between them, over and over.
+//! Finds the sales. A name without a pattern is taken as it is; keys that match a pattern are
+//! searched by SCAN, in small steps with pauses, again and again.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +15,18 @@ use crate::stop::Stop;
 /// The type's name, which TYPE says of a sale.
 const TYPE: &str = "flashsale";
 
-/// How many keys the server is asked to look at in a step: some 0.6 ms of its time.
+/// Keys that a SCAN step may visit: about 0.6 ms of the server's time.
 const STEP_KEYS: u32 = 500;
 
 /// Between two steps: no more than 2,000 keys are looked at in a second, a quarter of a percent of
 /// the server's time.
 const STEP_PAUSE: Duration = Duration::from_millis(250);
 
-/// The same for the first search: somebody has just begun to look, and knows nothing yet.
+/// The pause between steps of the first search: it is shorter, because a viewer waits for its
+/// result.
 const FIRST_STEP_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a pause goes on without a look whether to stop.
+/// A pause checks `stop` at this interval.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Names of keys, in their order.
@@ -43,7 +44,7 @@ pub struct Sales {
 }
 
 impl Sales {
-    /// Those that are named; none of the patterns has been looked for.
+    /// The sales that are named; patterns are not searched yet.
     pub fn of(sales: &[String]) -> Sales {
         let is_pattern = |sale: &&String| sale.contains(['*', '?', '[', '\\']);
         let (patterns, named): (Vec<_>, Vec<_>) = sales.iter().partition(is_pattern);
@@ -56,7 +57,7 @@ impl Sales {
         }
     }
 
-    /// Why sales can't be looked for, while a server that answers refuses it.
+    /// The reason why sales can't be searched: a server that answers refuses the SCAN.
     pub fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -66,7 +67,7 @@ impl Sales {
         self.patterns.is_empty() || self.are_searched.load(Ordering::Relaxed)
     }
 
-    /// What is looked for, as it was given.
+    /// The names and patterns as given.
     pub fn wanted(&self) -> String {
         let named = self.named.iter().map(|name| String::from_utf8_lossy(name).into_owned());
         named.chain(self.patterns.iter().cloned()).collect::<Vec<_>>().join(", ")
@@ -78,11 +79,11 @@ impl Sales {
         self.named.union(&found).cloned().collect()
     }
 
-    /// Looks until it is told to stop; `every` is from the end of one search to the next.
+    /// Searches until `stop`; `every` is the time from the end of a search to the next.
     pub fn look(&self, server: &Target, every: Duration, stop: &Stop) {
         let mut pause = FIRST_STEP_PAUSE;
         while !self.patterns.is_empty() && !stop.is_told() {
-            // Whether the server is there is told by what reads it; here the next turn comes soon.
+            // The reader of the server reports that it is away; the search just tries again soon.
             let Ok(mut redis) = connect(server) else {
                 wait(Duration::from_secs(1), stop);
                 continue;
@@ -102,7 +103,7 @@ impl Sales {
         }
     }
 
-    /// What is new counts at once; what is gone, when the whole keyspace has been looked at.
+    /// New sales count at once; vanished sales, when the whole keyspace was searched.
     fn search(&self, redis: &mut Connection, pause: Duration, stop: &Stop) -> Result<(), String> {
         let mut seen = Names::new();
         for pattern in &self.patterns {
@@ -141,7 +142,7 @@ fn step(redis: &mut Connection, cursor: &str, pattern: &str) -> RedisResult<(Str
         .query(redis)
 }
 
-/// Waits for so long, or until it is told to stop.
+/// Waits for `time`, or until `stop`.
 pub fn wait(time: Duration, stop: &Stop) {
     let until = Instant::now() + time;
     while !stop.is_told() {

@@ -1,4 +1,4 @@
-//! What the page reads: a line for each sale, and all of one sale.
+//! The data of the page: one line for each sale, and all details of one sale.
 
 use serde_json::{json, Value};
 
@@ -7,10 +7,10 @@ use super::target::{Sight, Target};
 use super::JSON;
 use crate::web::Answer;
 
-/// An outbox of which so many entries are not read is behind, as for the alert SeckillOutboxBehind.
+/// An outbox with this many unread entries is behind, as in the alert SeckillOutboxBehind.
 const BEHIND: u64 = 10_000;
 
-/// A hold that is due for so long is late, as for the alert SeckillExpiryLag.
+/// A hold that is overdue by this time is late, as in the alert SeckillExpiryLag.
 const LATE_MS: i64 = 5_000;
 
 /// The server and its sales; `at_ms` tells one reading from the next.
@@ -67,7 +67,7 @@ fn line(sale: &Sale) -> Value {
     })
 }
 
-/// What is wrong with a sale, as sentences; most have none.
+/// Problems of a sale, as sentences; most sales have none.
 fn troubles(sale: &Sale) -> Vec<String> {
     let mut all = Vec::new();
     let deficit = number(sale, "deficit");
@@ -93,7 +93,7 @@ fn troubles(sale: &Sale) -> Vec<String> {
     all
 }
 
-/// Of the group that is furthest behind.
+/// Unread entries of the slowest group.
 fn unread(outbox: &Outbox) -> u64 {
     let of = outbox.groups.iter().map(|group| group.lag.unwrap_or_default() + group.pending);
     of.max().unwrap_or_default()

@@ -51,7 +51,7 @@ pub struct Options {
     stock_round: u64,
 }
 
-/// Serves until it is told to stop.
+/// Serves until `stop`.
 ///
 /// # Errors
 /// A sentence when it can't begin. A server that is away is no error: that is what it shows.
@@ -98,7 +98,7 @@ impl Exporter<'_> {
         let is_meant = |one: &&Target| named.as_ref().is_none_or(|name| one.is_called(name));
         let target = self.targets.iter().find(is_meant);
         let Some(target) = target else {
-            // Whoever asks may not choose: only the servers of --redis get the password.
+            // A client may not choose a server: only the servers of --redis get the password.
             let text = "target: not one of the servers of --redis.\n";
             return Some(Answer::of(404, TEXT, text));
         };

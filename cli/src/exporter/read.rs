@@ -1,4 +1,4 @@
-//! What a server and its sales say, read in a few round trips. Nothing here writes.
+//! Reads a server and its sales in a few round trips. Nothing here writes.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -21,7 +21,7 @@ const SECTIONS: [&str; 9] = [
     "seckill",
 ];
 
-/// So many calls are sent at once: the server goes on to other clients in between.
+/// Calls sent before answers are read: the server serves other clients in between.
 const AT_ONCE: usize = 50;
 
 /// All that was read at one moment.
@@ -49,7 +49,7 @@ impl Snapshot {
         self.info.get("maxmemory_policy").is_some_and(|policy| policy.starts_with("allkeys-"))
     }
 
-    /// What runs there, and its version.
+    /// The server software and its version.
     pub fn software(&self) -> (&'static str, &str) {
         let version = |field: &str| self.info.get(field).map(String::as_str);
         match version("valkey_version") {
@@ -80,22 +80,22 @@ pub struct Sale {
     pub name: String,
     /// Fields of STATUS that are numbers.
     pub numbers: BTreeMap<String, i64>,
-    /// Those that are words.
+    /// The fields of STATUS that are words.
     pub words: BTreeMap<String, String>,
     /// The map `counters` of STATUS.
     pub counters: BTreeMap<String, u64>,
-    /// The key of its outbox, as it is.
+    /// The key of the outbox, unchanged.
     pub stream: Option<Vec<u8>>,
-    /// What the outbox says, if this user may ask it.
+    /// The state of the outbox, if this user may read it.
     pub outbox: Option<Outbox>,
 }
 
-/// The stream behind a sale.
+/// The outbox stream of a sale.
 #[derive(Clone, Debug, Default)]
 pub struct Outbox {
-    /// Entries in it.
+    /// Number of entries in the stream.
     pub length: u64,
-    /// Who reads it.
+    /// The consumer groups of the stream.
     pub groups: Vec<Group>,
 }
 
@@ -106,7 +106,7 @@ pub struct Group {
     pub consumers: u64,
     /// Entries that were given to a consumer and not acknowledged.
     pub pending: u64,
-    /// Entries that nobody was given; the server does not always know.
+    /// Entries that no consumer was given; the server does not always know the number.
     pub lag: Option<u64>,
     /// When the newest entry that was given to a consumer happened, in Unix ms.
     pub delivered_ms: u64,
@@ -129,7 +129,7 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
     let mut sales = Vec::with_capacity(asked.len());
     for (name, reply) in asked.iter().zip(replies) {
         match reply {
-            // It ended since it was found.
+            // The sale was deleted after it was found.
             Value::ServerError(error) if error.code() == "NOSALE" => {}
             Value::ServerError(error) => {
                 unreadable += 1;

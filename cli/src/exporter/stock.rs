@@ -26,14 +26,14 @@ const HEADERS: [(&str, &str); 2] =
 /// A sale's name, and what its units are rounded to.
 type Key = (String, u64);
 
-/// Who is sent events, by sale and rounding.
+/// The subscribers of events, by sale and rounding.
 pub struct Stock {
     round: u64,
     feeds: Mutex<HashMap<Key, watch::Sender<String>>>,
 }
 
 impl Stock {
-    /// Nothing is told more exactly than in multiples of `round`.
+    /// Rounds all stock numbers to multiples of `round`.
     pub fn of(round: u64) -> Stock {
         Stock { round, feeds: Mutex::new(HashMap::new()) }
     }
@@ -64,7 +64,7 @@ impl Stock {
         Some(answer)
     }
 
-    /// Sends what changed, until it is told to stop. Without viewers nothing is read.
+    /// Sends changes until `stop`. Without viewers nothing is read.
     pub fn feed(&self, target: &Target, stop: &Stop) {
         while !stop.is_told() {
             wait(EVERY, stop);

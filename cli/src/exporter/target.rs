@@ -15,14 +15,14 @@ use crate::metrics::Family;
 use crate::stop::Stop;
 use crate::web::{Answer, TEXT};
 
-/// What was read in the last second is shown again: many who look cost no more than one.
+/// A reading is shared for this time: many viewers cost no more than one.
 const FRESH: Duration = Duration::from_millis(900);
 
-/// Pages show a reading for so many times what it took: what they have read takes half a percent of
-/// the server's time at most, whatever there is to read.
+/// Pages share a reading for this many times the duration of the read: readings for pages take at
+/// most half a percent of the server's time.
 const PAGES_REST: u32 = 200;
 
-/// But not longer than this: a server that was slow once is looked at again.
+/// Upper limit of `PAGES_REST`: a server that was slow once is read again soon.
 const PAGES_REST_AT_MOST: Duration = Duration::from_secs(5);
 
 /// Time from one point of the history to the next.
@@ -44,7 +44,7 @@ pub enum Sight {
     Blind(String),
 }
 
-/// A server, and what is known of it.
+/// A server and its last reading.
 pub struct Target {
     /// Its address, or its name for Sentinels.
     pub name: String,
@@ -53,12 +53,12 @@ pub struct Target {
     most: usize,
     last: Mutex<Last>,
     pub history: Mutex<History>,
-    /// Of each replica that its primary names, the version of the module there, if there is one.
-    /// Replicas that could not be asked are missing.
+    /// For each replica that the primary names, the version of its module, if it has one. Replicas
+    /// that could not be asked are missing.
     replicas: Mutex<BTreeMap<String, Option<String>>>,
 }
 
-/// The connection, and what was read by it.
+/// The connection, and its last reading.
 #[derive(Default)]
 struct Last {
     redis: Option<Connection>,
@@ -84,23 +84,23 @@ impl Target {
         }
     }
 
-    /// Whether somebody means this server: by its address, or a URL with it.
+    /// Whether `name` means this server: its address, or a URL with this address.
     pub fn is_called(&self, name: &str) -> bool {
         let bare = name.split_once("://").map_or(name, |(_, rest)| rest);
         bare.trim_end_matches('/') == self.name
     }
 
-    /// What the server said a moment ago at most.
+    /// The last reading if it is fresh, or a new one.
     pub fn now(&self) -> Result<Arc<Snapshot>, String> {
         self.snapshot(|_| FRESH)
     }
 
-    /// The same for pages, which ask all the time.
+    /// Like `now`, for pages, which poll all the time.
     pub fn for_pages(&self) -> Result<Arc<Snapshot>, String> {
         self.snapshot(|took| (took * PAGES_REST).clamp(FRESH, PAGES_REST_AT_MOST))
     }
 
-    /// `fresh_for` is told how long reading took.
+    /// `fresh_for` gets the duration of the read and returns how long the reading is shared.
     fn snapshot(&self, fresh_for: fn(Duration) -> Duration) -> Result<Arc<Snapshot>, String> {
         let mut last = lock(&self.last);
         if let Some((at, read)) = &last.read {
@@ -114,7 +114,7 @@ impl Target {
         read
     }
 
-    /// By a new connection if the last one broke.
+    /// Reads over the connection, or over a new one if the last one broke.
     fn read(&self, connection: &mut Option<Connection>) -> Result<Snapshot, String> {
         let names = self.sales.names();
         let mut redis = match connection.take() {
@@ -126,7 +126,7 @@ impl Target {
         Ok(snapshot)
     }
 
-    /// What can be seen of the sales in a reading.
+    /// The sales that a reading shows.
     pub fn sight(&self, read: &Result<Arc<Snapshot>, String>) -> Sight {
         let snapshot = match read {
             Ok(snapshot) => snapshot,
@@ -175,8 +175,7 @@ impl Target {
         families::all(read.ok().as_deref(), !is_blind, &replicas)
     }
 
-    /// Until it is told to stop: keeps the history, and tells on stderr whenever what can be seen
-    /// changes.
+    /// Runs until `stop`: keeps the history, and prints to stderr when the visible sales change.
     pub fn record(&self, stop: &Stop) {
         let mut told = Sight::Clear;
         while !stop.is_told() {
@@ -186,7 +185,7 @@ impl Target {
                 lock(&self.history).add(snapshot);
                 *lock(&self.replicas) = self.modules_of(snapshot.replicas());
             }
-            // Before the first search is over nobody knows whether there is a sale.
+            // Before the end of the first search it is unknown whether there is a sale.
             let is_known = self.sales.are_searched() || matches!(sight, Sight::Blind(_));
             if is_known && sight != told {
                 match &sight {

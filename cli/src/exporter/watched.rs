@@ -1,4 +1,4 @@
-//! What dashboards, alerts and docs name is what the exporter shows.
+//! Dashboards, alerts and docs name exactly the metrics of the exporter.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -30,7 +30,7 @@ fn everything() -> Snapshot {
     Snapshot { info, sales: vec![sale], ..Snapshot::default() }
 }
 
-/// Every name that this program shows, as Prometheus has it.
+/// Every metric name of this program, as Prometheus has it.
 fn names() -> BTreeSet<String> {
     let replicas = [("10.0.0.2:6379".to_owned(), None)].into();
     let all = all(Some(&everything()), true, &replicas)
@@ -63,7 +63,7 @@ fn named(text: &str) -> BTreeSet<&str> {
     words.filter(is_ours).collect()
 }
 
-/// What is drawn and what alerts ask for is there, and the page of the docs has all of it.
+/// Every metric of dashboards and alerts exists, and the docs page lists all metrics.
 #[test]
 fn what_is_named_is_shown() {
     let names = names();

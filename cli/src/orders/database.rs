@@ -1,11 +1,12 @@
-//! What the writer asks of a database, whichever it is, and the one transaction that takes entries
-//! in.
+//! The statements of the order writer, for any database, and the one transaction that stores
+//! entries.
 //!
-//! What makes it exact:
-//! - `entries` has the unique key (id, epoch, rev), so an entry that comes again changes nothing.
+//! Why every order is stored exactly once:
+//! - `entries` has the unique key (id, epoch, rev), so an entry that is delivered again changes
+//!   nothing.
 //! - An order moves only to an entry with a greater (epoch, rev), so entries may come in any order.
-//! - `epochs` knows the first rev of every epoch. An epoch that began at rev R says that what older
-//!   epochs did from R on is lost: Redis went on from before it.
+//! - `epochs` has the first rev of each epoch. An epoch that began at rev R means that Redis lost
+//!   all entries of older epochs from R on and continued without them.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +14,12 @@ use super::entry::{Entry, Grant};
 use super::names::Names;
 use crate::connect::Failure;
 
-/// What goes into a row and comes out of one.
+/// A value of a row, written or read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     /// Every number of the outbox fits.
     Int(i64),
-    /// What users and operators chose.
+    /// Bytes that users or operators chose.
     Bytes(Vec<u8>),
     /// Words of ours.
     Text(String),
@@ -30,7 +31,7 @@ pub trait Database {
     /// How this one writes what SQL leaves open.
     fn dialect(&self) -> &'static Dialect;
 
-    /// The columns of one of our tables, none if it is not there.
+    /// The columns of one of our tables; empty if the table is missing.
     ///
     /// # Errors
     /// What the database says; so those of the others.
@@ -47,24 +48,24 @@ pub trait Database {
     fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, Failure>;
 }
 
-/// What differs between databases.
+/// The differences between databases.
 pub struct Dialect {
     /// Makes tables and view where they are missing; each ends in a semicolon.
     pub schema: &'static str,
-    /// What stands around a name that is not plain.
+    /// The character that quotes a name.
     pub quote: char,
     /// Begins a transaction.
     pub begin: &'static str,
     /// How the value with this number, from 1 on, is written in a statement.
     pub place: fn(usize) -> String,
-    /// Behind INSERT INTO sales: takes the row's lock and its new name.
+    /// The end of INSERT INTO sales: locks the row and updates the name.
     pub name_sale: &'static str,
-    /// Behind INSERT INTO entries: one that is there already changes nothing and is not counted.
-    /// (To ignore all errors would hide real mistakes.)
+    /// The end of INSERT INTO entries: an entry that exists changes nothing and is not counted.
+    /// (IGNORE would hide real errors, too.)
     pub take_in: &'static str,
-    /// Behind INSERT INTO epochs: the smallest rev stays; counted only if it is a new one.
+    /// The end of INSERT INTO epochs: keeps the smallest rev; counted only if the epoch is new.
     pub learn_epoch: &'static str,
-    /// Behind INSERT INTO orders: a row moves to a greater (epoch, rev) only.
+    /// The end of INSERT INTO orders: moves the row only to a greater (epoch, rev).
     pub move_order: &'static str,
 }
 
@@ -75,16 +76,16 @@ pub fn lasts(state: &str) -> bool {
     ["22", "23", "28", "3D", "3F", "42"].contains(&class)
 }
 
-/// What a batch did.
+/// The result of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Entries that were not there.
     pub new: u64,
-    /// It showed that Redis has lost something.
+    /// Whether the batch showed that Redis has lost entries.
     pub lost: bool,
 }
 
-/// What the statements here need of each table and of the view.
+/// The columns that the statements need, for each table and for the view.
 const TABLES: [(&str, &[&str]); 5] = [
     ("sales", &["id", "name", "stream"]),
     ("epochs", &["id", "epoch", "first_rev"]),
@@ -99,8 +100,8 @@ const TABLES: [(&str, &[&str]); 5] = [
     ("kept", &["id", "epoch", "rev", "event", "born", "seq"]),
 ];
 
-/// Sees that the tables are there and ours, and makes them if it may. Where one of another kind has
-/// such a name, nothing is made.
+/// Checks that the tables exist and have our columns, and creates missing tables if allowed. If a
+/// table of another kind has such a name, nothing is created.
 ///
 /// # Errors
 /// What the database says, and when a table is missing or not ours.
@@ -187,8 +188,8 @@ fn take_in(
     trust: Trust,
 ) -> Result<Written, Failure> {
     let dialect = database.dialect();
-    // Every transaction takes these locks first, in the order of the ids, so that two writers
-    // neither judge the same sale at once nor wait for each other.
+    // Every transaction takes these locks first, in the order of the ids: two writers neither judge
+    // one sale at the same time nor deadlock.
     let sales: BTreeMap<&str, &[u8]> =
         entries.iter().map(|entry| (entry.id.as_str(), entry.sale.as_slice())).collect();
     let rows = sales.iter().map(|(id, name)| vec![text(id), bytes(name), bytes(stream)]);
@@ -218,9 +219,9 @@ fn take_in(
 
 /// The epochs of one sale.
 struct Epochs {
-    /// Those that the database knows, each with its first rev.
+    /// Epochs that the database knows, each with its first rev.
     known: BTreeMap<u64, u64>,
-    /// Those that it does not know to begin so early: first and last rev of the batch.
+    /// Epochs of the batch that begin earlier than the database knows: first and last rev.
     learnt: BTreeMap<u64, (u64, u64)>,
     /// The batch has entries of an epoch that is over.
     has_old: bool,
@@ -248,8 +249,8 @@ impl Epochs {
         Ok(Epochs { known, learnt: seen, has_old })
     }
 
-    /// A new epoch that goes back behind what the database has of another one: either Redis has
-    /// lost something, or this is a primary that failed and came back, and nothing is lost.
+    /// Called for a new epoch whose first rev lies before entries of another epoch. Either Redis
+    /// has lost entries, or the server is a failed primary that came back, and nothing is lost.
     fn judge(
         &self,
         database: &mut dyn Database,
@@ -356,18 +357,18 @@ fn insert(
     database.change(&statement, &values)
 }
 
-/// A statement that is told the sale.
+/// Executes a statement whose parameter is the id of the sale.
 fn change(database: &mut dyn Database, statement: &str, id: &str) -> Result<u64, Failure> {
     let statement = statement.replace(":id", &(database.dialect().place)(1));
     database.change(&statement, &[text(id)])
 }
 
-/// An order is lost if the last that is known of it is.
+/// An order is lost if its last known entry is lost.
 const MARK_LOST: &str = "UPDATE @orders AS o SET lost = TRUE
     WHERE o.id = :id AND o.lost = FALSE AND EXISTS (SELECT 1 FROM @epochs AS p
         WHERE p.id = o.id AND p.epoch > o.epoch AND p.first_rev <= o.rev)";
 
-/// A hold of which Redis knows nothing any more is over: nobody paid, and its unit is free.
+/// Closes holds that Redis does not know any more: they were not paid, and their units are free.
 const CLOSE_HELD: &str = "UPDATE @orders AS o SET state = 'CLOSED', deadline = 0
     WHERE o.id = :id AND o.lost = TRUE AND o.state = 'HELD' AND NOT EXISTS (
         SELECT 1 FROM @kept AS k WHERE k.id = o.id AND k.born = o.born AND k.seq = o.seq)";

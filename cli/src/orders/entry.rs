@@ -1,8 +1,8 @@
-//! One entry of the outbox as the writer needs it.
+//! An entry of the outbox, as far as the order writer needs it.
 
 use serde::Deserialize;
 
-/// What every entry tells.
+/// The fields that every entry has.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub event: String,
@@ -62,7 +62,7 @@ pub fn read(fields: &[Vec<u8>]) -> Option<Entry> {
     })
 }
 
-/// What the writer needs of `data`.
+/// The fields of `data` that the writer needs.
 #[derive(Deserialize)]
 struct Data {
     id: String,

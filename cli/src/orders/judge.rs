@@ -1,9 +1,9 @@
-//! Which server is the primary, before a word of it is written down.
+//! Finds the primary, before anything that it says is stored.
 //!
-//! A primary that failed and is started again is a primary once more until somebody demotes it, and
-//! its epoch may be newer than the true primary's. Sentinels go on naming it for about 0.7 s. So
-//! whom Sentinels, or the nodes of a cluster, name is believed only when all of them have named the
-//! same process for `STEADY`.
+//! A failed primary that restarts is a primary again until it is demoted, and its epoch may be
+//! newer than that of the true primary. Sentinels go on naming it for about 0.7 s. So a primary is
+//! believed only when all Sentinels, or all nodes of a cluster, have named one and the same process
+//! for `STEADY`.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,13 +14,13 @@ use crate::connect::witness::{Named, Witnesses};
 use crate::connect::{connect, reach, Failure, Target};
 use crate::stop::Stop;
 
-/// For so long all must have named the same process.
+/// All witnesses must have named one process for this time.
 const STEADY: Duration = Duration::from_millis(2_500);
 
 /// How often they are compared.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// After so long without agreement it is told.
+/// After this time without agreement a message is printed.
 const TOLD_AFTER: Duration = Duration::from_secs(10);
 
 /// How long a server may take to answer.
@@ -32,7 +32,7 @@ pub struct Primary {
     judged: Option<Judged>,
 }
 
-/// Who vouches for it, and for which process.
+/// The witnesses of a primary, and the process that they named.
 struct Judged {
     witnesses: Witnesses,
     named: Named,
@@ -42,7 +42,7 @@ struct Judged {
 }
 
 impl Primary {
-    /// The primary that has this key; `None` when it is told to stop.
+    /// Waits for the primary that has this key; `None` when `stop` came first.
     ///
     /// # Errors
     /// When there is none yet, or what is asked for is refused.
@@ -88,12 +88,12 @@ impl Primary {
         Ok(None)
     }
 
-    /// Whether somebody vouches for it.
+    /// Whether witnesses exist: a single server has none.
     pub fn is_judged(&self) -> bool {
         self.judged.is_some()
     }
 
-    /// It is not the primary any more: nothing more is to be read from it.
+    /// Checks that the server is still the primary: if not, nothing more may be read from it.
     ///
     /// # Errors
     /// Then, with the one that is.
@@ -104,13 +104,13 @@ impl Primary {
                 let (host, port) = (other.host, other.port);
                 Err(Failure::passing(format!("the primary is now {host}:{port}")))
             }
-            // While they do not agree, what this process goes on to say is of the same epoch.
+            // Without agreement nothing is lost: entries of this process have its epoch.
             _ => Ok(()),
         }
     }
 
-    /// It tells of an epoch that is newer than those before. In the middle of a session it must
-    /// have been demoted and promoted again: waits until all have vouched for it anew.
+    /// Called when the primary writes entries of a newer epoch. In the middle of a session that
+    /// means that it was demoted and promoted again: waits until all witnesses name it again.
     ///
     /// # Errors
     /// When they do not.
@@ -132,7 +132,7 @@ impl Primary {
     }
 }
 
-/// Whom all name, and the id of the process that is there.
+/// The server that all witnesses name, and the run id of its process.
 fn look(
     target: &Target,
     witnesses: &Witnesses,
@@ -164,7 +164,7 @@ fn info(redis: &mut Connection) -> Result<String, Failure> {
     cmd("INFO").arg("server").arg("replication").query(redis).map_err(Failure::of_redis)
 }
 
-/// Of a primary.
+/// The run id of a server that says it is a primary.
 fn run_id(redis: &mut Connection) -> Result<String, Failure> {
     let info = info(redis)?;
     let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));

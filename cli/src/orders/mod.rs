@@ -131,7 +131,7 @@ impl Options {
     }
 }
 
-/// So that a reader that is started again goes on with what it had.
+/// The host's name: a reader that restarts continues with the entries it had.
 fn name_of_host() -> String {
     let name = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     match name.trim() {
@@ -140,7 +140,7 @@ fn name_of_host() -> String {
     }
 }
 
-/// Runs until it is told to stop; then the batch under way is finished.
+/// Runs until `stop`; the batch under way is finished first.
 ///
 /// # Errors
 /// A sentence when it can't begin, or what it asks for is refused. A Redis or a database that is
@@ -183,7 +183,7 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     })
 }
 
-/// What a writer shows to Prometheus.
+/// The metrics of a writer, as Prometheus reads them.
 #[cfg(test)]
 pub fn families() -> Vec<crate::metrics::Family> {
     numbers::families(&[])

@@ -38,7 +38,7 @@ const TOO_MANY_CONNECTIONS: [u16; 3] = [1203, 1226, 1040];
 /// The server wants TLS and was spoken to without.
 const NO_TLS: u16 = 3159;
 
-/// The same of a user that must have it, whoever it is.
+/// MySQL's and MariaDB's error for a wrong password.
 const ACCESS_DENIED: u16 = 1045;
 
 pub struct MySql {
@@ -46,7 +46,7 @@ pub struct MySql {
     names: Names,
 }
 
-/// What the URL says, with the password if it comes from elsewhere.
+/// The connection options of the URL, with `password` if it comes from elsewhere.
 ///
 /// # Errors
 /// A sentence when the URL is none.
@@ -151,7 +151,8 @@ fn failed(error: mysql::Error) -> Failure {
     failure("the database says", &error)
 }
 
-/// By the class of what the server answers: rights, names, syntax and values stay wrong.
+/// Classifies an error by its SQLSTATE: errors of rights, names, syntax and values don't go away by
+/// a retry.
 fn failure(what: &str, error: &mysql::Error) -> Failure {
     let heals = match error {
         mysql::Error::MySqlError(answer) => {
@@ -159,7 +160,7 @@ fn failure(what: &str, error: &mysql::Error) -> Failure {
             is_busy || (answer.code != NO_TLS && !lasts(&answer.state))
         }
         mysql::Error::TlsError(_) | mysql::Error::UrlError(_) => false,
-        // What TLS refuses comes as an error of reading or writing.
+        // A refusal by TLS arrives as an I/O error.
         other if other.to_string().contains("certificate") => false,
         mysql::Error::IoError(_) | mysql::Error::DriverError(_) | mysql::Error::CodecError(_) => {
             true

@@ -1,6 +1,6 @@
 //! How the tables are called: a prefix, and a schema where one is named.
 
-/// What stands before the names of tables.
+/// The prefix of the tables' names.
 #[derive(Clone, Debug)]
 pub struct Names {
     pub schema: Option<String>,

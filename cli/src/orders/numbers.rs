@@ -1,4 +1,4 @@
-//! What a writer has done so far, for Prometheus.
+//! Counters of a writer for Prometheus.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,7 +7,7 @@ use crate::metrics::Kind::{Counter, Gauge};
 use crate::metrics::{self, flag, Family, Shown};
 use crate::web::{Answer, Asked};
 
-/// Of one stream, since the program started.
+/// Counters of one stream since the program started.
 #[derive(Default)]
 pub struct Numbers {
     /// Its key.
@@ -22,7 +22,7 @@ pub struct Numbers {
     new: AtomicU64,
     again: AtomicU64,
     foreign: AtomicU64,
-    /// Unix seconds of the last transaction, 0 before it.
+    /// Unix seconds of the last transaction; 0 before the first.
     last: AtomicU64,
 }
 
@@ -60,7 +60,7 @@ pub fn show(all: &[Numbers], asked: &Asked) -> Option<Answer> {
     }
 }
 
-/// Behind `seckill_orders_`.
+/// After the prefix `seckill_orders_`.
 const OF_STREAM: &[Shown<Numbers>] = &[
     ("up", Gauge, "1: Redis and the database answer.", |numbers| {
         Some(flag(numbers.is_well.load(Ordering::Relaxed)))

@@ -1,6 +1,5 @@
-//! Entries as lines of JSON on standard output. An entry is acknowledged when the number of its
-//! line comes back on standard input: whoever sends it on, to a broker for instance, says so when
-//! the broker has it.
+//! Entries as lines of JSON on standard output. A reader acknowledges an entry by writing the
+//! number of its line to standard input, for example when a broker has stored it.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -12,7 +11,7 @@ use std::time::Duration;
 use super::stream::Message;
 use crate::connect::Failure;
 
-/// Who reads what is printed.
+/// The reader of the printed lines.
 #[derive(Default)]
 pub struct Out {
     state: Mutex<State>,
@@ -53,7 +52,7 @@ impl Out {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prints these entries of a stream, and gives the numbers of their lines.
+    /// Prints entries of a stream, and returns the numbers of their lines.
     ///
     /// # Errors
     /// When nobody reads them.

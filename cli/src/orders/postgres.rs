@@ -19,7 +19,7 @@ use super::tls::Tls;
 use crate::connect::Failure;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// A server that acknowledges nothing for so long is away.
+/// A server that acknowledges nothing for this time counts as away.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
 /// Where it differs.
@@ -44,7 +44,7 @@ pub struct Postgres {
     prepared: HashMap<String, Statement>,
 }
 
-/// What the URL says, with the password if it comes from elsewhere.
+/// The connection options of the URL, with `password` if it comes from elsewhere.
 ///
 /// # Errors
 /// A sentence when the URL is none.
@@ -59,7 +59,7 @@ pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Config,
     }
     config.ssl_mode(if tls.is_on() { SslMode::Require } else { SslMode::Disable });
     config.connect_timeout(CONNECT_WITHIN).tcp_user_timeout(ANSWER_WITHIN);
-    // So that a name of a relation that is there already is not told each time.
+    // Without this every start would print a notice for each table that exists.
     config.application_name("seckill orders").options("-c client_min_messages=warning");
     Ok(config)
 }

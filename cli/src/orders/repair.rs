@@ -1,7 +1,7 @@
-//! What the database knows and Redis lost is done again in Redis.
+//! Restores in Redis the orders that the database has and Redis lost.
 //!
-//! All of it is idempotent, so it is simply done until the outbox tells that it happened: nothing
-//! needs to be remembered, and a second crash in the middle does no harm.
+//! All commands are idempotent, so they are repeated until the outbox confirms them: no state is
+//! kept, and a second crash in the middle does no harm.
 
 use std::collections::BTreeSet;
 
@@ -36,7 +36,7 @@ struct Lost {
     req: Vec<u8>,
 }
 
-/// What was said about orders that can't be repaired: said once.
+/// Complaints that were printed already about orders that can't be repaired.
 #[derive(Default)]
 pub struct Told(BTreeSet<String>);
 
@@ -48,7 +48,7 @@ impl Told {
     }
 }
 
-/// Does again what is still lost, for all sales of the stream. Gives how many orders were touched.
+/// Repairs all lost orders of the stream's sales. Returns the number of orders touched.
 ///
 /// # Errors
 /// A sentence when the database or Redis can't be reached. What Redis refuses is only told, and
@@ -95,7 +95,7 @@ impl Lost {
     fn again(&self, clock_ms: u64, told: &mut Told) -> Vec<Cmd> {
         match self.state.as_slice() {
             b"SOLD" if self.req.is_empty() => {
-                // Without a REQ nobody can say whether Redis knows this order under another seq.
+                // Without a REQ Redis can't tell whether it has the order under another seq.
                 let order = format!("order {}-{}", self.born, self.seq);
                 told.tell(format!("{order} was paid, is lost and has no REQ"));
                 Vec::new()
@@ -106,7 +106,7 @@ impl Lost {
                 vec![import]
             }
             b"HELD" => match self.deadline.saturating_sub(clock_ms) {
-                // It expires at its older deadline, and the outbox will say so.
+                // The hold expires at its older deadline, and the outbox will have that entry.
                 0 => Vec::new(),
                 rest => {
                     let mut extend = self.command("SECKILL.EXTEND");
@@ -133,7 +133,7 @@ impl Lost {
     }
 }
 
-/// True when Redis did it.
+/// Whether Redis executed the command.
 fn send(
     redis: &mut Connection,
     command: &Cmd,
@@ -151,7 +151,7 @@ fn send(
     }
 }
 
-/// Redis's clock, because deadlines are by it.
+/// The server's clock in Unix ms: deadlines refer to it.
 fn clock_ms(redis: &mut Connection) -> Result<u64, Failure> {
     let time: Result<(u64, u64), RedisError> = cmd("TIME").query(redis);
     time.map(|(seconds, micros)| seconds * 1_000 + micros / 1_000).map_err(Failure::of_redis)

@@ -48,7 +48,7 @@ impl Writer<'_> {
                 self.stop.tell();
                 return Err(format!("{}: {said}", self.numbers.stream));
             }
-            // While a server is away the trouble stays the same: one line is enough.
+            // A server that stays away gives one message only.
             if said != told {
                 eprintln!("{}: {}: {said}; trying again", self.options.name, self.numbers.stream);
                 told = said;
@@ -58,8 +58,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// What this consumer had under way when its last session broke comes first, then what others
-    /// left behind and what is new, in turn. Ends well when it is told to stop.
+    /// Reads first the entries that this consumer had under way when its last session broke, then
+    /// in turn entries of dead consumers and new ones. Returns Ok at `stop`.
     fn session(&self) -> Result<(), Failure> {
         if let To::Out(out) = self.to {
             out.still_open(&[], Duration::ZERO)?;
@@ -143,7 +143,7 @@ impl Session<'_> {
     /// database found that Redis has lost something.
     fn take(&mut self, messages: &[Message]) -> Result<bool, Failure> {
         let mut lost = false;
-        // What was taken over may be more than a batch.
+        // Entries taken over may be more than one batch.
         for messages in messages.chunks(self.stream.batch) {
             let mut ours = Vec::with_capacity(messages.len());
             let mut entries = Vec::with_capacity(messages.len());

@@ -53,7 +53,7 @@ impl Shop {
         self.names.fill(schema, *quote)
     }
 
-    /// Which database, where, and as whom, without the password.
+    /// The database, its address and user, without the password, for the start-up line.
     pub fn place(&self) -> String {
         let (name, host, user) = match &self.client {
             Client::MySql(options) => (

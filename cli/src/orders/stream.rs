@@ -7,7 +7,7 @@ use crate::connect::Failure;
 /// How long to wait for a new entry.
 const BLOCK_MS: usize = 100;
 
-/// An outbox stream, and who reads it.
+/// An outbox stream, and the consumer group that reads it.
 pub struct Stream {
     pub key: String,
     pub group: String,
@@ -53,13 +53,13 @@ impl Stream {
         }
     }
 
-    /// What this consumer was given and has not acknowledged.
+    /// Entries that this consumer was given and has not acknowledged.
     pub fn under_way(&self, redis: &mut Connection) -> Result<Vec<Message>, Failure> {
         let reply = self.read().arg("STREAMS").arg(&self.key).arg("0").query(redis);
         of_one_stream(reply)
     }
 
-    /// What nobody was given yet; waits a moment for it.
+    /// Entries that no consumer was given yet; waits a moment for new ones.
     pub fn next(&self, redis: &mut Connection) -> Result<Vec<Message>, Failure> {
         let mut read = self.read();
         read.arg("BLOCK").arg(BLOCK_MS).arg("STREAMS").arg(&self.key).arg(">");
@@ -72,7 +72,8 @@ impl Stream {
         read
     }
 
-    /// What any consumer was given at least `idle_ms` ago and has not acknowledged: it is dead.
+    /// Entries that a consumer was given at least `idle_ms` ago and has not acknowledged: that
+    /// consumer is taken for dead.
     pub fn take_over(&self, redis: &mut Connection, idle_ms: u64) -> Result<Vec<Message>, Failure> {
         let mut all = Vec::new();
         let mut from = "0-0".to_owned();

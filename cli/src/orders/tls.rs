@@ -20,12 +20,12 @@ use rustls::{
     CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-/// What the URL says of TLS.
+/// The TLS options of the URL.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Tls {
     /// Whether there is TLS, and then whether the certificate must name the host.
     names_host: Option<bool>,
-    /// Trusted instead of those whom the system trusts.
+    /// The CA file that is trusted instead of the system's authorities.
     authority: Option<PathBuf>,
     certificate: Option<PathBuf>,
     key: Option<PathBuf>,
@@ -84,7 +84,7 @@ impl Tls {
         self.names_host.is_some()
     }
 
-    /// For MySQL's client, which reads files itself.
+    /// TLS options for the MySQL client, which reads the files itself.
     ///
     /// # Errors
     /// A sentence when nobody is there to be trusted.
@@ -104,7 +104,7 @@ impl Tls {
         Ok(Some(options))
     }
 
-    /// For PostgreSQL's.
+    /// TLS options for the PostgreSQL client.
     ///
     /// # Errors
     /// A sentence when a file can't be read or nobody is there to be trusted.

@@ -59,7 +59,7 @@ pub fn export(server: &Server, options: &Archive) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing is held, nobody waits, and nobody can buy.
+/// Checks that the sale is over: nothing is held, no waiters, no buyer can buy.
 fn is_over(sale: &mut Sale) -> Result<(), String> {
     let status = sale.status()?;
     let field = |name: &str| status.iter().find(|(field, _)| field == name).map(|(_, v)| v);
@@ -179,7 +179,7 @@ pub fn import(server: &Server, options: &Archive) -> Result<(), String> {
     Ok(())
 }
 
-/// How many grants, and the sale as DUMP gave it.
+/// The number of grants in the file, and the sale's DUMP payload.
 fn read(file: &Path) -> Result<(u64, Vec<u8>), String> {
     let failed = |why: &str| format!("{} {why}", file.display());
     let opened = File::open(file).map_err(|e| failed(&format!("can't be read: {e}")))?;

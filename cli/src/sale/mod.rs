@@ -1,5 +1,5 @@
-//! Subcommands about one sale that is not split: what it is, who has it, whether it adds up, and
-//! its archive when it is over. In a cluster they go to the node that has it.
+//! Subcommands about one sale that is not split: its state, its winners, its audit, and its
+//! archive. In a cluster they go to the node that has the sale.
 
 mod archive;
 mod show;
@@ -75,7 +75,7 @@ struct Sale {
     name: String,
 }
 
-/// So many rows are asked for at once.
+/// Rows asked for in one call.
 const PAGE: &[u8] = b"1000";
 
 impl Sale {
@@ -157,7 +157,7 @@ pub fn audit(server: &Server, options: &Name) -> Result<(), String> {
 }
 
 impl Sale {
-    /// What AUDIT says, as a sentence.
+    /// The result of AUDIT as a sentence.
     ///
     /// # Errors
     /// The same where it does not add up.

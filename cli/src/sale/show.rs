@@ -51,7 +51,7 @@ pub fn object(fields: &[(String, Value)]) -> Map<String, serde_json::Value> {
 const HEAD: [&str; 8] =
     ["sale", "state", "available", "held", "sold", "supply", "winners", "GRAB/s"];
 
-/// A table of sales, anew each second.
+/// Prints a table of sales every second.
 ///
 /// # Errors
 /// As `status`, for any of them.

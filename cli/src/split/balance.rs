@@ -104,7 +104,7 @@ struct Balancer {
     unmet: Demand,
     interval: Duration,
     replicas: Option<usize>,
-    /// Of each node.
+    /// The replicas of each node, by node.
     known: HashMap<String, Replicas>,
     numbers: Numbers,
 }
@@ -113,9 +113,9 @@ struct Balancer {
 struct Message {
     from: usize,
     to: usize,
-    /// What is to be sent in all.
+    /// Units that the message asks to send, all earlier messages to this part included.
     total: u64,
-    /// What was sent before.
+    /// The total before this message.
     before: u64,
 }
 
@@ -167,7 +167,7 @@ impl Balancer {
         calls.iter().zip(answers).map(first).collect()
     }
 
-    /// Units that were made twice are owed by who sent them.
+    /// Makes the sender of duplicated units owe them.
     fn settle(&mut self, readings: &[Reading], stop: &Stop) -> Result<(), String> {
         let found = self.split.made_twice(readings)?;
         let owed = found.iter().map(|one| {
@@ -197,7 +197,7 @@ impl Balancer {
             let taken = view.reading.taken().unwrap_or_default();
             self.demand.observe(part, at, taken, unmet);
             self.unmet.observe(part, at, 0, unmet);
-            // What is paused may be a part in repair, which seems to have more than it has.
+            // A paused part may be in repair and show more units than it has: it gives none.
             let available = view.reading.available * u64::from(view.state != "paused");
             loads.push(Load {
                 available,
@@ -214,7 +214,7 @@ impl Balancer {
         self.numbers.under_way = 0;
         let readings: Vec<Reading> = views.iter().map(|view| view.reading.clone()).collect();
         for one in under_way(&readings) {
-            // What comes nobody knows when is not waited for.
+            // Units from a silent part may never arrive, so they don't count as incoming.
             loads[one.to].incoming += one.units * u64::from(!silent[one.from]);
             self.numbers.under_way += one.units;
         }
@@ -236,9 +236,9 @@ impl Balancer {
         Ok(())
     }
 
-    /// Those that were sent and that all replicas have, with one WAIT for all of a node. A total
-    /// that is another than was asked for may have written nothing, and there is nothing to wait
-    /// for: it is sent again as it is.
+    /// Sends the messages, and returns those that all replicas have, with one WAIT for each node. A
+    /// SEND that answers another total than asked for may have written nothing, so a WAIT would
+    /// cover nothing: that message is sent again unchanged.
     fn send(&mut self, mut messages: Vec<Message>, stop: &Stop) -> Result<Vec<Message>, String> {
         let mut safe = Vec::new();
         for _ in 0..2 {
@@ -297,7 +297,7 @@ impl Balancer {
         Ok(again)
     }
 
-    /// Of each part, whether its node's replicas are known not to answer.
+    /// For each part, whether the replicas of its node are known not to answer.
     fn silent(&mut self, views: &[View]) -> Result<Vec<bool>, String> {
         let is_silent =
             |known: &HashMap<_, Replicas>, node| known.get(node).is_some_and(Replicas::are_silent);
@@ -321,7 +321,8 @@ impl Balancer {
         Ok(silent)
     }
 
-    /// Learns of a node's replicas, dead ones included, by asking for one of its parts.
+    /// Counts the replicas of a node, dead ones included, by INFO and CLUSTER NODES at one of its
+    /// parts.
     fn look_for_replicas(&mut self, node: &str, part: usize) -> Result<(), String> {
         if self.known.get(node).is_some_and(Replicas::is_known) {
             return Ok(());
@@ -338,7 +339,7 @@ impl Balancer {
             _ => String::new(),
         };
         let [info, nodes] = replies.as_slice() else { return Err("no answer".into()) };
-        // Who may not ask would count too few.
+        // A user without rights for INFO or CLUSTER NODES would count too few.
         for reply in [info, nodes] {
             if self.replicas.is_none() {
                 is_permitted(&key, reply)?;
@@ -358,7 +359,7 @@ fn first_of(key: &str, reply: &Value) -> Result<u64, String> {
     Ok(first.and_then(|first| u64::try_from(first).ok()).unwrap_or_default())
 }
 
-/// Whether so many replicas have what was sent.
+/// Whether at least `replicas` replicas acknowledged the WAIT.
 fn is_answered(waited: &Value, replicas: usize) -> bool {
     match waited {
         Value::Int(count) => *count >= replicas as i64,

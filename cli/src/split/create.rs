@@ -55,8 +55,8 @@ impl Beginning {
     }
 }
 
-/// Part 0 is made last: where it is, all are, or have been. INIT of a part that is there with the
-/// same terms changes nothing, so what was begun goes on.
+/// Creates all parts, part 0 last: if part 0 exists, all parts exist or have existed. INIT of a
+/// part that exists with the same terms changes nothing, so an interrupted call can be repeated.
 ///
 /// # Errors
 /// A sentence that says what to do.

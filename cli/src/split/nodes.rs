@@ -1,8 +1,8 @@
-//! Calls to the node that has a key, wherever it is at the moment.
+//! Calls to the node that has a key, wherever the key is at the moment.
 //!
-//! A cluster tells by MOVED and ASK where a key is, so no map of slots is kept. The commands of one
-//! call go over one connection and are never split over two: a WAIT covers what was written before
-//! it on its own connection only, and a client that reconnects in between would hear of nothing.
+//! The cluster's MOVED and ASK replies say where a key is, so no map of slots is kept. All commands
+//! of one call use one connection: a WAIT covers only writes of its own connection, and after a
+//! reconnect it would cover none of them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::thread;
@@ -12,11 +12,11 @@ use redis::{cmd, Arg, Cmd, Connection, ConnectionLike, Pipeline, Value};
 
 use crate::connect::{connect, Target};
 
-/// For so long a call is tried: a primary that died has been replaced by then.
+/// A call is retried for this time: a failover ends within it.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// So many calls go out to a node before its answers are read: it serves nobody else meanwhile.
+/// Calls sent to a node before their answers are read: meanwhile the node serves no other client.
 const AT_ONCE: usize = 32;
 
 /// Errors that pass by themselves.
@@ -28,8 +28,8 @@ pub struct Nodes {
     /// Where a key was last found.
     known: HashMap<String, String>,
     open: HashMap<String, Connection>,
-    /// A node told that a key is elsewhere: then any node can tell the way, and the next one is
-    /// asked when one is away. Of single servers each has its own parts.
+    /// Whether a node has answered MOVED: then any node can tell the way, and the next one is asked
+    /// when one is away. Single servers each have their own parts.
     is_cluster: bool,
     turn: usize,
 }
@@ -41,27 +41,27 @@ pub struct Call {
     pub cmds: Vec<Cmd>,
 }
 
-/// What one attempt came to.
+/// The result of one attempt.
 enum Attempt {
     Done(Vec<Value>),
     /// The key is there now.
     Moved(String),
-    /// It is there for those who ask.
+    /// An ASK reply: the key is at this node for clients that send ASKING.
     Ask(String),
-    /// It may go better in a moment; why it did not now.
+    /// A retry may succeed; the reason why this attempt failed.
     Again(String),
 }
 
 impl Nodes {
-    /// Those that are reached by these. Of several single servers part n is at number n, modulo
-    /// their number.
+    /// Nodes that are reached by `seeds`. With single servers part n is at seed n, modulo their
+    /// number.
     pub fn new(seeds: Vec<Target>) -> Nodes {
         Nodes { seeds, known: HashMap::new(), open: HashMap::new(), is_cluster: false, turn: 0 }
     }
 
-    /// Several calls at once, each as `call` has it: one write and one read for up to `AT_ONCE` of
-    /// them at one node. What its node does not answer so is called by itself. `last` goes behind
-    /// the calls of each write, and its reply behind the replies to each of them.
+    /// Several calls, each like `call`: one write and one read for up to `AT_ONCE` calls to one
+    /// node. Calls that the node does not answer this way are repeated one by one. `last` is
+    /// appended to each write, and its reply to the replies of each call.
     ///
     /// # Errors
     /// As `call`, for the first one that fails.
@@ -185,7 +185,7 @@ impl Nodes {
         };
         let mut pipeline = Pipeline::new();
         for command in cmds {
-            // It holds for one command.
+            // ASKING holds for one command.
             if asking {
                 pipeline.add_command(cmd("ASKING"));
             }
@@ -214,9 +214,9 @@ impl Nodes {
     }
 }
 
-/// What the replies to one call say.
+/// Classifies the replies to one call.
 fn judge(replies: Vec<Value>, is_whole: bool) -> Attempt {
-    // Of a transaction each command can be refused before anything is done.
+    // Each command of a transaction can be refused when it is queued, before any is executed.
     let first = if is_whole { replies.len() } else { 1 };
     let refused = replies.iter().take(first).find_map(|reply| match reply {
         Value::ServerError(error) => Some((error.clone(), said(reply))),

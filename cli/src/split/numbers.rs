@@ -1,4 +1,4 @@
-//! What a balancer shows to Prometheus.
+//! Numbers of a balancer for Prometheus.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -8,11 +8,11 @@ use crate::metrics::Kind::{Counter, Gauge};
 use crate::metrics::{self, flag, Family, Labels, Shown};
 use crate::web::{Answer, Asked};
 
-/// What it knows of one split.
+/// Numbers of one split.
 #[derive(Clone, Debug)]
 pub struct Numbers {
     pub name: String,
-    /// Of each part, what it can sell and what is asked of it in a second.
+    /// For each part: units available, and units asked for in a second.
     pub parts: Vec<(u64, f64)>,
     pub under_way: u64,
     pub moved: u64,
@@ -58,7 +58,7 @@ pub fn show(asked: &Asked, all: &Mutex<Vec<Numbers>>) -> Option<Answer> {
     }
 }
 
-/// Behind `seckill_split_`, of each part: what it can sell, and what is asked of it.
+/// After the prefix `seckill_split_`: numbers of each part.
 const OF_PART: &[Shown<(u64, f64)>] = &[
     ("available_units", Gauge, "Units that the part can sell.", |part| Some(part.0 as f64)),
     (
@@ -69,7 +69,7 @@ const OF_PART: &[Shown<(u64, f64)>] = &[
     ),
 ];
 
-/// The same of the whole.
+/// After the prefix `seckill_split_`: numbers of the whole split.
 const OF_SPLIT: &[Shown<Numbers>] = &[
     ("under_way_units", Gauge, "Sent and not received.", |one| Some(one.under_way as f64)),
     ("moved_units", Counter, "Units this balancer moved.", |one| Some(one.moved as f64)),

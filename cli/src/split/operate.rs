@@ -1,4 +1,4 @@
-//! What an operator does to all parts alike.
+//! Operator commands that go to all parts.
 
 use clap::Args;
 use redis::{cmd, Value};
@@ -41,7 +41,7 @@ pub struct Destroy {
     id: String,
 }
 
-/// The same command for all parts; a part that has it already changes nothing.
+/// Sends one command to all parts; a part that has executed it already changes nothing.
 ///
 /// # Errors
 /// Of the first part that refuses.
@@ -59,7 +59,7 @@ pub fn all(mut split: Split, name: &str, words: &[String]) -> Result<(), String>
     Ok(())
 }
 
-/// ADD or REMOVE and users, each told to their home.
+/// Sends ADD or REMOVE with users, each user to their home part.
 ///
 /// # Errors
 /// Of the first part that refuses.
@@ -81,7 +81,7 @@ pub fn users(mut split: Split, name: &str, words: &[String]) -> Result<(), Strin
     Ok(())
 }
 
-/// Everybody is told that units may come before the first one does.
+/// Adds units. All parts are told by ELSEWHERE that units may come before the first part gets any.
 ///
 /// # Errors
 /// Of the first part that refuses; the same call goes on from there.
@@ -90,7 +90,8 @@ pub fn restock(mut split: Split, options: &Restock) -> Result<(), String> {
     let mut pass = 1 + views.iter().map(|view| view.reading.pass).max().unwrap_or_default();
     for (part, view) in views.iter().enumerate() {
         let units = view.reading.elsewhere + options.units;
-        // A balancer may have told meanwhile that all is sold: then a later pass is needed.
+        // A balancer may have told the parts meanwhile that everything is sold: then a later pass
+        // is needed.
         while tell(&mut split, part, units, pass)? == 0 {
             pass += 1;
         }
@@ -154,8 +155,8 @@ pub fn audit(mut split: Split) -> Result<(), String> {
     }
 }
 
-/// Part 0 goes last, as it came: while it is there the same call goes on, and with a part missing
-/// nothing is balanced and nothing is made again.
+/// Deletes all parts, part 0 last: while part 0 exists the call can be repeated, and with a part
+/// missing nothing is balanced and no part is created again.
 ///
 /// # Errors
 /// When another id is given, or a node does not answer.

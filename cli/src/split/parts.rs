@@ -1,4 +1,4 @@
-//! A split as its parts tell of it.
+//! The state of a split, read from its parts.
 
 use std::collections::HashMap;
 
@@ -9,13 +9,13 @@ use super::nodes::{said, Call, Nodes};
 
 /// A split has no more.
 const PARTS_MAX: usize = 1024;
-/// So many questions go out before the answers are read.
+/// Questions sent before their answers are read.
 const HOMES_AT_ONCE: usize = 1000;
 
 /// A split that is there.
 pub struct Split {
     pub name: String,
-    /// Its id, as INIT was told.
+    /// The id that INIT was given.
     pub id: Vec<u8>,
     pub parts: usize,
     pub nodes: Nodes,
@@ -23,13 +23,13 @@ pub struct Split {
 
 /// A part at one moment.
 pub struct View {
-    /// Of one PARTS.
+    /// The part as its PARTS replied.
     pub reading: Reading,
-    /// Numbers of STATUS, read right after it.
+    /// Numbers of STATUS, read directly after PARTS.
     pub numbers: HashMap<String, i64>,
     /// `open`, `paused` and so on.
     pub state: String,
-    /// The node that has it.
+    /// The address of the part's node.
     pub node: String,
 }
 
@@ -39,7 +39,7 @@ impl View {
     }
 }
 
-/// The key of a part: one hash tag a part, the same for all splits.
+/// The key of a part: each part number has one hash tag, which all splits use.
 pub fn key(name: &str, part: usize) -> String {
     format!("{name}:{{p{part}}}")
 }
@@ -68,7 +68,7 @@ impl Split {
         Split::find(nodes, name, PARTS_MAX)
     }
 
-    /// By one of the first parts.
+    /// Finds the id and the number of parts by asking the first `parts` parts.
     fn find(mut nodes: Nodes, name: &str, parts: usize) -> Result<Split, String> {
         for part in 0..parts {
             let key = key(name, part);
@@ -183,7 +183,7 @@ impl Split {
         Ok(homes)
     }
 
-    /// Reads all parts, those of a node together.
+    /// Reads all parts, with one round trip for the parts of a node.
     ///
     /// # Errors
     /// Of the first part that can't be read.
@@ -229,7 +229,7 @@ fn is_missing(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.code() == "NOSALE")
 }
 
-/// What to do about an answer that is an error.
+/// A sentence that says what the operator can do about an error reply.
 pub fn advice(key: &str, reply: &Value) -> String {
     let text = said(reply);
     match text.split(' ').next().unwrap_or_default() {

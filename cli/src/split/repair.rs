@@ -1,10 +1,9 @@
-//! `seckill split repair`: a part that is lost is made again, with nothing of its own: what it had
-//! is told by the other parts, which know what came from it and went to it, and by the shop, which
-//! knows what was sold.
+//! `seckill split repair`: creates a lost part again. The other parts know how many units they sent
+//! to it and received from it; the shop knows how many units it sold.
 //!
-//! It is one transaction, because between two of its commands a part has more than is its own: a
-//! balancer could send that on, and a buyer take it. Each command does nothing when it is repeated,
-//! so what was stopped or refused half-way is simply done again.
+//! The repair is one transaction: between two of its commands the part would show more units than
+//! it owns, which a balancer could send on and a buyer could take. Every command can be repeated,
+//! so a repair that was stopped is simply started again.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +44,7 @@ struct Sold {
     at: Option<Vec<u8>>,
 }
 
-/// Makes what is missing.
+/// Creates the missing parts.
 ///
 /// # Errors
 /// A sentence that says what to do; the same call goes on.
@@ -71,9 +70,9 @@ pub fn run(split: Split, options: &Options) -> Result<(), String> {
 struct Repair<'o> {
     split: Split,
     options: &'o Options,
-    /// What is there.
+    /// For each part its state, `None` if the part is missing.
     views: Vec<Option<View>>,
-    /// What is not, and what was begun.
+    /// Missing parts, and parts whose repair was begun.
     lost: Vec<usize>,
 }
 
@@ -95,15 +94,15 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// What is there and needs no repair.
+    /// Parts that exist and need no repair.
     fn others(&self) -> impl Iterator<Item = (usize, &View)> {
         let there =
             self.views.iter().enumerate().filter_map(|(at, view)| Some((at, view.as_ref()?)));
         there.filter(|(at, _)| !self.lost.contains(at))
     }
 
-    /// Whether a part that is there began with so many units, and under these terms. To be told so
-    /// again changes nothing there.
+    /// Whether a part that exists began with `units` units and these terms: INIT with the same
+    /// arguments answers OK and changes nothing.
     fn began_with(&mut self, part: usize, units: u64) -> Result<bool, String> {
         let Split { name, id, parts, .. } = &self.split;
         let init = self.options.beginning.init(name, id, (part, *parts), units);
@@ -147,8 +146,8 @@ impl Repair<'_> {
         Ok(sold)
     }
 
-    /// What the part was ever given. The others had their share and nothing more, or somebody has
-    /// to say what this one had.
+    /// Units that the part was ever given. All other parts must have begun with their share;
+    /// otherwise the operator has to name the number.
     fn put_in(&self, part: usize) -> Result<u64, String> {
         if let Some(units) = self.options.put_in {
             return Ok(units);
@@ -255,7 +254,7 @@ fn word(arg: redis::Arg<&[u8]>) -> String {
     }
 }
 
-/// The terms that ALTER has changed since, as far as STATUS shows them.
+/// The terms that ALTER has changed, as far as STATUS shows them.
 fn terms_of(peer: &View, mut alter: Cmd) -> Cmd {
     let terms = [
         ("LIMIT", "limit"),

@@ -1,4 +1,4 @@
-//! What is known of a node's replicas: how many there are, and whether they answer.
+//! The replicas of a node: how many there are, and whether they answer.
 
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use redis::{cmd, Cmd};
 const WAIT_MS: u64 = 1_000;
 /// How long INFO and CLUSTER NODES are believed.
 const KNOWN: Duration = Duration::from_secs(1);
-/// For so long nothing is sent from a node whose replicas let a WAIT end in vain; each time in a
-/// row twice as long.
+/// After a WAIT that timed out nothing is sent from the node for this time; it doubles with every
+/// further timeout in a row.
 const REST: Duration = Duration::from_secs(1);
 const REST_MAX: Duration = Duration::from_secs(16);
 /// Replicas tell each second how far they are. One that did not for longer is frozen or cut off.
@@ -20,19 +20,19 @@ pub struct Replicas {
     asked: Instant,
     /// How many must have a SEND.
     pub count: usize,
-    /// Whether so many are in touch with it.
+    /// Whether `count` replicas are connected.
     are_there: bool,
     rest: Duration,
     rests_until: Instant,
 }
 
 impl Replicas {
-    /// By INFO replication and CLUSTER NODES; `wanted` is how many the operator named. `before` is
-    /// what was known until now.
+    /// Reads INFO replication and CLUSTER NODES. `wanted` is the number that the operator gave,
+    /// `before` the result of the last reading.
     pub fn new(info: &str, nodes: &str, wanted: Option<usize>, before: Option<&Replicas>) -> Self {
         let asked = Instant::now();
         let count = wanted.unwrap_or_else(|| number_of(info, nodes));
-        // Whoever may not read INFO has named the number, and finds out by waiting.
+        // A user without rights for INFO has named the number; a WAIT will tell.
         let are_there = info.is_empty() || in_touch(info) >= count;
         let (rest, rests_until) =
             before.map_or((REST, asked), |before| (before.rest, before.rests_until));
@@ -49,7 +49,7 @@ impl Replicas {
         !self.are_there || Instant::now() < self.rests_until
     }
 
-    /// What goes behind a SEND.
+    /// The WAIT to send after a SEND.
     pub fn wait(&self) -> Cmd {
         let mut wait = cmd(if self.count > 0 { "WAIT" } else { "WAITAOF" });
         match self.count {
@@ -70,8 +70,8 @@ impl Replicas {
     }
 }
 
-/// By CLUSTER NODES, dead ones included; of a single server by INFO, which only knows those that
-/// are connected.
+/// Number of replicas by CLUSTER NODES, dead ones included; for a single server by INFO, which
+/// lists connected replicas only.
 fn number_of(info: &str, nodes: &str) -> usize {
     let me = nodes.lines().find(|line| line.contains("myself"));
     let Some(id) = me.and_then(|line| line.split(' ').next()) else {
@@ -81,7 +81,8 @@ fn number_of(info: &str, nodes: &str) -> usize {
     nodes.lines().filter(|line| line.split(' ').nth(3) == Some(id)).count()
 }
 
-/// How many told lately how far they are: `slave0:ip=...,port=...,state=online,offset=...,lag=0`.
+/// Number of replicas that acknowledged their offset lately:
+/// `slave0:ip=...,port=...,state=online,offset=...,lag=0`.
 fn in_touch(info: &str) -> usize {
     let replicas = info.lines().filter(|line| line.starts_with("slave"));
     let is_in_touch = |line: &&str| {

@@ -28,7 +28,7 @@ pub fn run(mut split: Split, options: &Options) -> Result<(), String> {
     loop {
         let views = split.read_all()?;
         let readings: Vec<Reading> = views.iter().map(|view| view.reading.clone()).collect();
-        // What moved between two readings only looks as if it were made twice.
+        // Units that moved between two readings only look as if they were duplicated.
         let twice = split.made_twice(&readings)?.iter().map(|one| one.units).sum();
         let totals = Totals { made_twice: twice, ..totals(&readings) };
         match options.json {

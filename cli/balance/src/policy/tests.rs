@@ -104,7 +104,7 @@ fn the_last_units_are_gathered_where_demand_is() {
 
 #[test]
 fn gathered_units_are_not_passed_to_and_fro() {
-    // The other one is asked a little more now; who has the units keeps them.
+    // A little more demand at the other part moves nothing: units stay where they are.
     assert_eq!(moves(&[part(3, 10.0), part(0, 15.0)]), []);
     assert_eq!(moves(&[part(3, 10.0), part(0, 25.0)]), [(0, 1, 3)]);
 }
@@ -116,7 +116,7 @@ fn parts_that_all_have_too_few_for_what_is_asked_are_gathered() {
     assert_eq!(gathered, [(1, 0, 5), (2, 0, 5)]);
 }
 
-/// What is planned is always there, goes elsewhere, and no pair is named twice.
+/// A planned move takes units that exist, goes to another part, and no pair is planned twice.
 #[test]
 fn plans_are_sound_whatever_the_parts_hold() {
     let mut seed = 1_u64;
