@@ -11,7 +11,7 @@ use crate::draw::{Draw, PlannedAmounts};
 use crate::ledger::{Holding, Ledger, Lookup};
 use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
-use crate::model::outcome::{state_at, GrantView, Refused, State};
+use crate::model::outcome::{check, state_at, GrantView, Refused, State};
 use crate::request::Terms;
 use crate::Sale;
 use holdings::Gained;
@@ -37,8 +37,8 @@ pub(crate) struct Draft<'s> {
 /// State that few changes touch, beside the numbers of the stored round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Touched {
-    /// New states of changed grants.
-    moved: BTreeMap<u64, State>,
+    /// Changed grants as they would stand.
+    moved: BTreeMap<u64, GrantView>,
     /// Numbers of older rounds, by index.
     pub(crate) older: BTreeMap<usize, Balances>,
     /// Units available after each restock and the rest of its step; the reply to its repeats.
@@ -164,19 +164,21 @@ impl<'s> Draft<'s> {
 
 /// Questions to the draft.
 impl<'s> Draft<'s> {
-    /// State and quantity of a grant in the draft.
-    pub(crate) fn look(&self, seq: u64) -> Result<(State, u64), Refused> {
-        let grant = self.sale.stored_grant(seq).ok_or(Refused::Law)?;
+    /// A grant as it would stand.
+    pub(crate) fn look(&self, seq: u64) -> Result<GrantView, Refused> {
         let moved = self.touched.as_ref().and_then(|touched| touched.moved.get(&seq));
-        Ok((moved.copied().unwrap_or(grant.state), grant.qty))
+        match moved {
+            Some(moved) => Ok(*moved),
+            None => Ok(self.sale.stored_grant(seq).ok_or(Refused::Law)?.view()),
+        }
     }
 
-    /// Whether the draft changes this grant's state.
+    /// Whether the draft changes this grant.
     pub(crate) fn has_moved(&self, seq: u64) -> bool {
         self.touched.as_ref().is_some_and(|touched| touched.moved.contains_key(&seq))
     }
 
-    /// Grants whose state the draft changes.
+    /// Grants that the draft changes.
     pub(crate) fn moved_len(&self) -> usize {
         self.touched.as_ref().map_or(0, |touched| touched.moved.len())
     }
@@ -254,7 +256,7 @@ impl Draft<'_> {
 
     /// Moves a grant and its units to another state, for a buyer, the shop or the clock.
     pub(crate) fn settle(&mut self, seq: u64, to: State) -> Result<(), Refused> {
-        let (from, qty) = self.look(seq)?;
+        let GrantView { state: from, qty, .. } = self.look(seq)?;
         let kind = match (from, to) {
             (State::Held, State::Sold) => EventKind::Confirm,
             (State::Held, State::Cancelled) => EventKind::Cancel,
@@ -273,7 +275,7 @@ impl Draft<'_> {
         from: State,
         view: GrantView,
     ) -> Result<(), Refused> {
-        let view = self.moved(from, view);
+        let view = self.moved(view);
         self.change_round_of(kind, view, |it| match view.state {
             // Its units came back when it expired.
             State::Forfeited => Ok(()),
@@ -292,10 +294,34 @@ impl Draft<'_> {
         }
     }
 
-    /// Remembers a grant's new state.
-    pub(crate) fn moved(&mut self, from: State, view: GrantView) -> GrantView {
+    /// Gives `returned` units of a live grant back, in its own round. The rest stays as it is, or
+    /// is sold.
+    pub(crate) fn trim(&mut self, seq: u64, returned: u64, to: State) -> Result<(), Refused> {
+        let before = self.look(seq)?;
+        let from = before.state;
+        let (kind, deadline) = match (from, to) {
+            (State::Held, State::Sold) => (EventKind::Confirm, 0),
+            (State::Held, State::Held) | (State::Sold, State::Sold) => {
+                (EventKind::Trim, before.deadline)
+            }
+            _ => return Err(Refused::Law),
+        };
+        let qty = before.qty.checked_sub(returned).ok_or(Refused::Law)?;
+        check(qty > 0 && returned > 0)?;
+        let view = self.moved(GrantView { seq, qty, state: to, deadline });
+        self.change_round_of(kind, view, |it| {
+            it.transfer(returned, from, State::Cancelled)?;
+            match from == to {
+                true => Ok(()),
+                false => it.transfer(qty, from, to),
+            }
+        })
+    }
+
+    /// Remembers a changed grant.
+    pub(crate) fn moved(&mut self, view: GrantView) -> GrantView {
         let sale = self.sale;
-        self.touched_mut().move_to(sale, view.seq, from, view.state);
+        self.touched_mut().move_to(sale, view);
         view
     }
 }

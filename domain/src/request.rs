@@ -112,6 +112,24 @@ pub enum Deed {
     },
     /// SOLD to REFUNDED.
     Refund,
+    /// A part is given back: the grant is left with at most so many units, at least 1.
+    Keep {
+        /// The command that says so.
+        by: Keeper,
+        /// Units.
+        units: u64,
+    },
+}
+
+/// A command that may keep a part of a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    /// HELD to SOLD, with what is left.
+    Confirm,
+    /// HELD stays HELD.
+    Cancel,
+    /// SOLD stays SOLD.
+    Refund,
 }
 
 /// CONFIRM, CANCEL, EXTEND or REFUND.

@@ -123,9 +123,13 @@ impl<'a> Args<'a> {
         self.id(&REQ)
     }
 
-    /// The requested grant (SEQ n, REQ id, or neither), and whether RECLAIM was given.
-    pub fn which(&mut self, may_reclaim: bool) -> Parsed<(Which<'a>, bool)> {
-        let (mut which, mut reclaim) = (None, false);
+    /// The requested grant (SEQ n, REQ id, or neither). Other options go to `other`, which reads
+    /// the value of the one that it is given, and answers false if it does not know it.
+    pub fn which(
+        &mut self,
+        mut other: impl FnMut(&mut Self, &[u8]) -> Parsed<bool>,
+    ) -> Parsed<Which<'a>> {
+        let mut which = None;
         while let Some(name) = self.option() {
             let (seq, req) = (name.eq_ignore_ascii_case(b"SEQ"), name.eq_ignore_ascii_case(b"REQ"));
             match which {
@@ -133,16 +137,11 @@ impl<'a> Args<'a> {
                 None if req => which = Some(Which::Req(self.req()?)),
                 Some(Which::Seq(_)) if req => return Err(errors::SEQ_AND_REQ.into()),
                 Some(Which::Req(_)) if seq => return Err(errors::SEQ_AND_REQ.into()),
-                _ if may_reclaim && !reclaim && name.eq_ignore_ascii_case(b"RECLAIM") => {
-                    reclaim = true;
-                }
+                _ if !(seq || req) && other(self, name)? => {}
                 _ => return Err(self.stray()),
             }
         }
-        if reclaim && which.is_none() {
-            return Err(errors::RECLAIM_NEEDS_ID.into());
-        }
-        Ok((which.unwrap_or(Which::Only), reclaim))
+        Ok(which.unwrap_or(Which::Only))
     }
 
     /// COUNT within the bounds of `row`, if given; no argument may follow it.

@@ -51,6 +51,10 @@ pub const QTY_AND_UPTO: &str = "ERR QTY can't be combined with UPTO";
 pub const SEQ_AND_REQ: &str = "ERR SEQ can't be combined with REQ";
 /// RECLAIM without SEQ or REQ.
 pub const RECLAIM_NEEDS_ID: &str = "ERR RECLAIM needs SEQ or REQ";
+/// KEEP without SEQ or REQ.
+pub const KEEP_NEEDS_ID: &str = "ERR KEEP needs SEQ or REQ";
+/// KEEP and RECLAIM together.
+pub const KEEP_AND_RECLAIM: &str = "ERR KEEP can't be combined with RECLAIM";
 /// WAIT without a request id.
 pub const WAIT_NEEDS_REQ: &str = "ERR WAIT needs a REQ";
 /// WAIT with UPTO.
@@ -113,6 +117,8 @@ pub const DRAW_LIST_REPEATS: &str = "ERR DRAW LIST can't be combined with EVERY"
 pub const DRAW_TAKES_NO_LIMIT: &str = "ERR a sale with DRAW takes no LIMIT other than 0";
 /// QTY or UPTO on a sale with DRAW.
 pub const DRAW_TAKES_NO_AMOUNT: &str = "ERR a sale with DRAW takes neither QTY nor UPTO";
+/// KEEP on a sale with DRAW.
+pub const DRAW_TAKES_NO_KEEP: &str = "ERR a sale with DRAW takes no KEEP";
 /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
 pub const DRAW_FIXES_SUPPLY: &str = "ERR the supply of a sale with DRAW packets is fixed";
 /// LASTS longer than EVERY.

@@ -22,6 +22,7 @@ pub fn text(misuse: Misuse) -> &'static str {
         Misuse::DrawListRepeats => errors::DRAW_LIST_REPEATS,
         Misuse::DrawTakesNoLimit => errors::DRAW_TAKES_NO_LIMIT,
         Misuse::DrawTakesNoAmount => errors::DRAW_TAKES_NO_AMOUNT,
+        Misuse::DrawTakesNoKeep => errors::DRAW_TAKES_NO_KEEP,
         Misuse::DrawFixesSupply => errors::DRAW_FIXES_SUPPLY,
         Misuse::WaitlistTooLong => terms::WAITLIST.error(),
         Misuse::OfferTooLong => terms::OFFER.error(),

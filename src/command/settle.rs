@@ -5,7 +5,7 @@ use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::limits::HOLD_MS_MAX;
-use seckill_domain::request::{Deed, Request, Settle, Which};
+use seckill_domain::request::{Deed, Keeper, Request, Settle, Which};
 
 /// SEQ or REQ: identifies the grant.
 const WHICH: Arg = Arg::one_of("grant", &[vocabulary::SEQ, vocabulary::REQ]).optional();
@@ -18,6 +18,8 @@ const REPLY: &str = "`[state, seq, qty, deadline]`: the grant as it stands after
 
 const ERRORS: &[&str] = &[
     errors::SEQ_AND_REQ,
+    errors::KEEP_NEEDS_ID,
+    errors::DRAW_TAKES_NO_KEEP,
     errors::NO_SALE,
     errors::WRONG_TYPE,
     errors::WRONG_PART,
@@ -29,11 +31,21 @@ pub const CONFIRM: Spec = Spec {
     arity: -3,
     summary: "Makes a held grant final: it is paid",
     complexity: "O(log N) where N is the number of held grants",
-    args: &[vocabulary::KEY, vocabulary::USER, WHICH, Arg::pure("reclaim", "RECLAIM").optional()],
+    args: &[
+        vocabulary::KEY,
+        vocabulary::USER,
+        WHICH,
+        Arg::pure("reclaim", "RECLAIM").optional(),
+        vocabulary::KEEP
+            .about("pays for n units at most and gives the rest back (with SEQ or REQ)"),
+    ],
     reply: REPLY,
     errors: &[
         errors::SEQ_AND_REQ,
         errors::RECLAIM_NEEDS_ID,
+        errors::KEEP_NEEDS_ID,
+        errors::KEEP_AND_RECLAIM,
+        errors::DRAW_TAKES_NO_KEEP,
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::WRONG_PART,
@@ -50,11 +62,17 @@ pub const CANCEL: Spec = Spec {
     arity: -3,
     summary: "Gives a held grant back; for a request id that was never granted, fences it off",
     complexity: "O(log N) where N is the number of held grants",
-    args: &[vocabulary::KEY, vocabulary::USER, WHICH],
+    args: &[
+        vocabulary::KEY,
+        vocabulary::USER,
+        WHICH,
+        vocabulary::KEEP.about("gives a part back: n units at most stay held (with SEQ or REQ)"),
+    ],
     reply: "`[state, seq, qty, deadline]`: the grant as it stands after the command\n\
         `[CANCELLED, 0, 0, 0]`: REQ was never granted; a GRAB with it that comes late takes \
         nothing\n\
-        `[NOGRANT, 0, 0, 0]`: this user has no such grant",
+        `[NOGRANT, 0, 0, 0]`: this user has no such grant; with KEEP also where REQ was never \
+        granted",
     errors: ERRORS,
     example: "SECKILL.CANCEL tickets bob REQ order-8",
     ..vocabulary::buyer(cancel)
@@ -83,7 +101,12 @@ pub const REFUND: Spec = Spec {
     arity: -3,
     summary: "Takes a sold grant back: its units are available again",
     complexity: "O(log N) where N is the number of the user's grants",
-    args: &[vocabulary::KEY, vocabulary::USER, WHICH],
+    args: &[
+        vocabulary::KEY,
+        vocabulary::USER,
+        WHICH,
+        vocabulary::KEEP.about("takes a part back: n units at most stay sold (with SEQ or REQ)"),
+    ],
     reply: REPLY,
     errors: ERRORS,
     example: "SECKILL.REFUND drop erin REQ order-1",
@@ -92,28 +115,67 @@ pub const REFUND: Spec = Spec {
 
 fn confirm(call: &mut Call<'_>) {
     let settle = parse(call.args(), |args| {
-        let (which, reclaim) = args.which(true)?;
-        Ok((which, Deed::Confirm { reclaim }))
+        let (mut reclaim, mut keep) = (false, None);
+        let which = args.which(|args, name| {
+            let is = |word: &[u8]| name.eq_ignore_ascii_case(word);
+            let (keeps, reclaims) = (is(b"KEEP"), is(b"RECLAIM"));
+            match reclaims {
+                _ if keeps && reclaim || reclaims && keep.is_some() => {
+                    Err(errors::KEEP_AND_RECLAIM.into())
+                }
+                true => Ok(!core::mem::replace(&mut reclaim, true)),
+                false => read_keep(args, name, &mut keep),
+            }
+        })?;
+        match which {
+            Which::Only if reclaim => Err(errors::RECLAIM_NEEDS_ID.into()),
+            which => deed(which, keep, Keeper::Confirm, Deed::Confirm { reclaim }),
+        }
     });
     answer(call, settle);
 }
 
 fn cancel(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |args| Ok((args.which(false)?.0, Deed::Cancel)));
+    let settle = parse(call.args(), |args| either(args, Keeper::Cancel, Deed::Cancel));
     answer(call, settle);
 }
 
 fn extend(call: &mut Call<'_>) {
     let settle = parse(call.args(), |args| {
         let ms = args.number(&SPAN)?;
-        Ok((args.which(false)?.0, Deed::Extend { ms }))
+        Ok((args.which(|_, _| Ok(false))?, Deed::Extend { ms }))
     });
     answer(call, settle);
 }
 
 fn refund(call: &mut Call<'_>) {
-    let settle = parse(call.args(), |args| Ok((args.which(false)?.0, Deed::Refund)));
+    let settle = parse(call.args(), |args| either(args, Keeper::Refund, Deed::Refund));
     answer(call, settle);
+}
+
+/// Reads KEEP's value, unless `name` is another option or KEEP was read before.
+fn read_keep(args: &mut Args<'_>, name: &[u8], keep: &mut Option<u64>) -> Parsed<bool> {
+    let is_it = keep.is_none() && name.eq_ignore_ascii_case(b"KEEP");
+    if is_it {
+        *keep = Some(args.number(&vocabulary::KEEP)?);
+    }
+    Ok(is_it)
+}
+
+/// The whole grant, or a part of it with KEEP.
+fn either<'a>(args: &mut Args<'a>, by: Keeper, whole: Deed) -> Parsed<(Which<'a>, Deed)> {
+    let mut keep = None;
+    let which = args.which(|args, name| read_keep(args, name, &mut keep))?;
+    deed(which, keep, by, whole)
+}
+
+/// KEEP of a part, if it was given; else `whole`.
+fn deed(which: Which<'_>, keep: Option<u64>, by: Keeper, whole: Deed) -> Parsed<(Which<'_>, Deed)> {
+    match (which, keep) {
+        (_, None) => Ok((which, whole)),
+        (Which::Only, Some(_)) => Err(errors::KEEP_NEEDS_ID.into()),
+        (_, Some(units)) => Ok((which, Deed::Keep { by, units })),
+    }
 }
 
 fn parse<'a>(

@@ -206,7 +206,7 @@ pub const SPLIT: Arg = Arg::new("id", ArgKind::Str)
     .takes(1, SPLIT_ID_BYTES_MAX as u64)
     .about("names the split: 1 to 64 bytes, new for each split and the same in its parts");
 const TOTAL: Arg = number("total", "TOTAL", 0, INTEGER_MAX)
-    .about("what all parts together begin with, the same in all of them");
+    .about("what all parts together begin with, the same in each of them");
 const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL]).optional().about(
     "one part of a sale that many nodes share (docs/parts.md): it serves the users whose home it \
      is, with its own share of the units",

@@ -80,6 +80,10 @@ pub const SEQ: Arg =
 pub const QTY: Arg =
     Arg::new("qty", ArgKind::Integer).shown("n").token("QTY").takes(1, INTEGER_MAX);
 
+/// Units that a grant is left with.
+pub const KEEP: Arg =
+    Arg::new("keep", ArgKind::Integer).shown("n").token("KEEP").takes(1, INTEGER_MAX).optional();
+
 /// Id of the split.
 pub const SPLIT: Arg = Arg::new("id", ArgKind::Str)
     .takes(1, SPLIT_ID_BYTES_MAX as u64)

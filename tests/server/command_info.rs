@@ -34,7 +34,13 @@ const COMMANDS: [Known; 28] = [
          [SAMPLE permille [SALT salt]] [ADMIT admit] [MASK [OFF]] \
          [WAITLIST max [OFFER offer] [OVERTAKE overtake]]",
     ),
-    ("SECKILL.REFUND", -3, "write module", "RW access update", "key user [SEQ seq|REQ req]"),
+    (
+        "SECKILL.REFUND",
+        -3,
+        "write module",
+        "RW access update",
+        "key user [SEQ seq|REQ req] [KEEP keep]",
+    ),
     (
         "SECKILL.IMPORT",
         -6,
@@ -70,9 +76,15 @@ const COMMANDS: [Known; 28] = [
         -3,
         "write module fast",
         "RW access update",
-        "key user [SEQ seq|REQ req] [RECLAIM]",
+        "key user [SEQ seq|REQ req] [RECLAIM] [KEEP keep]",
     ),
-    ("SECKILL.CANCEL", -3, "write module fast", "RW access update", "key user [SEQ seq|REQ req]"),
+    (
+        "SECKILL.CANCEL",
+        -3,
+        "write module fast",
+        "RW access update",
+        "key user [SEQ seq|REQ req] [KEEP keep]",
+    ),
     (
         "SECKILL.EXTEND",
         -4,

@@ -24,7 +24,7 @@ const NUMBERS: usize = 1 + 1 + 1 + 16;
 const VERSION: usize = 0;
 const REV: usize = 1;
 const GRANTS: usize = 11;
-const GRANTS_BEFORE: usize = 38;
+const GRANTS_BEFORE: usize = 39;
 
 /// The effect that begins a sale under `terms`, with other numbers at some places of its base.
 fn begun(clock_ms: u64, supply: u64, terms: Terms, others: &[(usize, u64)]) -> Vec<u8> {

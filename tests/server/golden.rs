@@ -15,7 +15,7 @@ const V1: Golden = Golden {
     commands: include_str!("../golden/v1.commands"),
     rdb: include_bytes!("../golden/v1.rdb"),
     aof: include_bytes!("../golden/v1.aof"),
-    keys: &["full", "held", "listed", "packets", "part"],
+    keys: &["full", "held", "listed", "packets", "part", "kept"],
 };
 const V1_WAITLIST: Golden = Golden {
     commands: include_str!("../golden/v1-waitlist.commands"),
@@ -35,7 +35,8 @@ const V1_IDENTITY: &str = "\
 const V1_COUNTERS: &str = "\
     ['attempts' 12 'granted' 7 'already' 2 'replayed' 1 'overlimit' 0 'soldout' 0 'short' 0 \
     'notopen' 0 'closed' 0 'paused' 2 'denied' 0 'busy' 0 'waiting' 0 'confirmed' 0 'cancelled' 0 \
-    'expired' 0 'refunded' 0 'reclaimed' 0 'imported' 0 'offers' 0 'dropped' 0]";
+    'expired' 0 'refunded' 0 'reclaimed' 0 'imported' 0 \
+    'trimmed' 0 'offers' 0 'dropped' 0]";
 const V1_WINNERS: [&str; 7] = [
     "[1 'alice' 1 'SOLD' 1700000000010 0 nil 1600000000000 0]",
     "[2 'alice' 1 'SOLD' 1700000000010 0 nil 1600000000000 0]",
@@ -115,6 +116,22 @@ fn a_snapshot_of_version_1_loads() {
     let counters = conn.cmd("SECKILL.STATUS empty").field("counters");
     assert_eq!(counters.field("soldout"), Reply::Int(1));
     assert_eq!(server.log().matches("a sale was not loaded").count(), 0);
+}
+
+/// What was kept of grants, and what they had at first.
+#[test]
+fn what_was_kept_in_version_1_goes_on() {
+    let server = with_snapshot(V1.rdb);
+    let mut conn = server.conn();
+    conn.check(&[
+        ("SECKILL.GRAB kept bob QTY 9 REQ k-2", "['REPLAY' 2 1 'SOLD' 0]"),
+        ("SECKILL.GRAB kept alice QTY 7 REQ k-1", "['REPLAY' 1 5 'HELD' 4105036800001]"),
+        ("SECKILL.REFUND kept carol SEQ 3 KEEP 1", "['SOLD' 3 1 0]"),
+        ("SECKILL.REFUND kept dave SEQ 4 KEEP 2", "['SOLD' 4 2 0]"),
+        ("SECKILL.IMPORT kept alice 7 REQ k-1", "['REPLAY' 1 7 'SOLD' 0]"),
+    ]);
+    assert_eq!(conn.cmd("SECKILL.STATUS kept").field("counters").field("trimmed"), Reply::Int(6));
+    server.assert_sound("kept");
 }
 
 /// Who waits, how often the head was passed, and which grants are offers.

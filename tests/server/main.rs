@@ -35,6 +35,7 @@ mod homes;
 mod hostile;
 mod in_between;
 mod joining;
+mod keep;
 mod keyspace;
 mod loading;
 mod many_ending;

@@ -24,7 +24,7 @@ fn two_parts(options: &str) -> (Server, Conn) {
     (server, conn)
 }
 
-// Rules: a4d3 f155 3544 b607
+// Rules: a4d3 f155 3544 b607 7879
 #[test]
 fn a_part_is_told_which_it_is_once() {
     let server = Server::start();

@@ -139,6 +139,7 @@ pub(super) const CHANGES: &[&str] = &[
     "refunded",
     "reclaimed",
     "imported",
+    "trimmed",
     "offers",
     "dropped",
 ];

@@ -11,7 +11,7 @@ const COLUMNS = [...UNITS, 'supply', 'rate'];
 const POINTS = 600;
 const RANGES = { '10 minutes': 600, '1 hour': 3600, '6 hours': 21600 };
 // Counters of changes; the others but `attempts` count answers to GRAB.
-const CHANGES = ['confirmed', 'cancelled', 'expired', 'refunded', 'reclaimed', 'imported', 'offers', 'dropped'];
+const CHANGES = ['confirmed', 'cancelled', 'expired', 'refunded', 'reclaimed', 'imported', 'trimmed', 'offers', 'dropped'];
 const query = location.search;
 const rows = new Map();
 let before = null;

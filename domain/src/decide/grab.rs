@@ -71,7 +71,7 @@ pub(super) fn grab<'a>(
     match grab.req.zip(req.as_ref()).and_then(|(id, found)| known(sale, grab.user, id, found, t)) {
         None => {}
         Some(Known::Grant(grant)) => {
-            return match asks_for(grab.amount, &grant, draw.is_some()) {
+            return match asks_for(grab.amount, sale, &grant) {
                 true => Ok(Outcome::Replay(grant.view_at(t))),
                 false => Err(Misuse::ReqMismatch),
             };
@@ -213,12 +213,12 @@ fn known<'s>(sale: &'s Sale, user: &[u8], id: &[u8], found: &Lookup, t: u64) -> 
 }
 
 /// Whether `amount` is how this grant was asked for.
-fn asks_for(amount: Amount, grant: &Grant<'_>, draws: bool) -> bool {
+fn asks_for(amount: Amount, sale: &Sale, grant: &Grant<'_>) -> bool {
     let asked = grant.req.map(|req| req.asked);
     match amount {
-        Amount::Unsaid if draws => true,
+        Amount::Unsaid if sale.terms.draw.is_some() => true,
         Amount::UpTo(_) => matches!(asked, Some(Asked::UpTo | Asked::Either)),
-        exact => asked != Some(Asked::UpTo) && exact.units() == grant.qty,
+        exact => asked != Some(Asked::UpTo) && sale.first_qty(grant.seq) == Some(exact.units()),
     }
 }
 

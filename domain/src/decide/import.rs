@@ -30,7 +30,7 @@ pub(super) fn import<'a>(
     if waitlist::waiting_at(sale, user, t).is_some_and(|it| it.req == req && it.qty != qty) {
         return Err(Misuse::ReqMismatch);
     }
-    if let Some(refused) = cover(plan, import)? {
+    if let Some(refused) = cover(plan, import, qty)? {
         return Ok(refused);
     }
     if sale.balances.grants >= GRANTS_MAX {
@@ -50,25 +50,29 @@ fn import_again(
     grant: &Grant<'_>,
     import: &Import<'_>,
 ) -> Result<Outcome, Misuse> {
-    if grant.qty != import.qty {
+    if plan.sale().ledger.first_qty(grant) != import.qty {
         return Err(Misuse::ReqMismatch);
     }
-    match grant.state {
+    let has = match grant.state {
         State::Sold | State::Refunded => return Ok(Outcome::Replay(grant.view())),
-        State::Held => {}
-        State::Cancelled | State::Expired | State::Forfeited => {
-            if let Some(refused) = cover(plan, import)? {
-                return Ok(refused);
-            }
-        }
+        State::Held => grant.qty,
+        State::Cancelled | State::Expired | State::Forfeited => 0,
+    };
+    if let Some(refused) = cover(plan, import, import.qty - has)? {
+        return Ok(refused);
     }
     Ok(Outcome::Replay(plan.push_about(effect::Reimport { seq: grant.seq })?))
 }
 
-/// What refuses an import whose units are not there and may not be promised beyond the supply.
-fn cover(plan: &Planning<'_, '_>, import: &Import<'_>) -> Result<Option<Outcome>, Misuse> {
+/// What refuses an import whose further `units` are not there and may not be promised beyond the
+/// supply.
+fn cover(
+    plan: &Planning<'_, '_>,
+    import: &Import<'_>,
+    units: u64,
+) -> Result<Option<Outcome>, Misuse> {
     let balances = &plan.draft.balances;
-    let missing = import.qty.saturating_sub(balances.available);
+    let missing = units.saturating_sub(balances.available);
     // A part's deficit may exceed its supply.
     match missing {
         0 => Ok(None),

@@ -6,7 +6,7 @@ use crate::effect::{self, Effect};
 use crate::ledger::{Grant, Lookup};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Planning;
-use crate::request::{Deed, Settle, Which};
+use crate::request::{Deed, Keeper, Settle, Which};
 use crate::Sale;
 
 /// Judges a CONFIRM, CANCEL, EXTEND or REFUND.
@@ -15,6 +15,9 @@ pub(super) fn settle<'a>(
     settle: &Settle<'a>,
 ) -> Result<Outcome, Misuse> {
     let (sale, t) = (plan.sale(), plan.t());
+    if matches!(settle.deed, Deed::Keep { .. }) && sale.terms.draw.is_some() {
+        return Err(Misuse::DrawTakesNoKeep);
+    }
 
     // The user's own due holds expire.
     let user = sale.ledger.find(settle.user);
@@ -27,6 +30,9 @@ pub(super) fn settle<'a>(
         };
     };
     let (seq, stands) = (grant.seq, grant.view_at(t));
+    if let Deed::Keep { by, units } = settle.deed {
+        return keep(plan, stands, by, units);
+    }
     let effect = match (settle.deed, stands.state) {
         (Deed::Confirm { reclaim: true }, State::Expired) => {
             return reclaim(plan, &grant, own_left);
@@ -42,6 +48,28 @@ pub(super) fn settle<'a>(
         _ => return Ok(Outcome::Stands(stands)),
     };
     Ok(Outcome::Stands(plan.push_about(effect)?))
+}
+
+/// KEEP: the grant is left with at most `units`, and the rest is given back.
+#[cold]
+fn keep(
+    plan: &mut Planning<'_, '_>,
+    stands: GrantView,
+    by: Keeper,
+    units: u64,
+) -> Result<Outcome, Misuse> {
+    let GrantView { seq, qty, state, .. } = stands;
+    let to = match (by, state) {
+        (Keeper::Confirm, State::Held) | (Keeper::Refund, State::Sold) => State::Sold,
+        (Keeper::Cancel, State::Held) => State::Held,
+        _ => return Ok(Outcome::Stands(stands)),
+    };
+    let stands = match qty.saturating_sub(units) {
+        0 if state == to => stands,
+        0 => plan.push_about(effect::Settle { seq, to })?,
+        returned => plan.push_about(effect::Trim { seq, returned, to })?,
+    };
+    Ok(Outcome::Stands(stands))
 }
 
 /// Seq of the requested grant; `None` if this user has no such grant.

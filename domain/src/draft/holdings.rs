@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::Touched;
 use crate::ledger::{Grant, Holding, Ledger};
-use crate::model::outcome::State;
+use crate::model::outcome::GrantView;
 use crate::Sale;
 
 /// Changes of users' live units and grants, by round (the number of grants before its ledger).
@@ -30,10 +30,10 @@ impl Touched {
     fn gained(&mut self, sale: &Sale) -> &mut Gained {
         self.gained.get_or_insert_with(|| {
             let mut gained = Gained::new();
-            for (seq, to) in &self.moved {
-                let ledger = sale.ledger_with(*seq);
-                if let Some(grant) = ledger.grant(*seq) {
-                    note_gained(&mut gained, ledger, &grant, grant.state, *to);
+            for to in self.moved.values() {
+                let ledger = sale.ledger_with(to.seq);
+                if let Some(grant) = ledger.grant(to.seq) {
+                    note_gained(&mut gained, ledger, &grant, &grant.view(), to);
                 }
             }
             Box::new(gained)
@@ -48,25 +48,35 @@ impl Touched {
         *grants += 1;
     }
 
-    /// Notes the new state of a grant.
-    pub(super) fn move_to(&mut self, sale: &Sale, seq: u64, from: State, to: State) {
-        self.moved.insert(seq, to);
+    /// Notes a changed grant.
+    pub(super) fn move_to(&mut self, sale: &Sale, to: GrantView) {
+        let from = self.moved.insert(to.seq, to);
         if let Some(gained) = &mut self.gained {
-            let ledger = sale.ledger_with(seq);
-            if let Some(grant) = ledger.grant(seq) {
-                note_gained(gained, ledger, &grant, from, to);
+            let ledger = sale.ledger_with(to.seq);
+            if let Some(grant) = ledger.grant(to.seq) {
+                let from = from.unwrap_or_else(|| grant.view());
+                note_gained(gained, ledger, &grant, &from, &to);
             }
         }
     }
 }
 
-fn note_gained(gained: &mut Gained, ledger: &Ledger, grant: &Grant<'_>, from: State, to: State) {
-    let sign = match (from.is_live(), to.is_live()) {
-        (true, false) => -1,
-        (false, true) => 1,
-        _ => return,
+/// Adds the difference that a change of a grant makes to its user.
+fn note_gained(
+    gained: &mut Gained,
+    ledger: &Ledger,
+    grant: &Grant<'_>,
+    from: &GrantView,
+    to: &GrantView,
+) {
+    let live = |view: &GrantView| match view.state.is_live() {
+        true => (view.qty as i64, 1),
+        false => (0, 0),
     };
-    let (units, grants) = gained.entry((ledger.base(), grant.user.to_vec())).or_default();
-    *units += sign * grant.qty as i64;
-    *grants += sign;
+    let (had, has) = (live(from), live(to));
+    if had != has {
+        let (units, grants) = gained.entry((ledger.base(), grant.user.to_vec())).or_default();
+        *units += has.0 - had.0;
+        *grants += has.1 - had.1;
+    }
 }

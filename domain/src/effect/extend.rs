@@ -16,13 +16,13 @@ pub struct Extend {
 
 impl Act for Extend {
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
-        check(checker.draft.look(self.seq)?.0 == State::Held)
+        check(checker.draft.look(self.seq)?.state == State::Held)
     }
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
         let (seq, deadline) = (self.seq, draft.balances.t + self.ms);
-        let (from, qty) = draft.look(seq)?;
-        let view = draft.moved(from, GrantView { seq, qty, state: State::Held, deadline });
+        let held = draft.look(seq)?;
+        let view = draft.moved(GrantView { state: State::Held, deadline, ..held });
         draft.change_round_of(EventKind::Extend, view, |_| Ok(()))
     }
 

@@ -87,25 +87,29 @@ impl Act for Reimport {
     const FREES: bool = true;
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
-        let (from, _) = checker.draft.look(self.seq)?;
-        check(!matches!(from, State::Sold | State::Refunded))?;
+        let from = checker.draft.look(self.seq)?;
+        check(!matches!(from.state, State::Sold | State::Refunded))?;
         takes_imports(checker)
     }
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
-        let seq = self.seq;
-        let (from, qty) = draft.look(seq)?;
-        let view = draft.moved(from, GrantView { seq, qty, state: State::Sold, deadline: 0 });
+        let (seq, from) = (self.seq, draft.look(self.seq)?);
+        let qty = draft.sale.first_qty(seq).ok_or(Refused::Law)?;
+        let held = if from.state == State::Held { from.qty } else { 0 };
+        let view = draft.moved(GrantView { seq, qty, state: State::Sold, deadline: 0 });
         draft.change(EventKind::Import, Some(view), |it| {
-            if from != State::Held {
-                it.cover(qty)?;
-            }
-            it.transfer(qty, from, State::Sold)
+            it.cover(qty - held)?;
+            it.transfer(held, State::Held, State::Sold)?;
+            it.transfer(qty - held, State::Expired, State::Sold)
         })
     }
 
     fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {
         end_offer(sale, self.seq);
+        // All that was first granted.
+        if let Some(first) = sale.ledger.trimmed_from(self.seq) {
+            sale.ledger.set_qty(self.seq, first);
+        }
         sale.ledger.set_state(self.seq, State::Sold, 0);
         count(&mut sale.tallies.imported);
     }

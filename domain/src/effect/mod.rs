@@ -26,6 +26,7 @@ mod restock;
 mod round;
 mod settle;
 mod tests;
+mod trim;
 mod users;
 mod wait;
 
@@ -61,6 +62,7 @@ pub use reclaim::Reclaim;
 pub use restock::Restock;
 pub use round::Round;
 pub use settle::{Expire, Seqs, Settle};
+pub use trim::Trim;
 pub use users::{Admit, Users};
 pub use wait::{Drop, Join, Leave};
 
@@ -309,6 +311,8 @@ effects! {
     Offer(Offer),
     /// A grant passes the head of the waiting list.
     Pass(Pass),
+    /// A part of a grant is given back.
+    Trim(Trim),
 }
 
 impl Effect<'_> {

@@ -18,6 +18,7 @@ impl Act for Piece<'_> {
             Piece::Round(next) => next.check(sale, balances)?,
             Piece::Pairs(pairs) => pieces::check_pairs(sale, pairs, balances)?,
             Piece::Waiters(waiters) => pieces::check_waiters(sale, waiters, balances)?,
+            Piece::Trims(trims) => pieces::check_trims(sale, trims, balances)?,
             Piece::Base(_) => return Err(Refused::Place),
             Piece::Refusals(_) => return Err(Refused::Law),
         }
@@ -36,6 +37,7 @@ impl Act for Piece<'_> {
             Piece::Round(next) => sale.follow_round(next),
             Piece::Pairs(pairs) => pairs.iter().for_each(|pair| sale.pairs.set(*pair)),
             Piece::Waiters(waiters) => sale.add_waiters(waiters),
+            Piece::Trims(trims) => sale.add_trims(trims),
             Piece::Base(_) | Piece::Refusals(_) => {}
         }
     }

@@ -15,14 +15,14 @@ impl Act for Reclaim {
     const FREES: bool = true;
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
-        check(checker.draft.look(self.seq)?.0 == State::Expired)?;
+        check(checker.draft.look(self.seq)?.state == State::Expired)?;
         list_agrees(checker.sale())
     }
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
-        let (from, qty) = draft.look(self.seq)?;
-        let view = GrantView { seq: self.seq, qty, state: State::Sold, deadline: 0 };
-        draft.transfer(EventKind::Reclaim, from, view)
+        let expired = draft.look(self.seq)?;
+        let view = GrantView { state: State::Sold, ..expired };
+        draft.transfer(EventKind::Reclaim, expired.state, view)
     }
 
     fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {

@@ -141,7 +141,7 @@ pub(super) fn set_state(sale: &mut Sale, seq: u64, state: State, held_until: u64
 }
 
 /// The ledger of the round that has `seq`.
-fn ledger_of(sale: &mut Sale, seq: u64) -> &mut Ledger {
+pub(super) fn ledger_of(sale: &mut Sale, seq: u64) -> &mut Ledger {
     let place = sale.old_place_of(seq);
     let rounds = sale.extras.as_deref_mut().and_then(|extras| extras.rounds.as_deref_mut());
     let old = place.zip(rounds).and_then(|(place, rounds)| rounds.older.get_mut(place));

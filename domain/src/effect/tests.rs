@@ -93,6 +93,8 @@ fn the_bytes_of_every_effect() {
         (Effect::Drop(Drop { ticket: 7, reason: Reason::Denied }), b"\x16\x07\x03"),
         (Effect::Offer(Offer { ticket: 300, hold_ms: 9, passed: 7 }), b"\x17\xac\x02\x09\x07"),
         (Effect::Pass(Pass { ticket: 7 }), b"\x18\x07"),
+        (Effect::Trim(Trim { seq: 3, returned: 300, to: State::Held }), b"\x19\x03\xac\x02\0"),
+        (Effect::Trim(Trim { seq: 3, returned: 1, to: State::Sold }), b"\x19\x03\x01\x01"),
     ];
     for (effect, expected) in cases {
         for (elapsed_ms, epoch, head) in

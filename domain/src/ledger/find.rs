@@ -324,7 +324,7 @@ impl Ledger {
     /// Tells the recount that a grant has changed from `before`. `account` is its user's, if they
     /// have other grants.
     #[cold]
-    fn tell_of_move(&mut self, before: Counted, account: Option<Value>) {
+    pub(super) fn tell_of_move(&mut self, before: Counted, account: Option<Value>) {
         let Some(after) = self.grant(before.seq.into()).map(|grant| grant.counted()) else {
             return;
         };

@@ -11,12 +11,14 @@ mod find;
 pub mod record;
 mod recount;
 mod tests;
+mod trims;
 
 use crate::index::{BulkLoad, Index};
 use crate::memory::Reader;
 use crate::model::outcome::{GrantView, State};
 use accounts::{Account, Accounts};
 use record::{Asked, Record, Records, ReqTag};
+use trims::Trims;
 
 pub use accounts::Holds;
 pub use find::{Holding, Lookup, Places};
@@ -112,6 +114,7 @@ pub struct Ledger {
     holds: Holds,
     /// First seq of each epoch with grants, ascending.
     epochs: Vec<(u32, u64)>,
+    trims: Trims,
     winners: u64,
     /// Users not in the index yet, while a sale is loading.
     bulk_load: Option<Box<BulkLoad>>,
@@ -136,6 +139,7 @@ impl Ledger {
             accounts: Accounts::default(),
             holds: Holds::default(),
             epochs: Vec::new(),
+            trims: Trims::default(),
             winners: 0,
             bulk_load: None,
             recounting: None,
@@ -308,6 +312,7 @@ impl Ledger {
             + self.accounts.heap_bytes()
             + self.epochs.capacity() * size_of::<(u32, u64)>()
             + self.holds.heap_bytes()
+            + self.trims.heap_bytes()
             + self.users.heap_bytes()
             + self.reqs.heap_bytes()
             + self.recounting.as_ref().map_or(0, |counting| counting.heap_bytes())
@@ -331,6 +336,7 @@ impl Ledger {
     /// is left.
     pub fn shed(&mut self, blocks: usize) -> bool {
         let indexes = self.users.shed(blocks) | self.reqs.shed(blocks);
-        self.records.shed(blocks) | self.accounts.shed() | indexes
+        let trims = self.trims.shed(blocks);
+        self.records.shed(blocks) | self.accounts.shed() | indexes | trims
     }
 }

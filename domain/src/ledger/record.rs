@@ -110,6 +110,28 @@ pub(super) fn set_state(bytes: &mut [u8], state: State, held_until: u64) {
     }
 }
 
+/// Changes the quantity of the record at the start of `bytes` to one that takes no more bytes than
+/// the one it was written with. The number keeps its width.
+pub(super) fn set_qty(bytes: &mut [u8], qty: u64) {
+    debug_assert!(bytes[0] & HAS_QTY != 0, "who can be trimmed has more than one unit");
+    let user = user(bytes);
+    let end = user.as_ptr() as usize - bytes.as_ptr() as usize + user.len();
+    let start = match bytes[0] & HAS_REQ {
+        0 => end,
+        _ => end + 1 + usize::from(bytes[end]) + 1 + 1,
+    };
+    let mut left = qty;
+    for byte in &mut bytes[start..] {
+        let goes_on = *byte & 0x80;
+        *byte = left as u8 & 0x7f | goes_on;
+        left >>= 7;
+        if goes_on == 0 {
+            break;
+        }
+    }
+    debug_assert_eq!(left, 0, "a quantity is never more than it was at first");
+}
+
 /// The next record; `None` if the bytes are invalid.
 pub fn read<'a>(reader: &mut Reader<'a>, base_at: u64) -> Option<Record<'a>> {
     let flags = reader.byte()?;

@@ -27,8 +27,8 @@ pub struct Recount {
     pub sold: u64,
     /// Held grants that are offers.
     pub offered: u64,
-    /// Users whose sums differ from their grants, plus grants that are not found by their user or
-    /// that differ from their user's account.
+    /// Users whose sums differ from their grants, plus grants that are not found by their user,
+    /// that differ from their user's account, or that have more than they had at first.
     pub holdings_wrong: u64,
 }
 
@@ -289,6 +289,9 @@ impl Ledger {
         let counted = grant.counted();
         counting.count.grants += 1;
         counting.count.add(counted);
+        let first = self.trimmed_from(grant.seq);
+        let is_trimmed = first.is_none_or(|first| first > grant.qty && grant.req.is_some());
+        counting.count.holdings_wrong += u64::from(!is_trimmed);
         if let Some(req) = grant.req {
             let found = self.by_req(grant.user, req.id) == Some(grant.seq);
             counting.count.requests += u64::from(found);

@@ -66,6 +66,8 @@ pub enum EventKind {
     Expire,
     /// A sold grant was refunded.
     Refund,
+    /// A part of a grant was given back.
+    Trim,
     /// Units were added or withdrawn.
     Restock,
     /// The operator paused the sale.
@@ -121,7 +123,7 @@ const fn described(
 }
 
 /// Every kind of event, in the order in which pages list them.
-pub static EVENTS: [Described; 24] = [
+pub static EVENTS: [Described; 25] = [
     described(EventKind::Init, "INIT", Some(c"seckill.init"), "a sale was created"),
     described(EventKind::Grant, "GRANT", Some(c"seckill.grant"), "a user got units"),
     described(EventKind::Confirm, "CONFIRM", Some(c"seckill.confirm"), "a held grant was paid"),
@@ -146,6 +148,7 @@ pub static EVENTS: [Described; 24] = [
         "a held grant was not paid in time",
     ),
     described(EventKind::Refund, "REFUND", Some(c"seckill.refund"), "a sold grant was given back"),
+    described(EventKind::Trim, "TRIM", Some(c"seckill.trim"), "a part of a grant was given back"),
     described(
         EventKind::Restock,
         "RESTOCK",

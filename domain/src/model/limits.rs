@@ -98,6 +98,9 @@ pub const OFFERS_PER_STEP_MAX: usize = 64;
 /// Waiters in one piece of a snapshot: with the longest ids the piece stays within its limit.
 pub const WAITERS_PER_PIECE: usize = 256;
 
+/// Trimmed grants in one piece of a snapshot.
+pub const TRIMS_PER_PIECE: usize = 4096;
+
 /// Rounds whose totals a sale shows, the stored one included.
 pub const ROUND_TOTALS_MAX: usize = 100;
 
@@ -138,6 +141,7 @@ pub const SLOTS_PER_SHARD_MAX: usize = 8192;
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PIECE_BYTES_MAX - PIECE_BYTES_TARGET);
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PAGE_BYTES);
 const _: () = assert!(AMOUNTS_PER_PIECE * 8 <= PIECE_BYTES_TARGET && INTEGER_MAX < 1 << 56);
+const _: () = assert!(TRIMS_PER_PIECE * (5 + 8) <= PIECE_BYTES_TARGET);
 const _: () = assert!(USERS_PER_PIECE * (USER_BYTES_MAX + 4) < PIECE_BYTES_MAX);
 const _: () = assert!(WAITERS_PER_PIECE * (USER_BYTES_MAX + REQ_BYTES_MAX + 64) < PIECE_BYTES_MAX);
 const _: () = assert!(USERS_PER_COMMAND_MAX <= USERS_PER_EFFECT_MAX * EFFECTS_PER_APPLY_MAX);

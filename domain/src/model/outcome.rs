@@ -414,6 +414,8 @@ pub enum Misuse {
     DrawTakesNoLimit,
     /// QTY or UPTO on a sale that draws its amounts.
     DrawTakesNoAmount,
+    /// KEEP on a sale that draws its amounts.
+    DrawTakesNoKeep,
     /// EVERY or OFFSET is 0 or too long.
     PeriodOutOfRange,
     /// LASTS is 0 or longer than the period.

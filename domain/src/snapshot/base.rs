@@ -57,6 +57,9 @@ pub struct Base {
     pub(super) pairs: u64,
     /// The waiting list, if the sale has one.
     pub(super) waitlist: Option<ListStart>,
+    /// The number of trimmed grants of which it is told what they had at first.
+    #[serde(deserialize_with = "wire::integer")]
+    pub(super) trims: u64,
 }
 
 /// A waiting list without its entries.
@@ -115,6 +118,7 @@ impl Sale {
             waitlist: self
                 .waitlist()
                 .map(|list| ListStart { waiting: list.len(), totals: list.totals }),
+            trims: self.trims_len(),
         }
     }
 }
@@ -164,6 +168,7 @@ impl Base {
             && sale.fences.len() as u64 == self.fences
             && sale.amounts().map_or(0, Amounts::len) == self.amounts
             && sale.pairs.as_slice().len() as u64 == self.pairs
+            && sale.trims_len() == self.trims
             && LISTS.map(|list| sale.list_size(list)) == self.lists
             && sale.waitlist().map(|list| list.len()) == self.waitlist.map(|list| list.waiting)
             && sale.ledger.all_epochs_granted(self.balances.grants)
@@ -249,6 +254,11 @@ impl Sale {
         older.map(|old| &old.ledger).chain([&self.ledger])
     }
 
+    /// Trimmed grants of all kept rounds of which it is told what they had at first.
+    pub(super) fn trims_len(&self) -> u64 {
+        self.ledgers().map(Ledger::trims_len).sum()
+    }
+
     /// The beginning of the round at this index among all kept rounds.
     pub(super) fn round_start(&self, place: usize) -> RoundStart {
         let old = self.rounds().and_then(|rounds| rounds.older.get(place));
@@ -297,7 +307,8 @@ impl RoundStart {
             && u64::from(self.grants_before) >= balances.grants
             && self.epochs.last().is_none_or(|(_, epoch)| *epoch <= balances.epoch)
             && self.ledger(sale.ledger.key()).is_some()
-            && sale.ledger.all_epochs_granted(balances.grants);
+            && sale.ledger.all_epochs_granted(balances.grants)
+            && sale.ledger.last_trim() <= balances.grants;
         *balances = self.balances(balances, sale.packets_begun());
         let fits = counts_all(balances, sale.restocks.len() as u64, sale.fences.len() as u64);
         match follows && fits && can_be_drawn(sale, balances) {

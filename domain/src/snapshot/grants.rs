@@ -158,7 +158,10 @@ impl<'a> Grants<'a> {
         for grant in &self.grants {
             // Only a sale with a waiting list has offers.
             let is_offer = grant.req.is_some_and(|req| req.asked == Asked::Offered);
-            let fits = grant.is_drawn(sale, balances) && (!is_offer || sale.waitlist().is_some());
+            let first = sale.ledger.trimmed_from(balances.grants + 1);
+            let fits = grant.is_drawn(sale, balances)
+                && (!is_offer || sale.waitlist().is_some())
+                && first.is_none_or(|first| first > grant.qty && grant.req.is_some());
             if !fits {
                 return Err(Refused::Law);
             }
@@ -254,9 +257,13 @@ fn add(ledger: &mut Ledger, grants: &[Standing<'_>]) {
 #[inline]
 fn push(ledger: &mut Ledger, grant: &Standing<'_>, found: Option<Lookup>) {
     let Standing { user, req, qty, state, at, held_until } = *grant;
-    let epoch = ledger.epoch_of(ledger.len() + 1);
-    let new = NewGrant { user, req, qty, state, at, held_until, epoch };
+    let seq = ledger.len() + 1;
+    let (epoch, first) = (ledger.epoch_of(seq), ledger.trimmed_from(seq));
+    let new = NewGrant { user, req, qty: first.unwrap_or(qty), state, at, held_until, epoch };
     ledger.push(&new, found.map(|user| Places { user, req: None }).as_ref());
+    if first.is_some() {
+        ledger.set_qty(seq, qty);
+    }
 }
 
 #[cfg(test)]

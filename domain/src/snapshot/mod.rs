@@ -10,8 +10,8 @@
 //! The pieces come in this order, `*` any number of them:
 //!
 //! ```text
-//! Base  Pairs?  RestockIds?  Fences*  Listed*  Amounts*  Grants*  (Round  Grants*)*  Waiters*
-//! Refusals
+//! Base  Pairs?  RestockIds?  Fences*  Listed*  Amounts*  Trims*  Grants*
+//! (Round  Trims*  Grants*)*  Waiters*  Refusals
 //! ```
 //! Grants come round by round, the oldest kept round first; only dumps have `Refusals`.
 
@@ -27,7 +27,7 @@ use crate::dedup::Fence;
 use crate::draw::Amounts;
 use crate::model::balances::Balances;
 use crate::model::limits::{
-    AMOUNTS_PER_PIECE, FENCES_PER_PIECE, USERS_PER_PIECE, WAITERS_PER_PIECE,
+    AMOUNTS_PER_PIECE, FENCES_PER_PIECE, TRIMS_PER_PIECE, USERS_PER_PIECE, WAITERS_PER_PIECE,
 };
 use crate::model::outcome::Refused;
 use crate::model::wire::{self, End};
@@ -36,7 +36,7 @@ use crate::state::status::Refusals;
 use crate::Sale;
 
 use grants::Grants;
-use pieces::{ListedUsers, RestockId, StandingWaiter};
+use pieces::{ListedUsers, RestockId, StandingWaiter, Trimmed};
 
 pub use base::{Base, RoundStart};
 
@@ -67,6 +67,8 @@ pub enum Piece<'a> {
     Pairs(#[serde(deserialize_with = "pieces::pairs")] Vec<Pair>),
     /// Waiters in order.
     Waiters(#[serde(borrow, deserialize_with = "pieces::waiters")] Vec<StandingWaiter<'a>>),
+    /// What trimmed grants of the round had at first, in seq order; the grants follow.
+    Trims(#[serde(deserialize_with = "pieces::trims")] Vec<Trimmed>),
 }
 
 /// Versions of a piece's bytes in a dump. All variants stay readable; a later version is appended.
@@ -105,6 +107,8 @@ enum Part {
     Round(usize),
     /// Waiters after the first so many.
     Waiters(u64),
+    /// Trimmed grants after the first so many, of the round at this index among all kept rounds.
+    Trims(usize, usize),
 }
 
 impl Sale {
@@ -140,6 +144,7 @@ impl Sale {
             }
             Part::Round(place) => Piece::Round(self.round_start(place)),
             Part::Waiters(first) => Piece::Waiters(self.waiters_from(first, WAITERS_PER_PIECE)),
+            Part::Trims(place, first) => Piece::Trims(self.trims_from(place, first)),
         }
     }
 
@@ -168,6 +173,8 @@ impl Sale {
             if place > 0 {
                 parts.push(Part::Round(place));
             }
+            let trims = (0..ledger.trims_len() as usize).step_by(TRIMS_PER_PIECE);
+            parts.extend(trims.map(|first| Part::Trims(place, first)));
             parts.extend(grants::cut(ledger).map(|(first, count)| Part::Grants(first, count)));
         }
         let waiting = self.waitlist().map_or(0, |list| list.len());
@@ -194,7 +201,8 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
         return matches!(piece, Piece::Waiters(_) | Piece::Refusals(_));
     }
     let has_grants = !sale.ledger.is_empty() || sale.older().next().is_some();
-    let has_amounts = has_grants || sale.amounts().is_some_and(|list| !list.is_empty());
+    let has_rows = has_grants || sale.ledger.trims_len() > 0;
+    let has_amounts = has_rows || sale.amounts().is_some_and(|list| !list.is_empty());
     let is_filled = |list: &List| sale.extras.iter().any(|it| it.list(*list).places() > 0);
     let has_users = has_amounts || LISTS.iter().any(is_filled);
     match piece {
@@ -202,7 +210,8 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
         Piece::RestockIds(_) => sale.fences.is_empty() && !has_users,
         Piece::Fences(_) => !has_users,
         Piece::Listed(_) => !has_amounts,
-        Piece::Amounts(_) => !has_grants,
+        Piece::Amounts(_) => !has_rows,
+        Piece::Trims(_) => sale.ledger.is_empty(),
         Piece::Base(_) | Piece::Grants(_) | Piece::Round(_) | Piece::Refusals(_) => true,
         Piece::Waiters(_) => true,
     }
@@ -217,7 +226,11 @@ pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balanc
     let have_granted = match last {
         // Its grants would be later pieces.
         Some(Piece::Round(next)) => next.epochs.is_empty(),
-        _ => sale.ledger.all_epochs_granted(balances.grants),
+        Some(Piece::Trims(_)) => false,
+        _ => {
+            sale.ledger.all_epochs_granted(balances.grants)
+                && sale.ledger.last_trim() <= balances.grants
+        }
     };
     amounts.is_none_or(|(len, sum)| Some(len) == balances.packets && sum == balances.available)
         && totals.is_none_or(|total| total.round < balances.round)

@@ -12,8 +12,8 @@ use crate::admission::Listed;
 use crate::dedup::{Fence, Restocked};
 use crate::model::balances::Balances;
 use crate::model::limits::{
-    AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, PARTS_MAX, RESTOCKS_KEPT_MAX,
-    USERS_PER_PIECE, WAITERS_MAX, WAITERS_PER_PIECE,
+    AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, GRANTS_MAX, PARTS_MAX, RESTOCKS_KEPT_MAX,
+    TRIMS_PER_PIECE, USERS_PER_PIECE, WAITERS_MAX, WAITERS_PER_PIECE,
 };
 use crate::model::outcome::{check, Refused};
 use crate::model::wire;
@@ -75,6 +75,20 @@ pub struct StandingWaiter<'a> {
     /// How often they were passed as the head.
     #[serde(deserialize_with = "wire::integer")]
     passed: u64,
+}
+
+/// A grant of which a part was given back.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Trimmed {
+    #[serde(deserialize_with = "wire::integer")]
+    seq: u64,
+    /// The units that it had at first.
+    #[serde(deserialize_with = "wire::quantity")]
+    first: u64,
+}
+
+pub(super) fn trims<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Trimmed>, D::Error> {
+    wire::sequence(from, TRIMS_PER_PIECE, Some::<Trimmed>)
 }
 
 pub(super) fn waiters<'de, D>(from: D) -> Result<Vec<StandingWaiter<'de>>, D::Error>
@@ -165,6 +179,20 @@ pub(crate) fn check_amounts(sale: &Sale, added: &[u64]) -> Result<(), Refused> {
     check(!added.is_empty() && fits)
 }
 
+/// Checks trimmed grants, which are still to come in this round. `balances` are the numbers after
+/// them. What a grant has left is compared with it when the grant comes.
+pub(crate) fn check_trims(
+    sale: &Sale,
+    added: &[Trimmed],
+    balances: &Balances,
+) -> Result<(), Refused> {
+    let ascend = added.is_sorted_by(|a, b| a.seq < b.seq);
+    let last = sale.ledger.last_trim().max(balances.grants);
+    let follow = added.first().is_some_and(|it| it.seq > last);
+    let within = added.last().is_some_and(|it| it.seq <= GRANTS_MAX);
+    check(ascend && follow && within && sale.terms.draw.is_none())
+}
+
 /// Checks waiters: they follow the sale's, and their requests were not granted. `balances` are the
 /// numbers after them.
 pub(crate) fn check_waiters(
@@ -202,6 +230,17 @@ impl Sale {
         waiters
             .map(|waiter| StandingWaiter { passed: list.passed(waiter.ticket), waiter })
             .collect()
+    }
+
+    /// Trimmed grants after the first `first`, of the round at this index among all kept rounds.
+    pub(super) fn trims_from(&self, place: usize, first: usize) -> Vec<Trimmed> {
+        let trims = self.ledgers().nth(place).into_iter().flat_map(|it| it.trims(first));
+        trims.take(TRIMS_PER_PIECE).map(|(seq, first)| Trimmed { seq, first }).collect()
+    }
+
+    /// Adds trimmed grants that were checked.
+    pub(crate) fn add_trims(&mut self, added: &[Trimmed]) {
+        added.iter().for_each(|it| self.ledger.expect_trim(it.seq, it.first));
     }
 
     /// Adds waiters that were checked.

@@ -50,6 +50,12 @@ impl Sale {
         self.ledger_with(seq).grant(seq)
     }
 
+    /// The units that a grant with a request id had at first.
+    pub fn first_qty(&self, seq: u64) -> Option<u64> {
+        let ledger = self.ledger_with(seq);
+        Some(ledger.first_qty(&ledger.grant(seq)?))
+    }
+
     /// Whether a grant is kept: of rounds before the previous one only held grants are kept.
     fn is_kept(&self, grant: &Grant<'_>) -> bool {
         let previous = self.older().next().map_or(0, |old| old.balances.round);

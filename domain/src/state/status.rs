@@ -43,6 +43,9 @@ pub struct Tallies {
     /// Grants that IMPORT entered.
     #[serde(deserialize_with = "wire::integer")]
     pub imported: u64,
+    /// Grants of which a part was given back.
+    #[serde(deserialize_with = "wire::integer")]
+    pub trimmed: u64,
 }
 
 /// Calls that one node refused or answered with a replay.
@@ -128,8 +131,8 @@ impl Counters {
 
     /// All counters with their names, in the order of STATUS.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let Tallies { granted, confirmed, cancelled, expired, refunded, reclaimed, imported } =
-            self.tallies;
+        let Tallies { granted, confirmed, cancelled, expired, refunded, .. } = self.tallies;
+        let Tallies { reclaimed, imported, trimmed, .. } = self.tallies;
         let names = OUTCOMES.iter().map(|row| row.counter.to_str().unwrap_or_default());
         let changes = [
             ("confirmed", confirmed),
@@ -138,6 +141,7 @@ impl Counters {
             ("refunded", refunded),
             ("reclaimed", reclaimed),
             ("imported", imported),
+            ("trimmed", trimmed),
             ("offers", self.offers),
             ("dropped", self.dropped),
         ];

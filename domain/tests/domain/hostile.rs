@@ -28,7 +28,7 @@ const VERSION: usize = 0;
 const AVAILABLE: usize = 5;
 const DEFICIT: usize = 8;
 const PIECES: usize = 28;
-const EPOCHS: usize = 39;
+const EPOCHS: usize = 40;
 
 /// Numbers at and over the edges of every field.
 const EDGES: [u64; 16] = [

@@ -224,7 +224,9 @@ fn parse_all(rounds: u64, seed: u64) -> Figures {
         assert!(place.is_none_or(|place| place < args.len()));
         let words = || Args::after_key(&args);
         figures.note(Terms::of_init(&mut words()).is_ok());
-        figures.note(words().which(random.below(2) == 0).is_ok());
+        let takes_one = |args: &mut Args<'_>, _: &[u8]| Ok(args.option().is_some());
+        figures.note(words().which(takes_one).is_ok());
+        figures.note(words().which(|_, _| Ok(false)).is_ok());
         for row in TABLE.iter().flat_map(|spec| spec.args) {
             let (number, delta) = (words().number(row), words().delta(row));
             assert!(!number.is_ok_and(|number| !row.accepts(number)), "{number:?}");

@@ -46,7 +46,7 @@ fn status_shows_every_number() {
     let counters = "['attempts' 9 'granted' 3 'already' 1 'replayed' 1 'overlimit' 1 'soldout' 1 \
                     'short' 1 'notopen' 0 'closed' 0 'paused' 1 'denied' 0 'busy' 0 \
                     'waiting' 0 'confirmed' 0 'cancelled' 0 'expired' 0 'refunded' 0 \
-                    'reclaimed' 0 'imported' 0 'offers' 0 'dropped' 0]";
+                    'reclaimed' 0 'imported' 0 'trimmed' 0 'offers' 0 'dropped' 0]";
     let expected = [
         "state 'paused'",
         "supply 6",

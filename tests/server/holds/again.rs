@@ -68,7 +68,7 @@ fn a_deficit_is_paid_off_first() {
 const TOO_LARGE: &str = "-ERR supply must be 0 to 9007199254740991";
 
 /// A held grant that the shop knows as paid, and an expired one, become sold under their seq.
-// Rules: 8e18
+// Rules: e4f4
 #[test]
 fn an_import_of_a_known_request_settles_it() {
     let server = Server::start();
@@ -95,7 +95,7 @@ fn an_import_of_a_known_request_settles_it() {
 }
 
 /// Orders from their first to their last day. `WAIT` lets what is held run out.
-const LIVES: [&[&str]; 8] = [
+const LIVES: [&[&str]; 10] = [
     &[
         "GRAB k u REQ o",
         "EXTEND k u 1 REQ o",
@@ -126,6 +126,15 @@ const LIVES: [&[&str]; 8] = [
     &["IMPORT k u 4 REQ o", "RESTOCK k 1 REQ r", "REFUND k u REQ o", "IMPORT k v 1 REQ o"],
     &["GRAB k u REQ o", "WAIT", "IMPORT k u 1 REQ o", "REFUND k u REQ o"],
     &["GRAB k u REQ o", "IMPORT k u 1 REQ o", "CANCEL k u REQ o", "CONFIRM k u", "REFUND k u"],
+    &[
+        "GRAB k u UPTO 3 REQ o",
+        "CANCEL k u REQ o KEEP 2",
+        "CANCEL k u REQ o KEEP 1",
+        "CONFIRM k u REQ o",
+        "GRAB k v REQ o",
+        "REFUND k u REQ o",
+    ],
+    &["IMPORT k u 4 REQ o", "REFUND k u REQ o KEEP 3", "REFUND k u SEQ 1 KEEP 1", "REFUND k u"],
 ];
 
 // Rules: efbb

@@ -53,6 +53,9 @@ const FENCES_FORGOTTEN: usize = 64;
 /// Holds of anybody that one step lets end, for a caller or for those who wait.
 const LAPSES_MAX: usize = 1000;
 
+/// Counts a CONFIRM that gave a part back.
+const CONFIRMED_A_PART: &str = "CONFIRM KEEP";
+
 /// Stands in a reply for what is available after the command.
 const LEFT: &str = "{left}";
 
@@ -155,6 +158,16 @@ pub enum Deed {
     Cancel,
     Extend(u64),
     Refund,
+    /// The first three with KEEP.
+    Keep(Keeper, u64),
+}
+
+/// A command that takes KEEP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeper {
+    Confirm,
+    Cancel,
+    Refund,
 }
 
 /// One thing that happens to a sale, or around it.
@@ -243,7 +256,10 @@ pub enum Op {
 pub struct Row {
     pub seq: u64,
     pub user: Bytes,
+    /// The units that it has, or had last.
     pub qty: u64,
+    /// The units that it had at first; KEEP leaves fewer. Without a request id: those it has.
+    pub first: u64,
     pub state: &'static str,
     pub at: u64,
     pub deadline: u64,
@@ -722,6 +738,7 @@ impl Oracle {
             ("refunded", happened("REFUND")),
             ("reclaimed", happened("RECLAIM")),
             ("imported", happened("IMPORT")),
+            ("trimmed", happened("TRIM") + happened(CONFIRMED_A_PART)),
             ("offers", self.list.offers),
             ("dropped", self.list.dropped),
         ]

@@ -33,6 +33,7 @@ fn letter(piece: &Piece<'_>) -> char {
         Piece::Refusals(_) => 'C',
         Piece::Pairs(_) => 'P',
         Piece::Waiters(_) => 'W',
+        Piece::Trims(_) => 'T',
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `I` init | `s` supply `l` limit `g` grabs `h` hold `o` open `c` close; id, secret, outbox |
 //! | `G` grant | `q` qty (1) `d` hold `r` length of req `u` 1 for UPTO, 2 for IMPORT; req, user |
 //! | `C` confirm, `X` cancel, `F` refund, `N` reclaim refused, `Y` reclaim | `s` seq |
+//! | `B` a part given back | `s` seq, `n` units, `u` 1 if the rest is sold |
 //! | `E` extend | `s` seq, `d` the new deadline in ms after T |
 //! | `D` expire | the seqs, with commas |
 //! | `M` import | `q` qty (1), `r` length of req, `a` when it was granted; req, user |
@@ -84,6 +85,10 @@ fn effect_of<'a>(letter: u8, fields: &mut Fields<'a>) -> Effect<'a> {
         b'F' => settle(fields, State::Refunded),
         b'N' => settle(fields, State::Forfeited),
         b'Y' => Effect::Reclaim(effect::Reclaim { seq: fields.get(b's') }),
+        b'B' => {
+            let to = if fields.or(b'u', 0) == 1 { State::Sold } else { State::Held };
+            Effect::Trim(effect::Trim { seq: fields.get(b's'), returned: fields.get(b'n'), to })
+        }
         b'V' => Effect::Reimport(effect::Reimport { seq: fields.get(b's') }),
         b'E' => Effect::Extend(effect::Extend { seq: fields.get(b's'), ms: fields.get(b'd') }),
         b'R' => {

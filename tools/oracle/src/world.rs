@@ -14,8 +14,8 @@ use seckill_domain::parts::Split;
 use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
 use seckill_domain::request::{
-    Amount, Deed, Elsewhere, Grab, Import, Init, ListChange, Now, Receive, Request, Restock, Send,
-    Settle, Terms, TermsChange, Wait, Which,
+    Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, ListChange, Now, Receive, Request,
+    Restock, Send, Settle, Terms, TermsChange, Wait, Which,
 };
 use seckill_domain::rounds::Schedule;
 use seckill_domain::status::Status;
@@ -418,6 +418,14 @@ fn loaded(sale: &Sale, seed: u64) -> Result<Sale, String> {
     rebuild::load(&rebuild::dump(sale), seed).map_err(|why| format!("the dump is refused: {why:?}"))
 }
 
+fn keeper(by: oracle::Keeper) -> Keeper {
+    match by {
+        oracle::Keeper::Confirm => Keeper::Confirm,
+        oracle::Keeper::Cancel => Keeper::Cancel,
+        oracle::Keeper::Refund => Keeper::Refund,
+    }
+}
+
 /// The text of a change.
 pub fn encoded(change: &Change<'_>) -> Vec<u8> {
     let mut text = Vec::new();
@@ -432,6 +440,7 @@ pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
         seq: grant.seq,
         user: grant.user.to_vec(),
         qty: grant.qty,
+        first: sale.first_qty(seq)?,
         state: grant.state.name(),
         at: grant.at,
         deadline: grant.view().deadline,
@@ -586,6 +595,7 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
                 oracle::Deed::Cancel => Deed::Cancel,
                 oracle::Deed::Extend(ms) => Deed::Extend { ms: *ms },
                 oracle::Deed::Refund => Deed::Refund,
+                oracle::Deed::Keep(by, units) => Deed::Keep { by: keeper(*by), units: *units },
             },
         }),
         Op::Import { user, qty, req, at, no_deficit } => {
@@ -665,6 +675,7 @@ pub fn reply(outcome: &Outcome) -> String {
             Misuse::GrantsFull => "ERR grants",
             Misuse::Exhausted => "ERR exhausted",
             Misuse::DrawTakesNoAmount => "ERR amount",
+            Misuse::DrawTakesNoKeep => "ERR keep",
             Misuse::DrawTakesNoLimit => "ERR limit",
             Misuse::DrawFixesSupply => "ERR fixed",
             Misuse::PeriodOutOfRange | Misuse::LastsOutOfRange => "ERR rounds",

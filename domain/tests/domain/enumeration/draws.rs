@@ -2,7 +2,7 @@
 
 use super::holds::{deed, import, req};
 use super::{grab, restock, walk_all, Ask, Op, Rules};
-use crate::oracle::{Deed, Drawing, Pick};
+use crate::oracle::{Deed, Drawing, Keeper, Pick};
 
 const HOLD: u64 = 10;
 
@@ -21,6 +21,7 @@ fn alphabet(more: &[Op]) -> Vec<Op> {
         deed("a", Pick::Seq(1), Deed::Refund),
         deed("a", Pick::Seq(1), Deed::Reclaim),
         deed("b", req("r"), Deed::Cancel),
+        deed("b", req("r"), Deed::Keep(Keeper::Cancel, 1)),
         deed("b", req("r"), Deed::Reclaim),
         Op::ToDeadline(0),
     ];

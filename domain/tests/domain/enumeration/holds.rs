@@ -2,7 +2,7 @@
 //! once would be too many sequences. Time steps are operations too.
 
 use super::{grab, restock, walk_all, Ask, Op, Patch, Rules, NO_PATCH};
-use crate::oracle::{Deed, Pick, FENCE_MS};
+use crate::oracle::{Deed, Keeper, Pick, FENCE_MS};
 
 const HOLD: u64 = 10;
 
@@ -161,4 +161,51 @@ fn one_unit_with_an_outbox() {
         Op::Rewrite,
     ];
     walk_all(1, Rules { outbox: Some('s'), ..held(1) }, alphabet);
+}
+
+/// KEEP in every state, twice and out of order, of grants that are asked for and imported again.
+#[test]
+fn three_units_of_which_a_part_is_kept() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(3), Some("r")),
+        grab("a", Ask::Qty(2), Some("r")),
+        grab("b", Ask::UpTo(2), Some("x")),
+        deed("a", req("r"), Deed::Keep(Keeper::Confirm, 2)),
+        deed("a", req("r"), Deed::Keep(Keeper::Cancel, 2)),
+        deed("a", req("r"), Deed::Keep(Keeper::Cancel, 1)),
+        deed("a", req("r"), Deed::Keep(Keeper::Refund, 1)),
+        deed("a", Pick::Seq(1), Deed::Keep(Keeper::Refund, 2)),
+        deed("b", req("x"), Deed::Keep(Keeper::Cancel, 1)),
+        deed("a", req("r"), Deed::Confirm),
+        deed("a", req("r"), Deed::Reclaim),
+        deed("a", req("r"), Deed::Cancel),
+        deed("a", req("r"), Deed::Refund),
+        import("a", 3, "r"),
+        import("b", 2, "x"),
+        Op::ToDeadline(0),
+    ];
+    walk_all(3, Rules { outbox: Some('s'), ..held(3) }, alphabet);
+}
+
+/// What is kept across copies, under limits that change.
+#[test]
+fn two_units_kept_by_copies() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(2), Some("r")),
+        grab("a", Ask::Qty(1), None),
+        grab("b", Ask::UpTo(2), None),
+        deed("a", req("r"), Deed::Keep(Keeper::Cancel, 1)),
+        deed("a", req("r"), Deed::Keep(Keeper::Confirm, 1)),
+        deed("a", req("r"), Deed::Keep(Keeper::Refund, 1)),
+        deed("a", req("s"), Deed::Keep(Keeper::Cancel, 1)),
+        deed("a", req("s"), Deed::Cancel),
+        import("a", 2, "r"),
+        Op::Alter(Patch { limit: Some(1), ..NO_PATCH }),
+        Op::Alter(Patch { limit: Some(0), grabs: Some(1), ..NO_PATCH }),
+        Op::ToDeadline(0),
+        Op::Promote,
+        Op::Rewrite,
+        Op::Restore,
+    ];
+    walk_all(2, held(2), alphabet);
 }

@@ -2,7 +2,7 @@
 
 use super::holds::{deed, import, req};
 use super::{grab, restock, walk_to, Ask, Op, Patch, Rules, DEPTH, NO_PATCH, SHORT_DEPTH};
-use crate::oracle::{Deed, List, Part, INTEGER_MAX};
+use crate::oracle::{Deed, Keeper, List, Part, INTEGER_MAX};
 
 const SPLIT: &str = "s";
 const PART: Part = Part { number: 0, of: 3, split: SPLIT, total: 4 };
@@ -69,6 +69,8 @@ fn what_is_owed_is_paid_first() {
         deed("a", req("r"), Deed::Reclaim),
         import("a", 2, "i"),
         import("b", 2, "i"),
+        deed("a", req("i"), Deed::Keep(Keeper::Refund, 1)),
+        deed("b", req("i"), Deed::Keep(Keeper::Refund, 1)),
         owe(1, 2),
         owe(1, 3),
         receive(2, 1),

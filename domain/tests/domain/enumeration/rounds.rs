@@ -4,7 +4,7 @@
 use super::holds::{deed, import, req};
 use super::{grab, restock, walk_all, walk_to, Ask, Op, Patch, Rules};
 use super::{NO_PATCH, SHORT_DEPTH, START};
-use crate::oracle::{Deed, Drawing, Every, Pick};
+use crate::oracle::{Deed, Drawing, Every, Keeper, Pick};
 
 /// The first round begins before the sale; holds are longer than rounds.
 const EVERY: Every = Every { period: 20, offset: START - 5, lasts: 12, carry: false };
@@ -33,6 +33,26 @@ fn two_units_in_every_round() {
         Op::Sweep(1),
     ];
     walk_all(2, rounds(EVERY, HOLD), alphabet);
+}
+
+/// What is given back of an older round's grant is that round's.
+#[test]
+fn a_part_of_an_older_round() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(2), Some("r")),
+        grab("b", Ask::UpTo(2), None),
+        deed("a", req("r"), Deed::Keep(Keeper::Confirm, 1)),
+        deed("a", req("r"), Deed::Keep(Keeper::Cancel, 1)),
+        deed("a", Pick::Seq(1), Deed::Keep(Keeper::Refund, 1)),
+        deed("a", req("r"), Deed::Confirm),
+        deed("a", req("r"), Deed::Reclaim),
+        Op::ToRound(0, 0),
+        Op::ToDeadline(0),
+        Op::Sweep(9),
+        Op::Rewrite,
+    ];
+    let rules = Rules { limit: 2, outbox: Some('s'), ..rounds(EVERY, HOLD) };
+    walk_all(2, rules, alphabet);
 }
 
 /// What is left goes on to the next round, also from rounds in which nobody was awake.

@@ -4,7 +4,7 @@
 use super::holds::{deed, import, req};
 use super::{grab, restock, walk_all, walk_to, Ask, GatePatch, ListPatch, Op, Patch, Rules};
 use super::{CLOSES, NO_GATES, NO_LIST, NO_PATCH, OPENS, SHORT_DEPTH, START};
-use crate::oracle::{Deed, List, ListRules, Pick};
+use crate::oracle::{Deed, Keeper, List, ListRules, Pick};
 
 const OFFER: u64 = 10;
 
@@ -118,6 +118,27 @@ fn one_unit_and_all_commands() {
         Op::ToDeadline(0),
     ];
     walk_to(SHORT_DEPTH, 1, Rules { hold_ms: 7, ..listed(2, 1) }, alphabet);
+}
+
+/// What a part that is given back does to those who wait, and what KEEP does to an offer.
+#[test]
+fn who_waits_gets_what_is_not_kept() {
+    let alphabet = vec![
+        grab("z", Ask::Qty(3), Some("z")),
+        join("a", 2, "r"),
+        join("z", 1, "w"),
+        join("b", 1, "r"),
+        deed("z", req("z"), Deed::Keep(Keeper::Confirm, 2)),
+        deed("z", req("z"), Deed::Keep(Keeper::Cancel, 1)),
+        deed("z", req("z"), Deed::Keep(Keeper::Refund, 1)),
+        deed("z", req("w"), Deed::Keep(Keeper::Cancel, 1)),
+        deed("a", req("r"), Deed::Keep(Keeper::Cancel, 1)),
+        deed("a", req("r"), Deed::Keep(Keeper::Confirm, 1)),
+        import("z", 3, "z"),
+        Op::Alter(Patch { limit: Some(3), ..NO_PATCH }),
+        Op::ToDeadline(0),
+    ];
+    walk_to(SHORT_DEPTH, 3, Rules { hold_ms: 7, ..listed(9, 1) }, alphabet);
 }
 
 /// Ends of waiting: UNTIL, the window, a pause, a full list, terms that change.

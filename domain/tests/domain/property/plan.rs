@@ -174,7 +174,7 @@ impl Plan {
                 let known: Vec<_> = known.collect();
                 let Some(row) = known.get(at % known.len().max(1)) else { return Op::Resume };
                 let (user, req) = (row.user.clone(), row.req.clone().unwrap_or_default());
-                Op::Import { user, qty: row.qty + more, req, at: None, no_deficit: at % 2 == 0 }
+                Op::Import { user, qty: row.first + more, req, at: None, no_deficit: at % 2 == 0 }
             }
             Plan::Import { user, size, req, at, no_deficit } => Op::Import {
                 user: user.clone(),

@@ -6,8 +6,8 @@ use proptest::sample::select;
 use seckill_domain::limits::{REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
 
 use super::super::oracle::{
-    Bytes, Deed, Drawing, Every, GatePatch, Gates, List, ListPatch, Op, Part, Patch, Pick, Rules,
-    HOLD_MAX, INTEGER_MAX,
+    Bytes, Deed, Drawing, Every, GatePatch, Gates, Keeper, List, ListPatch, Op, Part, Patch, Pick,
+    Rules, HOLD_MAX, INTEGER_MAX,
 };
 use super::plan::{Aim, Plan, Size, Tick};
 use super::START;
@@ -234,12 +234,15 @@ pub(super) fn aim() -> impl Strategy<Value = Aim> {
 
 pub(super) fn settle() -> impl Strategy<Value = Plan> {
     let ms = prop_oneof![4 => 1..40u64, 1 => select(vec![HOLD_MAX - 1, HOLD_MAX])];
+    let keeper = select(vec![Keeper::Confirm, Keeper::Cancel, Keeper::Refund]);
+    let units = prop_oneof![8 => 1..4u64, 1 => number().prop_map(|units| units.max(1))];
     let deed = prop_oneof![
         4 => Just(Deed::Confirm),
         4 => Just(Deed::Reclaim),
         4 => Just(Deed::Cancel),
         3 => Just(Deed::Refund),
         2 => ms.prop_map(Deed::Extend),
+        6 => (keeper, units).prop_map(|(by, units)| Deed::Keep(by, units)),
     ];
     (aim(), deed).prop_map(|(aim, deed)| Plan::Settle { aim, deed })
 }

@@ -1,8 +1,9 @@
 //! The buyer's commands and the clock.
 
+use super::entries::unless_0;
 use super::{
-    Ask, Bytes, Deed, Drawing, Fence, Moment, Oracle, Pick, Row, FENCES_FORGOTTEN, FENCES_KEPT,
-    FENCE_MS, INTEGER_MAX, LAPSES_MAX, LEFT,
+    Ask, Bytes, Deed, Drawing, Fence, Keeper, Moment, Oracle, Pick, Row, CONFIRMED_A_PART,
+    FENCES_FORGOTTEN, FENCES_KEPT, FENCE_MS, INTEGER_MAX, LAPSES_MAX, LEFT,
 };
 
 impl Row {
@@ -17,9 +18,9 @@ impl Row {
     /// Whether a GRAB that repeats this grant's request id asks for the same.
     fn suits(&self, ask: Ask) -> bool {
         match ask {
-            Ask::Qty(qty) => self.asked != "UPTO" && qty == self.qty,
+            Ask::Qty(qty) => self.asked != "UPTO" && qty == self.first,
             Ask::UpTo(_) => !matches!(self.asked, "QTY" | "OFFER"),
-            Ask::Unsaid => self.asked != "UPTO" && self.qty == 1,
+            Ask::Unsaid => self.asked != "UPTO" && self.first == 1,
         }
     }
 }
@@ -184,6 +185,7 @@ impl Oracle {
             seq,
             user: user.to_vec(),
             qty,
+            first: qty,
             state: if hold_ms == 0 { "SOLD" } else { "HELD" },
             at: self.t,
             deadline: if hold_ms == 0 { 0 } else { self.t + hold_ms },
@@ -199,6 +201,9 @@ impl Oracle {
     }
 
     pub(super) fn settle(&mut self, user: &[u8], pick: &Pick, deed: Deed, now: Moment) -> String {
+        if matches!(deed, Deed::Keep(..)) && self.rules.drawing != Drawing::Named {
+            return "ERR keep".into();
+        }
         let mine: Vec<u64> = self.rows_of(user).map(|row| row.seq).collect();
         let seq = match pick {
             Pick::Only if mine.len() > 1 => return "AMBIGUOUS".into(),
@@ -240,6 +245,13 @@ impl Oracle {
             (Deed::Confirm | Deed::Reclaim, "HELD") => self.move_to(seq, "SOLD", "CONFIRM", now),
             (Deed::Cancel, "HELD") => self.move_to(seq, "CANCELLED", "CANCEL", now),
             (Deed::Refund, "SOLD") => self.move_to(seq, "REFUNDED", "REFUND", now),
+            (Deed::Keep(Keeper::Confirm, left), "HELD") => self.keep(seq, left, "SOLD", now),
+            (Deed::Keep(Keeper::Cancel, left), "HELD") if left < row.qty => {
+                self.keep(seq, left, "HELD", now);
+            }
+            (Deed::Keep(Keeper::Refund, left), "SOLD") if left < row.qty => {
+                self.keep(seq, left, "SOLD", now);
+            }
             (Deed::Extend(ms), "HELD") if t + ms > row.deadline => {
                 self.change(now);
                 self.rows[seq as usize - 1].deadline = t + ms;
@@ -247,6 +259,27 @@ impl Oracle {
             }
             _ => {}
         }
+    }
+
+    /// A live grant is left with so many units at most.
+    fn keep(&mut self, seq: u64, left: u64, state: &'static str, now: Moment) {
+        self.change(now);
+        let row = &mut self.rows[seq as usize - 1];
+        let returned = row.qty.saturating_sub(left);
+        row.qty -= returned;
+        // Nobody can ask for it again.
+        row.first = if row.req.is_some() { row.first } else { row.qty };
+        let event = if row.state == state { "TRIM" } else { "CONFIRM" };
+        row.state = state;
+        if state == "SOLD" {
+            row.deadline = 0;
+        }
+        self.pay_off(returned);
+        self.list.freed = true;
+        if event == "CONFIRM" && returned > 0 {
+            *self.tallies.entry(CONFIRMED_A_PART).or_default() += 1;
+        }
+        self.happen_to_with(seq, event, unless_0("returned", returned));
     }
 
     /// A payment that came late. False when it must be tried again: as many due holds have ended

@@ -145,7 +145,7 @@ pub(super) fn number(name: &str, value: impl Display) -> String {
 }
 
 /// The same for one that is left out where there is none.
-fn unless_0(name: &str, value: u64) -> String {
+pub(super) fn unless_0(name: &str, value: u64) -> String {
     if value == 0 {
         String::new()
     } else {

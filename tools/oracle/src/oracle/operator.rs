@@ -112,22 +112,22 @@ impl Oracle {
         if known.is_none() && self.qty_waiting(user, req, t).is_some_and(|waits| waits != qty) {
             return "REQMISMATCH".into();
         }
-        let is_live = match &known {
-            Some(row) if row.qty != qty => return "REQMISMATCH".into(),
+        let has = match &known {
+            Some(row) if row.first != qty => return "REQMISMATCH".into(),
             Some(row) if matches!(row.state, "SOLD" | "REFUNDED") => return row.shown("REPLAY"),
-            Some(row) => row.is_live(),
-            None => false,
+            Some(row) if row.is_live() => row.qty,
+            _ => 0,
         };
-        if let Some(refusal) = self.missing(qty, no_deficit).err().filter(|_| !is_live) {
+        if let Err(refusal) = self.missing(qty - has, no_deficit) {
             return refusal;
         }
         if known.is_none() {
             self.drop_own_of(user, req, now);
         }
-        if !is_live {
-            self.cover(qty);
-        }
+        self.cover(qty - has);
         if let Some(row) = known {
+            // All that it had at first.
+            self.rows[row.seq as usize - 1].qty = qty;
             self.move_to(row.seq, "SOLD", "IMPORT", now);
             return self.row(row.seq).shown("REPLAY");
         }
@@ -137,6 +137,7 @@ impl Oracle {
             seq,
             user: user.to_vec(),
             qty,
+            first: qty,
             state: "SOLD",
             at: at.unwrap_or(self.t),
             deadline: 0,

@@ -461,6 +461,7 @@ impl Oracle {
             seq,
             user: entry.user.clone(),
             qty: entry.qty,
+            first: entry.qty,
             state: "HELD",
             at: self.t,
             deadline: self.t + self.offer_ms(),

@@ -32,7 +32,8 @@ pub fn lost(held: &[Held], next: &[Held]) -> Vec<Paid> {
             let known = new.sale.by_req(grant.user, req).and_then(|seq| new.sale.grant(seq));
             if known.is_none_or(|known| known.state != State::Sold) {
                 let (user, req) = (grant.user.to_vec(), req.to_vec());
-                lost.push(Paid { sale, user, req, qty: grant.qty });
+                let qty = old.sale.first_qty(grant.seq).unwrap_or(grant.qty);
+                lost.push(Paid { sale, user, req, qty });
             }
         }
     }

@@ -12,7 +12,7 @@ use super::step::Step;
 use super::swarm::Swarm;
 use super::versions::{NEWER, OLDER, REPLICAS};
 use crate::oracle::{
-    Ask, Bytes, Deed, GatePatch, List, ListPatch, Op, Patch, Pick, FENCE_MS, HOLD_MAX,
+    Ask, Bytes, Deed, GatePatch, Keeper, List, ListPatch, Op, Patch, Pick, FENCE_MS, HOLD_MAX,
 };
 use crate::random::Random;
 
@@ -42,24 +42,24 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
         0 if draws && !once_in(random, 12) => Step::Ask { sale, op: drawn(random) },
         2 => several(random, cluster),
         8 if !cluster.paid.is_empty() && !once_in(random, 3) => paid::import(random, &cluster.paid),
-        kind @ (0..=17 | 19..=21) => Step::Ask { sale, op: command(random, kind, value) },
+        kind @ (0..=17 | 19..=22) => Step::Ask { sale, op: command(random, kind, value) },
         18 => between_calls(random, sale, value, cluster),
-        22 => Step::Clock(clock(random, cluster, value)),
-        23 => Step::Outbox { sale, broken: once_in(random, 3) },
-        24 => Step::Deliver { replica, count: 1 + random.below(12) as usize },
-        25 => Step::Repeat { replica },
-        26 => Step::Gap { replica },
-        27 => Step::Resync { replica },
-        28 => Step::Promote { replica },
-        29 => Step::Sync,
-        30 => Step::Rewrite,
-        31 => Step::Crash { lost: random.below(12) as usize },
-        32 if once_in(random, 3) => Step::CrashToSave,
-        32 => Step::Save,
-        33 => Step::Reload,
-        34 if once_in(random, 3) => Step::Restore { sale },
-        34 => Step::Dump { sale },
-        35 => Step::Replace { replica, knows: *pick(random, &[OLDER, NEWER]) },
+        23 => Step::Clock(clock(random, cluster, value)),
+        24 => Step::Outbox { sale, broken: once_in(random, 3) },
+        25 => Step::Deliver { replica, count: 1 + random.below(12) as usize },
+        26 => Step::Repeat { replica },
+        27 => Step::Gap { replica },
+        28 => Step::Resync { replica },
+        29 => Step::Promote { replica },
+        30 => Step::Sync,
+        31 => Step::Rewrite,
+        32 => Step::Crash { lost: random.below(12) as usize },
+        33 if once_in(random, 3) => Step::CrashToSave,
+        33 => Step::Save,
+        34 => Step::Reload,
+        35 if once_in(random, 3) => Step::Restore { sale },
+        35 => Step::Dump { sale },
+        36 => Step::Replace { replica, knows: *pick(random, &[OLDER, NEWER]) },
         _ => Step::Setting { version: *pick(random, &[0, OLDER]) },
     }
 }
@@ -216,6 +216,7 @@ fn command(random: &mut Random, kind: usize, sale: &Sale) -> Op {
         19 => send(random, sale),
         20 => receive(random, sale),
         21 => elsewhere(random, sale),
+        22 => keep(random, sale),
         _ => Op::Sweep(random.below(5) as usize),
     }
 }
@@ -326,6 +327,29 @@ fn settle(random: &mut Random, sale: &Sale, deed: Deed) -> Op {
     Op::Settle { user: grant.user.to_vec(), pick, deed }
 }
 
+/// KEEP, often about a grant that has more than one unit.
+fn keep(random: &mut Random, sale: &Sale) -> Op {
+    let by = *pick(random, &[Keeper::Confirm, Keeper::Cancel, Keeper::Refund]);
+    let units = if once_in(random, 12) { any_number(random).max(1) } else { between(random, 1, 3) };
+    let deed = Deed::Keep(by, units);
+    let one = settle(random, sale, deed);
+    let has_more = |op: &Op| match op {
+        Op::Settle { user, pick: Pick::Req(req), .. } => {
+            let grant = sale.by_req(user, req).and_then(|seq| sale.grant(seq));
+            grant.is_some_and(|grant| grant.qty > 1)
+        }
+        Op::Settle { pick: Pick::Seq(seq), .. } => {
+            sale.grant(*seq).is_some_and(|grant| grant.qty > 1)
+        }
+        _ => false,
+    };
+    if has_more(&one) {
+        one
+    } else {
+        settle(random, sale, deed)
+    }
+}
+
 fn import(random: &mut Random, sale: &Sale) -> Op {
     let known = sale.grant(some_seq(random, sale)).filter(|_| once_in(random, 2));
     let no_deficit = once_in(random, 3);
@@ -336,7 +360,7 @@ fn import(random: &mut Random, sale: &Sale) -> Op {
     }
     if let Some((grant, req)) = known.and_then(|grant| grant.req_id().map(|req| (grant, req))) {
         let (user, req) = (grant.user.to_vec(), req.to_vec());
-        let qty = grant.qty + random.below(5) / 4;
+        let qty = sale.first_qty(grant.seq).unwrap_or(1) + random.below(5) / 4;
         return Op::Import { user, qty, req, at: None, no_deficit };
     }
     let user = user(random);

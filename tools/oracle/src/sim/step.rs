@@ -51,7 +51,7 @@ pub enum Step {
 }
 
 /// The kinds of steps, in the order of the report.
-pub const KINDS: [&str; 37] = [
+pub const KINDS: [&str; 38] = [
     "GRAB",
     "GRAB drawn",
     "MGRAB",
@@ -74,6 +74,7 @@ pub const KINDS: [&str; 37] = [
     "SEND",
     "RECEIVE",
     "ELSEWHERE",
+    "KEEP",
     "clock",
     "outbox",
     "deliver",
@@ -92,7 +93,7 @@ pub const KINDS: [&str; 37] = [
 ];
 
 /// The first of the kinds that are no commands.
-pub const FIRST_FAULT: usize = 22;
+pub const FIRST_FAULT: usize = 23;
 
 impl Step {
     /// Its place in [`KINDS`].
@@ -101,21 +102,21 @@ impl Step {
             Step::Ask { op, .. } => kind_of(op),
             Step::Several { .. } => 2,
             Step::Between { .. } => 18,
-            Step::Clock(_) => 22,
-            Step::Outbox { .. } => 23,
-            Step::Deliver { .. } => 24,
-            Step::Repeat { .. } => 25,
-            Step::Gap { .. } => 26,
-            Step::Resync { .. } => 27,
-            Step::Promote { .. } => 28,
-            Step::Sync => 29,
-            Step::Rewrite => 30,
-            Step::Crash { .. } => 31,
-            Step::Save | Step::CrashToSave => 32,
-            Step::Reload => 33,
-            Step::Dump { .. } | Step::Restore { .. } => 34,
-            Step::Replace { .. } => 35,
-            Step::Setting { .. } => 36,
+            Step::Clock(_) => 23,
+            Step::Outbox { .. } => 24,
+            Step::Deliver { .. } => 25,
+            Step::Repeat { .. } => 26,
+            Step::Gap { .. } => 27,
+            Step::Resync { .. } => 28,
+            Step::Promote { .. } => 29,
+            Step::Sync => 30,
+            Step::Rewrite => 31,
+            Step::Crash { .. } => 32,
+            Step::Save | Step::CrashToSave => 33,
+            Step::Reload => 34,
+            Step::Dump { .. } | Step::Restore { .. } => 35,
+            Step::Replace { .. } => 36,
+            Step::Setting { .. } => 37,
         }
     }
 }
@@ -130,6 +131,7 @@ fn kind_of(op: &Op) -> usize {
             Deed::Cancel => 5,
             Deed::Extend(_) => 6,
             Deed::Refund => 7,
+            Deed::Keep(..) => 22,
         },
         Op::Import { .. } => 8,
         Op::Restock { .. } => 9,
@@ -220,6 +222,10 @@ fn show_op(f: &mut Formatter<'_>, sale: usize, op: &Op) -> fmt::Result {
                 Deed::Cancel => write!(f, "CANCEL {key} {user}{pick}"),
                 Deed::Extend(ms) => write!(f, "EXTEND {key} {user} {ms}{pick}"),
                 Deed::Refund => write!(f, "REFUND {key} {user}{pick}"),
+                Deed::Keep(by, units) => {
+                    let by = format!("{by:?}").to_uppercase();
+                    write!(f, "{by} {key} {user}{pick} KEEP {units}")
+                }
             }
         }
         Op::Import { user, qty, req, at, no_deficit } => {

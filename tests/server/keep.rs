@@ -1,0 +1,377 @@
+//! KEEP: a part of a grant is given back. It names what is left, so it may come twice and late.
+
+use crate::support::shop::{
+    check, clock_ms, counter, entries, events, number, wait_for_clock, wait_for_no_holds,
+};
+use crate::support::{logs, Conn, Options, Server};
+use crate::waitlist::told;
+
+const MISMATCH: &str = "-REQMISMATCH request id was used with other arguments";
+
+fn stock(conn: &mut Conn) -> [i64; 5] {
+    ["supply", "available", "held", "sold", "deficit"].map(|name| number(conn, "k", name))
+}
+
+/// Calls that must leave no trace: not in the sale, not in the stream, not for a replica.
+#[track_caller]
+fn assert_no_trace(server: &Server, calls: &[(&str, &str)]) {
+    let picture = |server: &Server| {
+        let dirty = server.info("persistence", "rdb_changes_since_last_save");
+        let refused = server.info("seckill", "seckill_apply_refused");
+        (server.digest("k"), dirty, refused, server.call("XLEN s"))
+    };
+    let before = picture(server);
+    for (line, reply) in calls {
+        check(&mut server.conn(), &[(line, reply)]);
+        assert_eq!(picture(server), before, "{line}");
+    }
+}
+
+/// The life of an order that shrinks: held, paid and paid back in parts.
+// Rules: 3262 4341 6d71
+#[test]
+fn an_order_shrinks_step_by_step() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 10 HOLD 900000 LIMIT 6 OUTBOX s", "+OK"),
+            ("SECKILL.GRAB k a QTY 6 REQ o", "['GRANTED' 1 6 'HELD' T 4]"),
+            ("SECKILL.GRAB k a QTY 1 REQ p", "['ALREADY' 1 6 'HELD' T]"),
+            ("SECKILL.CANCEL k a REQ o KEEP 5", "['HELD' 1 5 T]"),
+        ],
+    );
+    assert_eq!(stock(&mut conn), [10, 5, 5, 0, 0]);
+    assert_no_trace(
+        &server,
+        &[
+            ("SECKILL.CANCEL k a REQ o KEEP 5", "['HELD' 1 5 T]"),
+            ("SECKILL.CANCEL k a SEQ 1 KEEP 6", "['HELD' 1 5 T]"),
+            ("SECKILL.CANCEL k a SEQ 1 keep 9007199254740991", "['HELD' 1 5 T]"),
+            ("SECKILL.REFUND k a REQ o KEEP 1", "['HELD' 1 5 T]"),
+            // The id is known with what was asked for, and by nothing else.
+            ("SECKILL.GRAB k a QTY 6 REQ o", "['REPLAY' 1 5 'HELD' T]"),
+            ("SECKILL.GRAB k a QTY 5 REQ o", MISMATCH),
+            ("SECKILL.MGRAB a 1 k QTY 6 REQ o", "['REPLAY' [1 5 'HELD' T]]"),
+            ("SECKILL.GRAB k a QTY 2 REQ p", "['OVERLIMIT' 1]"),
+        ],
+    );
+    check(&mut conn, &[("SECKILL.CONFIRM k a KEEP 3 REQ o", "['SOLD' 1 3 0]")]);
+    assert_eq!(stock(&mut conn), [10, 7, 0, 3, 0]);
+    assert_no_trace(
+        &server,
+        &[
+            // Of several CONFIRMs the first decides.
+            ("SECKILL.CONFIRM k a REQ o KEEP 1", "['SOLD' 1 3 0]"),
+            ("SECKILL.CONFIRM k a REQ o KEEP 5", "['SOLD' 1 3 0]"),
+            ("SECKILL.CONFIRM k a REQ o", "['SOLD' 1 3 0]"),
+            ("SECKILL.CANCEL k a REQ o KEEP 1", "['SOLD' 1 3 0]"),
+            ("SECKILL.REFUND k a REQ o KEEP 3", "['SOLD' 1 3 0]"),
+            ("SECKILL.GRAB k a QTY 6 REQ o", "['REPLAY' 1 3 'SOLD' 0]"),
+            ("SECKILL.IMPORT k a 6 REQ o", "['REPLAY' 1 3 'SOLD' 0]"),
+            ("SECKILL.IMPORT k a 3 REQ o", MISMATCH),
+        ],
+    );
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.REFUND k a SEQ 1 KEEP 1", "['SOLD' 1 1 0]"),
+            ("SECKILL.USER k a", "[5 'OK' [[1 'a' 1 'SOLD' T 0 'o' T 0]]]"),
+            ("SECKILL.WINNERS k 0", "[0 [[1 'a' 1 'SOLD' T 0 'o' T 0]]]"),
+            ("SECKILL.GRAB k a QTY 5 REQ p", "['GRANTED' 2 5 'HELD' T 4]"),
+            ("SECKILL.REFUND k a REQ o", "['REFUNDED' 1 1 0]"),
+        ],
+    );
+    assert_no_trace(&server, &[("SECKILL.REFUND k a REQ o KEEP 1", "['REFUNDED' 1 1 0]")]);
+    assert_eq!(
+        told(&mut conn, 1)[1..4],
+        [
+            "TRIM 10,available:5,held:5,sold:0,seq:1,qty:5,state:HELD,at:T,deadline:T,born:T,\
+             returned:1} user=a req=o",
+            "CONFIRM 10,available:7,held:0,sold:3,seq:1,qty:3,state:SOLD,at:T,born:T,\
+             returned:2} user=a req=o",
+            "TRIM 10,available:9,held:0,sold:1,seq:1,qty:1,state:SOLD,at:T,born:T,\
+             returned:2} user=a req=o",
+        ]
+    );
+    for (name, count) in [("trimmed", 3), ("confirmed", 1), ("cancelled", 0), ("refunded", 1)] {
+        assert_eq!(counter(&mut conn, "k", name), count, "{name}");
+    }
+    server.assert_sound("k");
+}
+
+/// What KEEP can't stand with, and where there is no grant to keep.
+// Rules: 41d7
+#[test]
+fn what_keep_needs() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 9 HOLD 900000 LIMIT 0 OUTBOX s WAITLIST 5", "+OK"),
+            ("SECKILL.GRAB k a QTY 9 REQ o", "['GRANTED' 1 9 'HELD' T 0]"),
+            ("SECKILL.GRAB k w QTY 2 REQ w WAIT", "['WAITING' 1 0 0]"),
+            ("SECKILL.CANCEL k f REQ fenced", "['CANCELLED' 0 0 0]"),
+        ],
+    );
+    let number = "-ERR KEEP must be 1 to 9007199254740991";
+    let no_grant = "['NOGRANT' 0 0 0]";
+    assert_no_trace(
+        &server,
+        &[
+            ("SECKILL.CANCEL k a KEEP 1", "-ERR KEEP needs SEQ or REQ"),
+            ("SECKILL.CONFIRM k a KEEP 1", "-ERR KEEP needs SEQ or REQ"),
+            ("SECKILL.REFUND k a KEEP 1", "-ERR KEEP needs SEQ or REQ"),
+            ("SECKILL.CANCEL k a REQ o KEEP 0", number),
+            ("SECKILL.CANCEL k a REQ o KEEP -1", number),
+            ("SECKILL.CANCEL k a REQ o KEEP 9007199254740992", number),
+            ("SECKILL.CANCEL k a REQ o KEEP UNITS", number),
+            ("SECKILL.CANCEL k a REQ o KEEP", "-ERR syntax error at argument 5"),
+            ("SECKILL.CANCEL k a REQ o KEEP 1 KEEP 1", "-ERR syntax error at argument 7"),
+            ("SECKILL.EXTEND k a 5 REQ o KEEP 1", "-ERR syntax error at argument 6"),
+            ("SECKILL.CANCEL k a REQ o RECLAIM", "-ERR syntax error at argument 5"),
+            (
+                "SECKILL.CONFIRM k a REQ o KEEP 1 RECLAIM",
+                "-ERR KEEP can't be combined with RECLAIM",
+            ),
+            (
+                "SECKILL.CONFIRM k a REQ o RECLAIM KEEP x",
+                "-ERR KEEP can't be combined with RECLAIM",
+            ),
+            ("SECKILL.CONFIRM k a REQ o RECLAIM RECLAIM", "-ERR syntax error at argument 6"),
+            ("SECKILL.CANCEL k a REQ never KEEP 1", no_grant),
+            ("SECKILL.CANCEL k f REQ fenced KEEP 1", no_grant),
+            ("SECKILL.CANCEL k w REQ w KEEP 1", no_grant),
+            ("SECKILL.CONFIRM k w REQ w KEEP 1", no_grant),
+            ("SECKILL.CANCEL k b SEQ 1 KEEP 1", no_grant),
+            ("SECKILL.PLACE k w", "['WAITING' 1 0 0]"),
+        ],
+    );
+    // Not a fence: the id may be granted.
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.CANCEL k a SEQ 1 KEEP 1", "['HELD' 1 1 T]"),
+            ("SECKILL.GRAB k a REQ never", "['GRANTED' 3 1 'HELD' T 5]"),
+            ("SECKILL.INIT d 9 DRAW EQUAL 3", "+OK"),
+            ("SECKILL.GRAB d a REQ o", "['GRANTED' 1 3 'SOLD' 0 6]"),
+            ("SECKILL.REFUND d a REQ o KEEP 1", "-ERR a sale with DRAW takes no KEEP"),
+            ("SECKILL.REFUND none a REQ o KEEP 1", NO_SALE),
+        ],
+    );
+    server.assert_sound("k");
+    server.assert_sound("d");
+}
+
+const NO_SALE: &str = "-NOSALE no sale at this key (the key is the first argument)";
+
+/// What comes back pays off what was promised, then goes to who waits, in the same step.
+#[test]
+fn what_is_not_kept_goes_where_returns_go() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 0 OUTBOX s WAITLIST 5", "+OK"),
+            ("SECKILL.GRAB k a QTY 5 REQ o", "['GRANTED' 1 5 'HELD' T 0]"),
+            ("SECKILL.IMPORT k lost 2 REQ l", "['GRANTED' 2 2 'SOLD' 0 0]"),
+            ("SECKILL.GRAB k w REQ w WAIT", "['WAITING' 1 0 0]"),
+            ("SECKILL.CANCEL k a REQ o KEEP 4", "['HELD' 1 4 T]"),
+        ],
+    );
+    assert_eq!(stock(&mut conn), [6, 0, 4, 2, 1], "the deficit first");
+    check(&mut conn, &[("SECKILL.CONFIRM k a REQ o KEEP 2", "['SOLD' 1 2 0]")]);
+    assert_eq!(stock(&mut conn), [5, 0, 1, 4, 0], "then who waits");
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.GRAB k w REQ w", "['REPLAY' 3 1 'HELD' T]"),
+            // An offer is a grant as any other, and has one unit.
+            ("SECKILL.CANCEL k w REQ w KEEP 1", "['HELD' 3 1 T]"),
+            ("SECKILL.REFUND k lost REQ l KEEP 1", "['SOLD' 2 1 0]"),
+        ],
+    );
+    assert_eq!(stock(&mut conn), [5, 1, 1, 3, 0]);
+    let all = events(&mut conn, "s");
+    assert_eq!(
+        all[2..],
+        ["GRANT", "ALLHELD", "IMPORT", "WAIT", "TRIM", "CONFIRM", "OFFER", "TRIM", "AVAILABLE"]
+            [1..]
+    );
+    server.assert_sound("k");
+}
+
+/// What is re-taken has all that was first granted, but a RECLAIM takes what it had last.
+#[test]
+fn what_is_taken_again() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    check(&mut conn, &[("SECKILL.INIT k 9 HOLD 40 LIMIT 9 OUTBOX s", "+OK")]);
+    for (user, seq) in [("late", 1), ("lost", 2)] {
+        conn.cmd(&format!("SECKILL.GRAB k {user} QTY 4 REQ o"));
+        assert_eq!(
+            conn.cmd(&format!("SECKILL.CANCEL k {user} REQ o KEEP 3")).items()[1].int(),
+            seq
+        );
+    }
+    wait_for_no_holds(&server, "k");
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.USER k late", "[9 'OK' [[1 'late' 3 'EXPIRED' T 0 'o' T 0]]]"),
+            ("SECKILL.CONFIRM k late REQ o KEEP 1", "['EXPIRED' 1 3 0]"),
+            ("SECKILL.CONFIRM k late REQ o RECLAIM", "['SOLD' 1 3 0]"),
+            ("SECKILL.IMPORT k lost 3 REQ o", MISMATCH),
+            ("SECKILL.IMPORT k lost 4 REQ o", "['REPLAY' 2 4 'SOLD' 0]"),
+            ("SECKILL.REFUND k lost REQ o KEEP 3", "['SOLD' 2 3 0]"),
+            ("SECKILL.ALTER k HOLD 900000", "+OK"),
+            ("SECKILL.GRAB k held UPTO 9 REQ o", "['GRANTED' 3 3 'HELD' T 0]"),
+            ("SECKILL.CANCEL k held REQ o KEEP 1", "['HELD' 3 1 T]"),
+            ("SECKILL.GRAB k b QTY 2 REQ o", "['GRANTED' 4 2 'HELD' T 0]"),
+            // Two of its three are missing.
+            ("SECKILL.IMPORT k held 3 REQ o NODEFICIT", "['SHORT' 0]"),
+            ("SECKILL.IMPORT k held 3 REQ o", "['REPLAY' 3 3 'SOLD' 0]"),
+        ],
+    );
+    assert_eq!(stock(&mut conn), [11, 0, 2, 9, 2]);
+    check(&mut conn, &[("SECKILL.REFUND k held REQ o KEEP 1", "['SOLD' 3 1 0]")]);
+    assert_eq!(stock(&mut conn), [9, 0, 2, 7, 0]);
+    server.assert_sound("k");
+}
+
+/// A due hold is over before it can be kept, and the deadline of one that is kept stays.
+#[test]
+fn a_due_hold_is_not_kept() {
+    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let mut conn = server.conn();
+    check(&mut conn, &[("SECKILL.INIT k 5 HOLD 300 LIMIT 0", "+OK")]);
+    let deadline = conn.cmd("SECKILL.GRAB k a QTY 5 REQ o").items()[4].int();
+    let kept = conn.cmd("SECKILL.CANCEL k a REQ o KEEP 4");
+    if clock_ms(&mut conn) < deadline {
+        assert_eq!(kept.items()[3].int(), deadline, "{kept}");
+    }
+    wait_for_clock(&mut conn, deadline);
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.CANCEL k a REQ o KEEP 2", "['EXPIRED' 1 4 0]"),
+            ("SECKILL.CONFIRM k a REQ o KEEP 2", "['EXPIRED' 1 4 0]"),
+        ],
+    );
+    assert_eq!(stock(&mut conn), [5, 5, 0, 0, 0]);
+    server.assert_sound("k");
+}
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// What an older round's grant gives back is unsold in that round.
+#[test]
+fn a_part_of_a_round_that_is_over() {
+    let server = Options::new().with_own_clock().start();
+    let mut conn = server.conn();
+    // A round that began a moment ago.
+    let offset = clock_ms(&mut conn) % HOUR_MS;
+    let init = format!("SECKILL.INIT k 5 LIMIT 5 EVERY {HOUR_MS} OFFSET {offset} OUTBOX s");
+    assert_eq!(conn.call(&init), "+OK");
+    let round = number(&mut conn, "k", "round");
+    assert_eq!(conn.call("SECKILL.GRAB k a QTY 5 REQ o"), "['GRANTED' 1 5 'SOLD' 0 0]");
+    server.step_clock(HOUR_MS);
+    check(
+        &mut conn,
+        &[
+            ("SECKILL.REFUND k a REQ o KEEP 2", "['SOLD' 1 2 0]"),
+            ("SECKILL.REFUND k a REQ o KEEP 2", "['SOLD' 1 2 0]"),
+        ],
+    );
+    let rounds = conn.cmd("SECKILL.ROUNDS k");
+    let old = rounds.items().iter().find(|it| it.items()[0].int() == round).expect("the round");
+    assert_eq!([1, 2, 3].map(|place| old.items()[place].int()), [5, 2, 1]);
+    let last = entries(&mut conn, "s").pop().expect("an entry");
+    assert!(last.line().contains("supply:5,available:3,held:0,sold:2,seq:1,qty:2"), "{last:?}");
+    server.assert_sound("k");
+}
+
+/// Every copy of a sale knows what was first granted, and keeps it through copies of itself.
+#[test]
+fn copies_know_what_was_first_granted() {
+    let always = || Options::new().line("appendonly yes").line("appendfsync always");
+    let server = always().line("aof-use-rdb-preamble no").start();
+    let (replica, diskless) = (Server::start(), Options::new().line("repl-diskless-load swapdb"));
+    replica.follow(&server);
+    let mut conn = server.conn();
+    check(&mut conn, &[("SECKILL.INIT k 200000 HOLD 900000 LIMIT 0 OUTBOX s", "+OK")]);
+    for grant in 0..600 {
+        conn.cmd(&format!("SECKILL.GRAB k u{} QTY {} REQ o{grant}", grant % 7, 2 + grant % 300));
+        let command = ["CANCEL", "CONFIRM"][grant % 2];
+        if grant % 3 > 0 {
+            conn.cmd(&format!("SECKILL.{command} k u{} REQ o{grant} KEEP 1", grant % 7));
+        }
+    }
+    assert!(counter(&mut conn, "k", "trimmed") > 300);
+    let picture = |server: &Server| {
+        let again = ["SECKILL.GRAB k u1 QTY 3 REQ o1", "SECKILL.GRAB k u1 QTY 1 REQ o1"];
+        let again = again.map(|line| server.call(line));
+        (server.digest("k"), server.call("SECKILL.USER k u1"), again)
+    };
+    let before = picture(&server);
+    assert!(before.2[0].starts_with("['REPLAY' 2 1 'SOLD'"), "{before:?}");
+    assert_eq!(before.2[1], MISMATCH);
+    replica.wait_in_sync(&server);
+    let diskless = diskless.start();
+    diskless.follow(&server);
+    diskless.wait_in_sync(&server);
+    for copy in [&replica, &diskless] {
+        assert_eq!(copy.digest("k"), before.0);
+        assert_eq!(copy.info("seckill", "seckill_apply_refused"), "0");
+        copy.assert_sound("k");
+    }
+    assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
+    assert_eq!(picture(&server), before, "reloaded");
+    logs::assert_survives(&server, picture);
+    let dump = conn.ask(&["DUMP", "k"]).bytes().to_vec();
+    let restored = Server::start();
+    let restore: [&[u8]; 4] = [b"RESTORE", b"k", b"0", &dump];
+    assert_eq!(restored.conn().ask(&restore).text(), "OK");
+    assert_eq!(restored.digest("k"), before.0, "restored");
+    assert_eq!(restored.call("SECKILL.IMPORT k u1 3 REQ o1"), "['REPLAY' 2 1 'SOLD' 0]");
+    restored.assert_sound("k");
+    // What was first granted can be taken again, whatever the copy.
+    assert_eq!(restored.call("SECKILL.REFUND k u1 REQ o1 KEEP 1"), "['SOLD' 2 1 0]");
+    check(
+        &mut restored.conn(),
+        &[
+            ("SECKILL.IMPORT k u2 4 REQ o2", "['REPLAY' 3 4 'SOLD' 0]"),
+            ("SECKILL.REFUND k u2 REQ o2 KEEP 2", "['SOLD' 3 2 0]"),
+        ],
+    );
+    restored.assert_sound("k");
+}
+
+/// A grant that was never trimmed takes not a byte more, and what a trimmed one takes goes with it.
+#[test]
+fn what_was_never_trimmed_takes_nothing() {
+    let server = Server::start();
+    let mut conn = server.conn();
+    let usage = |conn: &mut Conn| conn.cmd("MEMORY USAGE k").int();
+    check(&mut conn, &[("SECKILL.INIT k 90000 LIMIT 0", "+OK")]);
+    for user in 0..1000 {
+        conn.cmd(&format!("SECKILL.GRAB k u{user} QTY 2 REQ o"));
+    }
+    let before = usage(&mut conn);
+    for user in 0..1000 {
+        assert_eq!(
+            conn.cmd(&format!("SECKILL.CONFIRM k u{user} REQ o KEEP 1")).items()[2].int(),
+            2
+        );
+    }
+    assert_eq!(usage(&mut conn), before, "sold at once: nothing was trimmed");
+    for user in 0..1000 {
+        conn.cmd(&format!("SECKILL.REFUND k u{user} REQ o KEEP 1"));
+    }
+    let trimmed = usage(&mut conn);
+    assert!((before + 1..before + 32_000).contains(&trimmed), "{trimmed} after {before}");
+    server.assert_sound("k");
+}
