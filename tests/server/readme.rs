@@ -166,8 +166,17 @@ fn every_session_is_what_redis_cli_shows() {
         }
         replayed.push(page.name());
     }
-    let docs =
-        ["start", "commands", "red-packets", "admission", "failover", "outbox", "migrate", "faq"];
+    let docs = [
+        "start",
+        "commands",
+        "red-packets",
+        "admission",
+        "failover",
+        "outbox",
+        "migrate",
+        "faq",
+        "holds",
+    ];
     let english = docs.map(|page| format!("docs/{page}.md"));
     let chinese = docs.map(|page| format!("docs/zh/{page}.md"));
     let both = ["README.md", "README.zh-CN.md"].map(str::to_owned);

@@ -65,7 +65,8 @@ pub struct Dialect {
     pub take_in: &'static str,
     /// The end of INSERT INTO epochs: keeps the smallest rev; counted only if the epoch is new.
     pub learn_epoch: &'static str,
-    /// The end of INSERT INTO orders: moves the row only to a greater (epoch, rev).
+    /// The end of INSERT INTO orders: moves the row only to a greater (epoch, rev). What was asked
+    /// for is the most that any entry tells, whichever comes first.
     pub move_order: &'static str,
 }
 
@@ -93,8 +94,8 @@ const TABLES: [(&str, &[&str]); 5] = [
     (
         "orders",
         &[
-            "id", "born", "seq", "user_id", "qty", "state", "at", "deadline", "req", "epoch",
-            "rev", "lost",
+            "id", "born", "seq", "user_id", "qty", "asked", "state", "at", "deadline", "req",
+            "epoch", "rev", "lost",
         ],
     ),
     ("kept", &["id", "epoch", "rev", "event", "born", "seq"]),
@@ -301,24 +302,28 @@ impl Epochs {
 
 /// Each order of the batch once, as its newest entry has it: no statement may move a row twice.
 fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Failure> {
-    let mut newest: BTreeMap<(&str, u64, u64), (&Entry, &Grant)> = BTreeMap::new();
+    let mut newest: BTreeMap<(&str, u64, u64), (&Entry, &Grant, u64)> = BTreeMap::new();
     for entry in entries {
         let Some(grant) = &entry.grant else { continue };
-        let place = newest.entry((&entry.id, grant.born, grant.seq)).or_insert((entry, grant));
+        let had = grant.qty + grant.returned;
+        let place = newest.entry((&entry.id, grant.born, grant.seq)).or_insert((entry, grant, had));
+        let asked = place.2.max(had);
         if (entry.epoch, entry.rev) > (place.0.epoch, place.0.rev) {
-            *place = (entry, grant);
+            (place.0, place.1) = (entry, grant);
         }
+        place.2 = asked;
     }
     if newest.is_empty() {
         return Ok(());
     }
-    let rows = newest.into_values().map(|(entry, grant)| {
+    let rows = newest.into_values().map(|(entry, grant, asked)| {
         vec![
             text(&entry.id),
             int(grant.born),
             int(grant.seq),
             bytes(&grant.user),
             int(grant.qty),
+            int(asked),
             text(&grant.state),
             int(grant.at),
             int(grant.deadline),
@@ -327,7 +332,8 @@ fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Fai
             int(entry.rev),
         ]
     });
-    let columns = "@orders (id, born, seq, user_id, qty, state, at, deadline, req, epoch, rev)";
+    let columns =
+        "@orders (id, born, seq, user_id, qty, asked, state, at, deadline, req, epoch, rev)";
     let tail = database.dialect().move_order;
     insert(database, columns, rows, tail).map(drop)
 }

@@ -26,6 +26,9 @@ pub struct Grant {
     #[serde(skip)]
     pub user: Vec<u8>,
     pub qty: u64,
+    /// Units that the event gave back of it, with KEEP.
+    #[serde(default)]
+    pub returned: u64,
     pub state: String,
     /// Unix ms of the grant.
     pub at: u64,
@@ -95,6 +98,13 @@ mod tests {
         assert_eq!((grant.born, grant.seq, grant.qty, grant.at, grant.deadline), (7, 1, 3, 8, 77));
         assert_eq!((&grant.user[..], &grant.req[..]), (&b"a"[..], &b"o-7"[..]));
         assert_eq!(grant.state, "HELD");
+    }
+
+    #[test]
+    fn what_was_given_back_is_read() {
+        let rest = r#","seq":1,"qty":3,"state":"SOLD","at":8,"born":9,"returned":2"#;
+        let trimmed = entry("TRIM", rest, &["user", "a"]).and_then(|entry| entry.grant);
+        assert!(trimmed.is_some_and(|grant| (grant.qty, grant.returned) == (3, 2)));
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub const DIALECT: Dialect = Dialect {
     take_in: "ON DUPLICATE KEY UPDATE rev = rev",
     learn_epoch: "ON DUPLICATE KEY UPDATE first_rev = LEAST(first_rev, VALUES(first_rev))",
     move_order: "ON DUPLICATE KEY UPDATE
+        asked = GREATEST(asked, VALUES(asked)),
+        qty = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(qty), qty),
         state = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(state), state),
         deadline = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(deadline), deadline),
         lost = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), FALSE, lost),

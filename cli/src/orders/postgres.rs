@@ -32,9 +32,17 @@ pub const DIALECT: Dialect = Dialect {
     take_in: "ON CONFLICT (id, epoch, rev) DO NOTHING",
     learn_epoch: "ON CONFLICT (id, epoch) DO UPDATE SET first_rev = EXCLUDED.first_rev
         WHERE #epochs.first_rev > EXCLUDED.first_rev",
-    move_order: "ON CONFLICT (id, born, seq) DO UPDATE SET state = EXCLUDED.state,
-        deadline = EXCLUDED.deadline, lost = FALSE, epoch = EXCLUDED.epoch, rev = EXCLUDED.rev
-        WHERE (EXCLUDED.epoch, EXCLUDED.rev) > (#orders.epoch, #orders.rev)",
+    move_order: "ON CONFLICT (id, born, seq) DO UPDATE SET
+        (qty, asked, state, deadline, lost, epoch, rev) = (SELECT
+            newer.qty, GREATEST(EXCLUDED.asked, #orders.asked), newer.state, newer.deadline,
+            newer.lost, newer.epoch, newer.rev
+            FROM (VALUES
+                (EXCLUDED.qty, EXCLUDED.state, EXCLUDED.deadline, FALSE, EXCLUDED.epoch,
+                    EXCLUDED.rev),
+                (#orders.qty, #orders.state, #orders.deadline, #orders.lost, #orders.epoch,
+                    #orders.rev)
+            ) AS newer (qty, state, deadline, lost, epoch, rev)
+            ORDER BY newer.epoch DESC, newer.rev DESC, newer.lost DESC LIMIT 1)",
 };
 
 pub struct Postgres {

@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS @orders (
     seq BIGINT,
     user_id BYTEA NOT NULL,
     qty BIGINT NOT NULL,
+    asked BIGINT NOT NULL,
     state TEXT NOT NULL,
     at BIGINT NOT NULL,
     deadline BIGINT NOT NULL,

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use redis::{cmd, Cmd, Connection, RedisError};
+use redis::{cmd, pipe, Cmd, Connection, RedisError, ToRedisArgs};
 
 use super::database::{bytes, Database, Value};
 use crate::connect::Failure;
@@ -14,7 +14,7 @@ use crate::connect::Failure;
 /// - a paid one, until a later entry of the same order says that it is sold or refunded;
 /// - one of a grant that Redis kept, whose last step it lost. (EXPIRED comes again by itself.)
 const STILL_LOST: &str =
-    "SELECT s.name, o.born, o.seq, o.user_id, o.qty, o.state, o.at, o.deadline, o.req
+    "SELECT s.name, o.born, o.seq, o.user_id, o.qty, o.asked, o.state, o.at, o.deadline, o.req
     FROM @orders AS o JOIN @sales AS s ON s.id = o.id
     WHERE s.stream = :stream AND o.lost = TRUE AND (
     (o.state = 'SOLD' AND NOT EXISTS (SELECT 1 FROM @orders AS n
@@ -30,6 +30,8 @@ struct Lost {
     seq: u64,
     user: Vec<u8>,
     qty: u64,
+    /// The units that it had at first: fewer are left where a part was given back.
+    asked: u64,
     state: Vec<u8>,
     at: u64,
     deadline: u64,
@@ -67,8 +69,8 @@ pub fn all(
     let clock_ms = clock_ms(redis)?;
     let mut done = 0;
     for order in rows.into_iter().filter_map(Lost::of_row) {
-        for command in order.again(clock_ms, told) {
-            done += u64::from(send(redis, &command, &order, told)?);
+        for step in order.again(clock_ms, told) {
+            done += u64::from(send(redis, &step, &order, told)?);
         }
     }
     Ok(done)
@@ -76,14 +78,15 @@ pub fn all(
 
 impl Lost {
     fn of_row(row: Vec<Value>) -> Option<Lost> {
-        let [sale, born, seq, user, qty, state, at, deadline, req] =
-            <[Value; 9]>::try_from(row).ok()?;
+        let [sale, born, seq, user, qty, asked, state, at, deadline, req] =
+            <[Value; 10]>::try_from(row).ok()?;
         Some(Lost {
             sale: sale.into_bytes(),
             born: born.number(),
             seq: seq.number(),
             user: user.into_bytes(),
             qty: qty.number(),
+            asked: asked.number(),
             state: state.into_bytes(),
             at: at.number(),
             deadline: deadline.number(),
@@ -91,8 +94,9 @@ impl Lost {
         })
     }
 
-    /// The commands that bring Redis to what the database knows.
-    fn again(&self, clock_ms: u64, told: &mut Told) -> Vec<Cmd> {
+    /// The steps that bring Redis to what the database knows. The commands of a step are made
+    /// together or not at all: the entry of the first alone would tell of more than was kept.
+    fn again(&self, clock_ms: u64, told: &mut Told) -> Vec<Vec<Cmd>> {
         match self.state.as_slice() {
             b"SOLD" if self.req.is_empty() => {
                 // Without a REQ Redis can't tell whether it has the order under another seq.
@@ -102,8 +106,9 @@ impl Lost {
             }
             b"SOLD" => {
                 let mut import = self.command("SECKILL.IMPORT");
-                import.arg(self.qty).arg("REQ").arg(&self.req).arg("AT").arg(self.at);
-                vec![import]
+                import.arg(self.asked).arg("REQ").arg(&self.req).arg("AT").arg(self.at);
+                let trim = || self.keep("SECKILL.REFUND", "REQ", &self.req);
+                vec![[import].into_iter().chain(self.is_trimmed().then(trim)).collect()]
             }
             b"HELD" => match self.deadline.saturating_sub(clock_ms) {
                 // The hold expires at its older deadline, and the outbox will have that entry.
@@ -111,7 +116,8 @@ impl Lost {
                 rest => {
                     let mut extend = self.command("SECKILL.EXTEND");
                     extend.arg(rest).arg("SEQ").arg(self.seq);
-                    vec![extend]
+                    let trim = || self.keep("SECKILL.CANCEL", "SEQ", self.seq);
+                    vec![self.is_trimmed().then(trim).into_iter().chain([extend]).collect()]
                 }
             },
             // Redis may know it as held, if it lost the payment too, or as sold. Each of the two
@@ -120,10 +126,21 @@ impl Lost {
                 .map(|name| {
                     let mut give_back = self.command(name);
                     give_back.arg("SEQ").arg(self.seq);
-                    give_back
+                    vec![give_back]
                 })
                 .into(),
         }
+    }
+
+    fn is_trimmed(&self) -> bool {
+        self.qty < self.asked
+    }
+
+    /// The command that leaves as many units as the database knows.
+    fn keep(&self, name: &str, which: &str, value: impl ToRedisArgs) -> Cmd {
+        let mut keep = self.command(name);
+        keep.arg(which).arg(value).arg("KEEP").arg(self.qty);
+        keep
     }
 
     fn command(&self, name: &str) -> Cmd {
@@ -133,14 +150,24 @@ impl Lost {
     }
 }
 
-/// Whether Redis executed the command.
+/// Whether Redis executed the step.
 fn send(
     redis: &mut Connection,
-    command: &Cmd,
+    step: &[Cmd],
     order: &Lost,
     told: &mut Told,
 ) -> Result<bool, Failure> {
-    let reply: Result<redis::Value, RedisError> = command.query(redis);
+    let reply: Result<redis::Value, RedisError> = match step {
+        [one] => one.query(redis),
+        several => {
+            let mut transaction = pipe();
+            transaction.atomic();
+            for command in several {
+                transaction.add_command(command.clone());
+            }
+            transaction.query(redis)
+        }
+    };
     match reply {
         Ok(_) => Ok(true),
         Err(e) if e.is_io_error() => Err(Failure::of_redis(e)),

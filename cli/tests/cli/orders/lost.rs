@@ -27,20 +27,31 @@ fn postgres_gives_back_what_redis_lost() {
     gives_back(Shop::with_postgres());
 }
 
-/// Twenty hold when Redis is saved. Then 1 to 5 pay, 6 and 7 cancel, 8 extends, 21 to 25 grab and
-/// pay, 26 to 28 grab: the database knows all that and Redis forgets it. 31 and 32 buy before
-/// anybody notices, and get numbers that were used.
+/// Twenty hold when Redis is saved, and two of them more than one unit. Then 1 to 5 pay, 6 and 7
+/// cancel, 8 extends, 9 keeps two of three, 10 pays for two of four and gives one back, 21 to 25 grab
+/// and pay, 26 to 28 grab, 29 grabs four and pays for three: the database knows all that and Redis
+/// forgets it. 31 and 32 buy before anybody notices, and get numbers that were used.
 fn gives_back(mut shop: Shop) {
     let mut redis = shop.connect();
     let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));
-    send(&format!("INIT {KEY} 40 HOLD 600000 OUTBOX {STREAM}"));
-    (1..=20).for_each(|user| drop(send(&format!("GRAB {KEY} u{user} REQ r{user}"))));
+    send(&format!("INIT {KEY} 50 HOLD 600000 LIMIT 4 OUTBOX {STREAM}"));
+    let qty = |user| match user {
+        9 => 3,
+        10 | 29 => 4,
+        _ => 1,
+    };
+    let grab = |user| format!("GRAB {KEY} u{user} QTY {} REQ r{user}", qty(user));
+    (1..=20).for_each(|user| drop(send(&grab(user))));
     ask(&mut redis, "SAVE");
     let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));
-    (21..=28).for_each(|user| drop(send(&format!("GRAB {KEY} u{user} REQ r{user}"))));
+    (21..=29).for_each(|user| drop(send(&grab(user))));
     (1..=5).chain(21..=25).for_each(|user| drop(send(&format!("CONFIRM {KEY} u{user}"))));
     (6..=7).for_each(|user| drop(send(&format!("CANCEL {KEY} u{user}"))));
     send(&format!("EXTEND {KEY} u8 900000"));
+    send(&format!("CANCEL {KEY} u9 REQ r9 KEEP 2"));
+    send(&format!("CONFIRM {KEY} u10 REQ r10 KEEP 2"));
+    send(&format!("REFUND {KEY} u10 REQ r10 KEEP 1"));
+    send(&format!("CONFIRM {KEY} u29 REQ r29 KEEP 3"));
     let (from, to) = (shop.redis_url(), shop.database_url());
     let first = Running::start(writer(&from, &to, KEY, "w"));
     wait_until("all is written", || is_done(&mut redis, STREAM));
@@ -49,7 +60,7 @@ fn gives_back(mut shop: Shop) {
 
     shop.lose_what_was_not_saved();
     let mut redis = shop.connect();
-    assert_eq!(status(&mut redis), [40, 20, 20, 0], "supply, available, held, sold");
+    assert_eq!(status(&mut redis), [50, 25, 25, 0], "supply, available, held, sold");
     for user in [31, 32] {
         ask(&mut redis, &format!("SECKILL.GRAB {KEY} u{user} REQ r{user}"));
         ask(&mut redis, &format!("SECKILL.CONFIRM {KEY} u{user}"));
@@ -62,9 +73,9 @@ fn gives_back(mut shop: Shop) {
     let mut trusting = writer(&from, &to, KEY, "w");
     trusting.args(["--trust-epoch", &epoch]);
     let second = Running::start(trusting);
-    // 10 that had paid, and the two new ones; held are 20 - 5 - 2. 26 to 28 are closed: who holds
-    // and is unknown has paid nothing.
-    wait_until("it is given back", || status(&mut redis) == [40, 15, 13, 12]);
+    // 10 that had paid, the two new ones, the one unit of 10 and the three of 29; held are 20 - 5 - 2
+    // - 1, and two of 9. 26 to 28 are closed: who holds and is unknown has paid nothing.
+    wait_until("it is given back", || status(&mut redis) == [50, 21, 13, 16]);
     wait_until("all is written", || is_done(&mut redis, STREAM));
     assert_equal(&shop, &mut redis, KEY);
     let closed = shop.lost("CLOSED");
