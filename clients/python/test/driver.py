@@ -57,11 +57,14 @@ async def later(given: Iterator[Any]) -> AsyncIterator[Any]:
 
 async def run(told: dict[str, Any], client: Any, order: dict[str, Any], hook: Any) -> Any:
     call, key = order.pop("call"), order.pop("key")
+    kind = seckill.AsyncSale if told["flavour"] == "async" else seckill.Sale
+    kind = wrong.CLIENTS.get(told["flavour"], kind)
     if call == "answer":
-        return seckill.answer(order["reply"])
+        return getattr(kind, "answer", seckill.answer)(order["reply"])
     if call == "outbox":
         entries = await settled(client.xrange(key))
-        return {"events": [seckill.decode(fields) for _, fields in entries]}
+        decode = getattr(kind, "decode", seckill.decode)
+        return {"events": [decode(fields) for _, fields in entries]}
     options = {name: order.pop(name) for name in ("timeout_ms", "attempts") if name in order}
     durable = seckill.Durable(**order.pop("durable")) if "durable" in order else None
     for name in {"user", "req"} & order.keys():
@@ -71,8 +74,6 @@ async def run(told: dict[str, Any], client: Any, order: dict[str, Any], hook: An
         if call == "home":
             return {"part": part}
     client = object() if order.pop("client", None) == "none" else client
-    kind = seckill.AsyncSale if told["flavour"] == "async" else seckill.Sale
-    kind = wrong.CLIENTS.get(told["flavour"], kind)
     sale = kind(client, key, durable, on_attempt=hook, **options)
     if call == "orders":
         return await orders(sale, key, **order)

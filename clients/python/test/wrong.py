@@ -114,7 +114,164 @@ class Stays(seckill.Sale):
             proxy.get_master_address = lambda: named
 
 
+def told_as(answer: Any, **fields: Any) -> Any:
+    return dataclasses.replace(answer, **fields)
+
+
+class Single(seckill.Sale):
+    """Takes ALREADY, another order of the same user, for a refusal."""
+
+    def grab(self, *args: Any, **more: Any) -> Any:
+        told = super().grab(*args, **more)
+        return told_as(told, state=None) if told.outcome == "ALREADY" else told
+
+
+class Blunt(seckill.Sale):
+    """Tells every refusal as SOLDOUT."""
+
+    def grab(self, *args: Any, **more: Any) -> Any:
+        told = super().grab(*args, **more)
+        return told if told.state or told.outcome == "WAITING" else told_as(told, outcome="SOLDOUT")
+
+
+class Hasty(seckill.Sale):
+    """Takes a place on the waiting list for a grant."""
+
+    def grab(self, *args: Any, **more: Any) -> Any:
+        told = super().grab(*args, **more)
+        return told_as(told, state="HELD") if told.outcome == "WAITING" else told
+
+    def wait(self, *args: Any, **more: Any) -> Any:
+        told = super().wait(*args, **more)
+        return told_as(told, state="HELD") if told.outcome == "WAITING" else told
+
+
+class Counts(seckill.Sale):
+    """Sends QTY 1 where no number is asked for."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        right = self.calls._qty
+        vars(self.calls)["_qty"] = lambda qty: ["QTY", 1] if qty is None else right(qty)
+
+
+class Keepsake(seckill.Sale):
+    """Takes a grant that was given back for one that stands."""
+
+    def cancel(self, *args: Any, **more: Any) -> Any:
+        told = super().cancel(*args, **more)
+        return told_as(told, state="HELD") if told.state == "CANCELLED" else told
+
+
+class Punctual(seckill.Sale):
+    """Sends no RECLAIM."""
+
+    def confirm(self, user: Any, req: Any = None, reclaim: bool = False) -> Any:
+        return super().confirm(user, req)
+
+
+class Stubborn(seckill.Sale):
+    """Asks again after every error."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        vars(calls)["MISTAKES"] = ()
+
+
+class Skims(seckill.Sale):
+    """Reads one page of the winners."""
+
+    def winners(self, state: str = "LIVE", after: Any = 0) -> Any:
+        yield from self.page(state, after)[1]
+
+
+class Texts(seckill.Sale):
+    """Takes ids for text."""
+
+    def grab(self, user: Any, *args: Any, **more: Any) -> Any:
+        return super().grab(
+            str(user, "utf-8", "replace") if isinstance(user, bytes) else user, *args, **more
+        )
+
+
+class Resigns(seckill.Sale):
+    """Asks once whether a hold was settled."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        change, usual = self.calls._change, self.calls.attempts
+
+        def once(name: str, *words: Any) -> Any:
+            self.calls.attempts = usual if name == "GRAB" else 1
+            return change(name, *words)
+
+        vars(self.calls)["_change"] = once
+
+
+class Trusts(seckill.Sale):
+    """Says durable without waiting for a replica."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        asked, self.calls.durable = self.calls.durable, None
+        sure = self.calls._sure
+
+        async def trusting(*words: Any) -> Any:
+            told = await sure(*words)
+            has = asked and told.won
+            return told_as(told, durable=True) if has else told
+
+        vars(self.calls)["_sure"] = trusting
+
+
+class Blank(seckill.Sale):
+    """Takes what an entry does not have for empty."""
+
+    @staticmethod
+    def decode(fields: Any) -> Any:
+        told = seckill.decode(fields)
+        return told._replace(user=told.user or "", req=told.req or "", split=told.split or "")
+
+
+class Lump(seckill.Sale):
+    """Asks as many of each sale as of the first."""
+
+    def mgrab(self, user: Any, others: Any, req: Any = None, qty: Any = None) -> Any:
+        return super().mgrab(user, others, req, qty[0] if isinstance(qty, list) else qty)
+
+
+class Endless(seckill.Sale):
+    """Sends no UNTIL."""
+
+    def wait(self, user: Any, req: Any = None, qty: Any = None, until_ms: Any = None) -> Any:
+        return super().wait(user, req, qty)
+
+
+class Grabs(seckill.Sale):
+    """Reads the state of raw replies of GRAB only."""
+
+    @staticmethod
+    def answer(reply: Any) -> Any:
+        told = seckill.answer(reply)
+        return told_as(told, state=None) if told.outcome == told.state else told
+
+
 CLIENTS: dict[str, Any] = {
+    "single": Single,
+    "blunt": Blunt,
+    "hasty": Hasty,
+    "counts": Counts,
+    "keepsake": Keepsake,
+    "punctual": Punctual,
+    "stubborn": Stubborn,
+    "skims": Skims,
+    "texts": Texts,
+    "resigns": Resigns,
+    "trusts": Trusts,
+    "blank": Blank,
+    "lump": Lump,
+    "endless": Endless,
+    "grabs": Grabs,
     "new-req": NewReq,
     "no-req": NoReq,
     "keeps": Keeps,

@@ -36,6 +36,13 @@ macro_rules! words {
 
 pub(crate) use words;
 
+impl State {
+    /// Whether the user has the units.
+    pub const fn is_live(self) -> bool {
+        matches!(self, State::Held | State::Sold)
+    }
+}
+
 /// A reply. What its word does not tell is `None`; moments and spans are milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -75,7 +82,7 @@ pub struct Answer {
 impl Answer {
     /// Whether the user has the units.
     pub fn won(&self) -> bool {
-        matches!(self.state, Some(State::Held | State::Sold))
+        self.state.is_some_and(State::is_live)
     }
 
     /// Reads a reply; words that it has besides are left unread. `None` if it is no answer.

@@ -1,6 +1,6 @@
 //! Rows of grants, places on the waiting list, and entries of the outbox.
 
-use redis::Value;
+use redis::{FromRedisValue, ParsingError, Value};
 use serde_json::{Map, Value as Json};
 
 use crate::answer::{number, text};
@@ -52,6 +52,12 @@ impl Row {
 
     pub(crate) fn read_all(rows: &Value) -> Option<Vec<Row>> {
         rows.as_sequence()?.iter().map(Row::read).collect()
+    }
+}
+
+impl FromRedisValue for Row {
+    fn from_redis_value(value: Value) -> Result<Row, ParsingError> {
+        Row::read(&value).ok_or_else(|| "not a row of seckill".into())
     }
 }
 
@@ -133,6 +139,12 @@ impl Event {
     /// A number in its data.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.data.get(name)?.as_u64()
+    }
+}
+
+impl FromRedisValue for Event {
+    fn from_redis_value(fields: Value) -> Result<Event, ParsingError> {
+        decode(&fields).ok_or_else(|| "not an entry of an outbox".into())
     }
 }
 

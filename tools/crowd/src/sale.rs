@@ -105,22 +105,35 @@ impl Audit {
 /// # Errors
 /// A sentence with what the server said instead.
 pub fn rows(control: &mut Connection, key: &str, round: Option<u64>) -> Result<Vec<Row>, String> {
-    type Listed = (u64, String, u64, String, u64, u64, Option<String>, u64, u64);
-    let mut rows = Vec::new();
-    let mut cursor = 0;
+    let row = |row: seckill_client::Row| {
+        let (seq, user, state) = (row.seq, row.user.to_string(), row.state.to_string());
+        let winner = Winner { seq, user, qty: row.qty, state };
+        Row { winner, at: row.at_ms, round: row.round }
+    };
+    Ok(grants(control, key, round)?.into_iter().map(row).collect())
+}
+
+/// The same with all that a row tells.
+///
+/// # Errors
+/// A sentence with what the server said instead.
+pub fn grants(
+    control: &mut Connection,
+    key: &str,
+    round: Option<u64>,
+) -> Result<Vec<seckill_client::Row>, String> {
+    let (mut all, mut cursor) = (Vec::new(), 0);
     loop {
         let mut page = redis::cmd("SECKILL.WINNERS");
         page.arg(key).arg(cursor).arg("COUNT").arg(PAGE).arg("STATE").arg("ALL");
         if let Some(round) = round {
             page.arg("ROUND").arg(round);
         }
-        let (next, listed): (u64, Vec<Listed>) =
+        let (next, listed): (u64, Vec<seckill_client::Row>) =
             page.query(control).map_err(|e| format!("WINNERS failed: {e}"))?;
-        for (seq, user, qty, state, at, _, _, _, round) in listed {
-            rows.push(Row { winner: Winner { seq, user, qty, state }, at, round });
-        }
+        all.extend(listed);
         if next == 0 {
-            return Ok(rows);
+            return Ok(all);
         }
         cursor = next;
     }

@@ -165,7 +165,14 @@ fn try_client(place: &Place, client: &Client, outcome: &Mutex<Outcome>) -> Resul
         let rushed = rush::play(place, client);
         results.add(client, name, rushed.is_ok());
         match rushed {
-            Ok(came) => println!("{}: {came}", client.title()),
+            Ok(came) => {
+                let rush::Rush { buyers, lost, told, sold } = came;
+                println!(
+                    "{}: {buyers} buyers, {lost} replies lost, told {told} = in the sale {sold}",
+                    client.title()
+                );
+                results.add_rush(client, name, came);
+            }
             Err(why) => failed.push((name.to_owned(), why)),
         }
     }

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{Client, CLIENTS};
-use crate::{rush, table};
+use crate::rush::{self, Rush};
+use crate::table;
 
 const BEGIN: &str = "<!-- written by make clients -->\n";
 const END: &str = "<!-- end -->\n";
@@ -19,6 +20,8 @@ pub struct Results {
     server: String,
     /// By the client's name and the case's: whether all ways of using it passed.
     passed: BTreeMap<String, BTreeMap<String, bool>>,
+    /// By the client's name and the rush's.
+    rushes: BTreeMap<String, BTreeMap<String, Rush>>,
 }
 
 impl Results {
@@ -31,8 +34,17 @@ impl Results {
         *cases.entry(case.to_owned()).or_insert(true) &= passed;
     }
 
+    pub fn add_rush(&mut self, client: &Client, name: &str, came: Rush) {
+        let rushes = self.rushes.entry(client.name.to_owned()).or_default();
+        let known = rushes.entry(name.to_owned()).or_default();
+        *known = known.and(came);
+    }
+
     /// What came of other cases of a client, or of another one.
     pub fn join(&mut self, more: Results) {
+        for (client, rushes) in more.rushes {
+            self.rushes.entry(client).or_default().extend(rushes);
+        }
         for (client, cases) in more.passed {
             let known = self.passed.entry(client).or_default();
             for (case, passed) in cases {
@@ -61,7 +73,10 @@ pub fn write(files: &[PathBuf]) -> Result<(), String> {
         let more: Results = read(file)?;
         // Libraries that were run one after the other, on the same server.
         match results.iter_mut().find(|known| known.server == more.server) {
-            Some(known) => known.passed.extend(more.passed),
+            Some(known) => {
+                known.passed.extend(more.passed);
+                known.rushes.extend(more.rushes);
+            }
             None => results.push(more),
         }
     }
@@ -105,7 +120,40 @@ fn tables(results: &[Results]) -> Result<(String, String), String> {
         english.push_str(&format!("| {case} | {cells} |\n"));
         chinese.push_str(&format!("| {zh} | {cells} |\n"));
     }
+    english.push_str(RUSHES);
+    chinese.push_str(RUSHES_ZH);
+    for name in &names {
+        let came = rush::NAMES.map(|rush| rush_cells(results, name, rush)).join(" | ");
+        english.push_str(&format!("| {name} | {came} |\n"));
+        chinese.push_str(&format!("| {name} | {came} |\n"));
+    }
     Ok((english, chinese))
+}
+
+/// Heads of the table of rushes.
+const RUSHES: &str = "
+The rushes in figures, all servers together:
+
+| | Sentinel: buyers | replies lost | told | in the sale | cluster: buyers | replies lost | told \
+| in the sale |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+";
+const RUSHES_ZH: &str = "
+两种抢购的数字，各服务端合计：
+
+| | Sentinel：买家 | 丢的响应 | 返回成功 | 活动里 | 集群：买家 | 丢的响应 | 返回成功 | 活动里 |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+";
+
+/// What a rush came to, on all servers together.
+fn rush_cells(results: &[Results], name: &str, rush: &str) -> String {
+    let came: Vec<Rush> =
+        results.iter().filter_map(|on| on.rushes.get(name)?.get(rush)).copied().collect();
+    if came.len() < results.len() {
+        return ["**no**"; 4].join(" | ");
+    }
+    let Rush { buyers, lost, told, sold } = came.into_iter().fold(Rush::default(), Rush::and);
+    format!("{buyers} | {lost} | {told} | {sold}")
 }
 
 fn cell(results: &[Results], name: &str, case: &str) -> &'static str {

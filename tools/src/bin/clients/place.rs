@@ -152,8 +152,7 @@ impl Place {
     /// # Errors
     /// A sentence when there is none.
     pub fn status(&self, key: &str) -> Result<Value, String> {
-        let status: String = run(self.port_of(key)?, &format!("SECKILL.STATUS {key} JSON"))?;
-        serde_json::from_str(&status).map_err(|e| format!("STATUS of {key}: {e}"))
+        seckill_crowd::sale::status(&mut connect(self.port_of(key)?)?, key)
     }
 
     /// The replica takes over; who is connected to the old primary stays so.
@@ -181,7 +180,9 @@ pub fn title(server: &Server) -> Result<String, String> {
     })
 }
 
-fn connect(port: u16) -> Result<redis::Connection, String> {
+/// # Errors
+/// A sentence when nobody is there.
+pub fn connect(port: u16) -> Result<redis::Connection, String> {
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));
     client.and_then(|client| client.get_connection()).map_err(|e| e.to_string())
 }

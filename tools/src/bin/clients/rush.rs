@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::driver::{Client, Driver};
@@ -34,6 +35,29 @@ const MOVE_AT: usize = 140;
 /// Buyers ask again, as people do, until they are told something.
 const ASKED_MAX: usize = 20;
 
+/// What came of one rush, or of those on several servers together.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+pub struct Rush {
+    pub buyers: u64,
+    /// Replies that did not come whole.
+    pub lost: u64,
+    /// Units of buyers who were told that they have one.
+    pub told: u64,
+    /// Units that somebody has in the sale. The grants are compared one by one.
+    pub sold: u64,
+}
+
+impl Rush {
+    pub fn and(self, more: Rush) -> Rush {
+        Rush {
+            buyers: self.buyers + more.buyers,
+            lost: self.lost + more.lost,
+            told: self.told + more.told,
+            sold: self.sold + more.sold,
+        }
+    }
+}
+
 /// What it is called there, if there is one.
 pub fn name(on: On) -> Option<&'static str> {
     match on {
@@ -43,11 +67,11 @@ pub fn name(on: On) -> Option<&'static str> {
     }
 }
 
-/// What came of it, in words.
+/// What came of it.
 ///
 /// # Errors
 /// A sentence that says what nobody should have been told.
-pub fn play(place: &Place, client: &Client) -> Result<String, String> {
+pub fn play(place: &Place, client: &Client) -> Result<Rush, String> {
     let name = format!("{{{}:rush:{}}}", client.title().replace(' ', "_"), place.servers[0].pid());
     let key = format!("{}{name}", client.prefix);
     place.order(&format!("SECKILL.INIT KEY {UNITS} LIMIT 0"), &key)?;
@@ -93,9 +117,14 @@ pub fn play(place: &Place, client: &Client) -> Result<String, String> {
     if told.len() != UNITS {
         return Err(format!("{} of {UNITS} units were told to be somebody's", told.len()));
     }
+    let status = place.status(&key)?;
     compare(place, &[key], &told)?;
-    let lost = lost.into_inner();
-    Ok(format!("{BUYERS} buyers, {lost} replies lost, told {UNITS} = in the sale {UNITS}"))
+    Ok(Rush {
+        buyers: BUYERS as u64,
+        lost: lost.into_inner(),
+        told: told.iter().map(|(_, _, qty)| qty).sum(),
+        sold: status["sold"].as_u64().unwrap_or_default(),
+    })
 }
 
 fn buy(

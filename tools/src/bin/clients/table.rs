@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
 use crate::driver::{Client, Driver};
-use crate::place::{run, On, Place};
+use crate::place::{connect, On, Place};
 use crate::proxy::{Then, Trouble};
 
 /// One sale and what happens to it. `KEY` in a command is its key.
@@ -266,13 +266,8 @@ pub fn heard(order: &Value, answer: &Value) -> Result<Option<Grant>, String> {
 pub fn compare(place: &Place, keys: &[String], told: &BTreeSet<Grant>) -> Result<(), String> {
     let mut known = BTreeSet::new();
     for key in keys {
-        let ask = format!("SECKILL.WINNERS {key} 0 COUNT 10000 STATE ALL");
-        let (_, rows): (u64, Vec<Vec<redis::Value>>) = run(place.port_of(key)?, &ask)?;
-        let row = |row: &Vec<redis::Value>| {
-            Some((number(row.first()?)?, text(row.get(1)?)?, number(row.get(2)?)?))
-        };
-        let rows: Option<Vec<Grant>> = rows.iter().map(row).collect();
-        known.extend(rows.ok_or("WINNERS is no list of grants")?);
+        let rows = seckill_crowd::sale::grants(&mut connect(place.port_of(key)?)?, key, None)?;
+        known.extend(rows.into_iter().map(|row| (row.seq, row.user.to_string(), row.qty)));
     }
     if known == *told {
         return Ok(());
@@ -289,15 +284,12 @@ pub fn compare(place: &Place, keys: &[String], told: &BTreeSet<Grant>) -> Result
 /// What is wrong with the file.
 pub fn cases() -> Result<Vec<Case>, String> {
     let text = include_str!("../../../../clients/cases.json");
-    serde_json::from_str(text).map_err(|e| format!("clients/cases.json: {e}"))
-}
-
-fn number(value: &redis::Value) -> Option<u64> {
-    redis::from_redis_value_ref(value).ok()
-}
-
-fn text(value: &redis::Value) -> Option<String> {
-    redis::from_redis_value_ref(value).ok()
+    let cases: Vec<Case> =
+        serde_json::from_str(text).map_err(|e| format!("clients/cases.json: {e}"))?;
+    match cases.iter().find(|case| case.catches.is_empty()) {
+        None => Ok(cases),
+        Some(case) => Err(format!("clients/cases.json: no wrong client fails in {:?}", case.name)),
+    }
 }
 
 /// Whether all that is expected is there; objects may have more.
