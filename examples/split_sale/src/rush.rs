@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crc::{Crc, CRC_32_ISO_HDLC};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use redis::{Connection, Pipeline, Value};
+use seckill_client::Answer;
 use seckill_random::Random;
 
 use crate::cluster::{units, Cluster};
@@ -48,15 +49,15 @@ struct Heard {
 }
 
 impl Heard {
-    fn hear(&self, reply: &[Value]) -> Told<()> {
-        match reply {
-            [Value::BulkString(outcome), ..] if outcome == b"GRANTED" => {
+    fn hear(&self, told: &Answer) -> Told<()> {
+        match (told.outcome, told.held) {
+            (seckill_client::Outcome::Granted, _) => {
                 self.granted.fetch_add(1, Ordering::Relaxed);
             }
-            [Value::BulkString(outcome), Value::Int(rest)] if outcome == b"SOLDOUT" => {
-                self.too_early.fetch_add(u64::from(*rest > 0), Ordering::Relaxed);
+            (seckill_client::Outcome::SoldOut, Some(held)) => {
+                self.too_early.fetch_add(u64::from(held > 0), Ordering::Relaxed);
             }
-            other => return Err(format!("A buyer was told {other:?}")),
+            _ => return Err(format!("A buyer was told {told:?}")),
         }
         Ok(())
     }
@@ -109,7 +110,7 @@ impl Rush<'_> {
                 if calls.is_empty() {
                     continue;
                 }
-                let replies: Vec<Vec<Value>> = calls.query(conn).map_err(told)?;
+                let replies: Vec<Answer> = calls.query(conn).map_err(told)?;
                 for reply in replies {
                     heard.hear(&reply)?;
                 }

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use clap::builder::RangedI64ValueParser;
 use clap::Parser;
 use redis::{Connection, Value};
+use seckill_client::{Answer, Event, Outcome};
 use seckill_harness::program::{exit, module_file, Server};
 
 /// Sells units to people, a part of whom don't pay, and draws who has paid for one in the end.
@@ -172,10 +173,10 @@ impl<'o> Sale<'o> {
                     grab.arg("WAIT");
                 }
             }
-            let replies: Vec<Vec<Value>> = pipe.query(conn).map_err(told)?;
-            let granted = some.iter().zip(replies);
+            let answers: Vec<Answer> = pipe.query(conn).map_err(told)?;
+            let granted = some.iter().zip(answers);
             let granted: Vec<u32> = granted
-                .filter(|(_, reply)| text(reply.first()) == "GRANTED")
+                .filter(|(_, answer)| answer.outcome == Outcome::Granted)
                 .map(|(person, _)| *person)
                 .collect();
             self.settle(conn, &granted)?;
@@ -198,10 +199,10 @@ impl<'o> Sale<'o> {
         if paying.is_empty() {
             return Ok(());
         }
-        let replies: Vec<Vec<Value>> = pipe.query(conn).map_err(told)?;
-        for (person, reply) in paying.iter().zip(replies) {
-            if text(reply.first()) != "SOLD" {
-                return Err(format!("{person} paid in time and has {reply:?}"));
+        let answers: Vec<Answer> = pipe.query(conn).map_err(told)?;
+        for (person, answer) in paying.iter().zip(answers) {
+            if answer.outcome != Outcome::Sold {
+                return Err(format!("{person} paid in time and has {answer:?}"));
             }
             self.paid[*person as usize] = true;
         }
@@ -212,15 +213,12 @@ impl<'o> Sale<'o> {
     fn read_offers(&mut self, conn: &mut Connection, last: &mut String) -> Told<()> {
         let mut read = redis::cmd("XRANGE");
         read.arg("events").arg(format!("({last}")).arg("+").arg("COUNT").arg(1000);
-        let entries: Vec<(String, Vec<String>)> = read.query(conn).map_err(told)?;
+        let entries: Vec<(String, Event)> = read.query(conn).map_err(told)?;
         let mut offered = Vec::new();
-        for (id, fields) in entries {
+        for (id, entry) in entries {
             *last = id;
-            let field = |name: &str| {
-                fields.chunks(2).find(|pair| pair[0] == name).map(|pair| pair[1].as_str())
-            };
-            if field("event") == Some("OFFER") {
-                let user = field("user").and_then(|user| user.parse().ok());
+            if entry.event == "OFFER" {
+                let user = entry.user.and_then(|user| user.to_string().parse().ok());
                 offered.push(user.ok_or("an OFFER to nobody")?);
             }
         }

@@ -25,6 +25,7 @@ use std::time::{Duration, Instant};
 use mysql::prelude::Queryable;
 use mysql::Conn;
 use redis::{Cmd, Connection, FromRedisValue};
+use seckill_crowd::sale;
 use serde_json::Value;
 
 use loss::First;
@@ -80,12 +81,8 @@ fn ask<T: FromRedisValue>(redis: &mut Connection, line: &str) -> Result<T, Strin
 
 /// STATUS of a sale, and whether AUDIT finds it right.
 fn status(redis: &mut Connection, key: &str) -> Result<Value, String> {
-    let audit: Vec<redis::Value> = ask(redis, &format!("SECKILL.AUDIT {key}"))?;
-    if audit.get(1) != Some(&redis::Value::Int(1)) {
-        return Err(format!("AUDIT found a difference: {audit:?}"));
-    }
-    let text: String = ask(redis, &format!("SECKILL.STATUS {key} JSON"))?;
-    serde_json::from_str(&text).map_err(|e| format!("STATUS is not valid JSON: {e}"))
+    sale::audit(redis, key)?.check()?;
+    sale::status(redis, key)
 }
 
 fn number(status: &Value, field: &str) -> u64 {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use redis::Connection;
+use seckill_client::{Answer, Outcome, State};
 
 use crate::compare::compare;
 use crate::writer::pending;
@@ -22,9 +23,6 @@ const KILL_AT: [u64; 2] = [200, 600];
 /// How often a buyer comes back while all that is left is held by others.
 const TRIES: u32 = 20;
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
-
-/// The reply to GRAB, whatever it is: outcome, then numbers and a state.
-type Reply = Vec<redis::Value>;
 
 /// Runs the rush and compares.
 ///
@@ -96,15 +94,15 @@ fn buy(mut redis: Connection, turn: &AtomicU64, stop: &AtomicBool) -> Result<(),
         }
         let who = format!("{KEY} user-{user}");
         for _ in 0..TRIES {
-            let reply: Reply = ask(&mut redis, &format!("SECKILL.GRAB {who} REQ order-{user}"))?;
-            match (word(&reply, 0).as_str(), word(&reply, 1).as_str()) {
-                ("GRANTED", _) => {
+            let told: Answer = ask(&mut redis, &format!("SECKILL.GRAB {who} REQ order-{user}"))?;
+            match (told.outcome, told.held) {
+                (Outcome::Granted, _) => {
                     settle(&mut redis, user, &who)?;
                     break;
                 }
-                ("SOLDOUT", "0") => break,
-                ("SOLDOUT", _) => thread::sleep(TRY_AGAIN_AFTER),
-                _ => return Err(format!("An unexpected answer to GRAB: {reply:?}.")),
+                (Outcome::SoldOut, Some(0)) => break,
+                (Outcome::SoldOut, _) => thread::sleep(TRY_AGAIN_AFTER),
+                _ => return Err(format!("An unexpected answer to GRAB: {told:?}.")),
             }
         }
     }
@@ -113,17 +111,17 @@ fn buy(mut redis: Connection, turn: &AtomicU64, stop: &AtomicBool) -> Result<(),
 /// What becomes of the hold depends on the user's number only.
 fn settle(redis: &mut Connection, user: u64, who: &str) -> Result<(), String> {
     let order = format!("{who} REQ order-{user}");
-    let mut send = |line: String| ask::<Reply>(redis, &line).map(|reply| word(&reply, 0));
+    let mut send = |line: String| ask::<Answer>(redis, &line).map(|told| told.state);
     match user % 10 {
-        0..=2 => expect("SOLD", &send(format!("SECKILL.CONFIRM {order}"))?),
+        0..=2 => expect(State::Sold, send(format!("SECKILL.CONFIRM {order}"))?),
         3 => {
-            expect("HELD", &send(format!("SECKILL.EXTEND {who} 5000 REQ order-{user}"))?)?;
-            expect("SOLD", &send(format!("SECKILL.CONFIRM {order}"))?)
+            expect(State::Held, send(format!("SECKILL.EXTEND {who} 5000 REQ order-{user}"))?)?;
+            expect(State::Sold, send(format!("SECKILL.CONFIRM {order}"))?)
         }
-        4 | 5 => expect("CANCELLED", &send(format!("SECKILL.CANCEL {order}"))?),
+        4 | 5 => expect(State::Cancelled, send(format!("SECKILL.CANCEL {order}"))?),
         6 => {
-            expect("SOLD", &send(format!("SECKILL.CONFIRM {order}"))?)?;
-            expect("REFUNDED", &send(format!("SECKILL.REFUND {order}"))?)
+            expect(State::Sold, send(format!("SECKILL.CONFIRM {order}"))?)?;
+            expect(State::Refunded, send(format!("SECKILL.REFUND {order}"))?)
         }
         // Pays too late: sold if a unit is free at that moment, else the money goes back.
         7 => {
@@ -132,10 +130,10 @@ fn settle(redis: &mut Connection, user: u64, who: &str) -> Result<(), String> {
                 thread::sleep(POLL_EVERY);
             }
             let state = send(format!("SECKILL.CONFIRM {order} RECLAIM"))?;
-            if state == "SOLD" {
+            if state == Some(State::Sold) {
                 Ok(())
             } else {
-                expect("EXPIRED", &state)
+                expect(State::Expired, state)
             }
         }
         // Forgets about it.
@@ -144,14 +142,9 @@ fn settle(redis: &mut Connection, user: u64, who: &str) -> Result<(), String> {
 }
 
 /// A slow machine may let a hold expire before its buyer's next command.
-fn expect(wanted: &str, state: &str) -> Result<(), String> {
-    if state == wanted || state == "EXPIRED" {
+fn expect(wanted: State, state: Option<State>) -> Result<(), String> {
+    if state == Some(wanted) || state == Some(State::Expired) {
         return Ok(());
     }
-    Err(format!("A grant is {state} instead of {wanted}."))
-}
-
-fn word(reply: &Reply, at: usize) -> String {
-    let value = reply.get(at).map(redis::from_redis_value_ref::<String>);
-    value.and_then(Result::ok).unwrap_or_default()
+    Err(format!("A grant is {state:?} instead of {wanted}."))
 }

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use redis::Connection;
-
+use seckill_client::{Answer, Outcome};
 use seckill_harness::program::Server;
 
 pub const KEY: &str = "sale:durability";
@@ -115,9 +115,9 @@ fn buy(
             break;
         }
         let user = format!("user-{number}-{turn}");
-        let reply: Result<(String, u64), _> =
-            redis::cmd("SECKILL.GRAB").arg(KEY).arg(&user).query(&mut connection).map(first_two);
-        if !matches!(reply, Ok((outcome, _)) if outcome == "GRANTED") {
+        let reply: Result<Answer, _> =
+            redis::cmd("SECKILL.GRAB").arg(KEY).arg(&user).query(&mut connection);
+        if !reply.is_ok_and(|answer| answer.outcome == Outcome::Granted) {
             break;
         }
         if !wait.is_over(&mut connection) {
@@ -127,10 +127,6 @@ fn buy(
         count.fetch_add(1, Ordering::Relaxed);
     }
     mine
-}
-
-fn first_two(reply: (String, u64, u64, String, u64, u64)) -> (String, u64) {
-    (reply.0, reply.1)
 }
 
 impl Wait {
@@ -175,33 +171,17 @@ fn command(words: &[&str]) -> redis::Cmd {
 pub fn listed(server: &Server) -> Result<HashSet<String>, String> {
     let mut connection = server.connect()?;
     let kind: String = redis::cmd("TYPE").arg(KEY).query(&mut connection).map_err(failed)?;
-    let mut users = HashSet::new();
     if kind == "none" {
-        return Ok(users);
+        return Ok(HashSet::new());
     }
     let audit: Vec<redis::Value> =
         redis::cmd("SECKILL.AUDIT").arg(KEY).query(&mut connection).map_err(failed)?;
     if audit.get(1) != Some(&redis::Value::Int(1)) {
         return Err(format!("AUDIT found a difference: {audit:?}"));
     }
-    let mut cursor = 0;
-    loop {
-        let (next, rows): (u64, Vec<Vec<redis::Value>>) = redis::cmd("SECKILL.WINNERS")
-            .arg(KEY)
-            .arg(cursor)
-            .arg("COUNT")
-            .arg(1_000)
-            .query(&mut connection)
-            .map_err(failed)?;
-        for row in rows {
-            let user = row.get(1).map(redis::from_redis_value_ref::<String>);
-            users.insert(user.and_then(Result::ok).ok_or("A row of WINNERS has no user.")?);
-        }
-        if next == 0 {
-            return Ok(users);
-        }
-        cursor = next;
-    }
+    let live = |row: &seckill_client::Row| row.state.is_live();
+    let rows = seckill_crowd::sale::grants(&mut connection, KEY, None)?;
+    Ok(rows.into_iter().filter(live).map(|row| row.user.to_string()).collect())
 }
 
 fn failed(error: redis::RedisError) -> String {

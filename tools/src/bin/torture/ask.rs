@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use redis::{Client, Cmd, Connection, Value};
+use seckill_client::{MultiAnswer, Outcome};
 
-use crate::history::{Answer, State};
+use crate::history::Answer;
 
 /// Errors that pass: the server loads, is a replica now, has none near, or can't write to its disk.
 const PASSING: [&str; 6] =
@@ -85,61 +86,57 @@ pub fn ask(connection: &mut Connection, way: Way, line: &str, sales: usize) -> R
     }
 }
 
-/// What MGRAB says: a row for each sale, or which of them refuses and what it says.
+/// What MGRAB says: a grant for each sale, or which of them refuses and what it says.
 fn read_several(value: &Value, sales: usize) -> Option<Vec<Answer>> {
-    let Value::Array(items) = value else { return None };
-    let (outcome, rows) = items.split_first()?;
-    if let (true, [Value::Int(index), refusal]) = (is_word(outcome, "REFUSED"), rows) {
+    let told = MultiAnswer::read(value)?;
+    if let Some((index, refusal)) = told.refusal {
         let mut answers = vec![Answer::Elsewhere; sales];
-        *answers.get_mut(usize::try_from(*index).ok()?)? = read(refusal)?;
+        *answers.get_mut(index)? = heard(refusal)?;
         return Some(answers);
     }
-    // Each row is what GRAB would say behind the word.
-    let with_word = |row: &Value| match row {
-        Value::Array(cells) => read(&Value::Array([&[outcome.clone()][..], cells].concat())),
-        _ => None,
-    };
-    rows.iter().map(with_word).collect::<Option<Vec<_>>>().filter(|rows| rows.len() == sales)
-}
-
-fn is_word(value: &Value, word: &str) -> bool {
-    matches!(value, Value::BulkString(bytes) if bytes == word.as_bytes())
+    let grants = told.grants.into_iter().map(heard).collect::<Option<Vec<_>>>();
+    grants.filter(|grants| grants.len() == sales)
 }
 
 fn read(value: &Value) -> Option<Answer> {
-    let Value::Array(items) = value else {
-        return matches!(value, Value::Okay).then_some(Answer::Done);
-    };
-    let number = |at: usize| match items.get(at) {
-        Some(Value::Int(number)) => u64::try_from(*number).ok(),
-        _ => None,
-    };
-    let word = |at: usize| match items.get(at) {
-        Some(Value::BulkString(bytes)) => String::from_utf8(bytes.clone()).ok(),
-        _ => None,
-    };
-    if let Some(Value::Int(applied)) = items.first() {
-        return Some(Answer::Restocked { applied: *applied, available: number(1)? });
-    }
-    let state = |at| State::read(&word(at)?);
-    Some(match word(0)?.as_str() {
-        "GRANTED" => Answer::Granted {
-            seq: number(1)?,
-            qty: number(2)?,
-            state: state(3)?,
-            deadline: number(4)?,
-            available: number(5)?,
+    match value {
+        Value::Okay => Some(Answer::Done),
+        Value::Array(items) => match items.as_slice() {
+            [Value::Int(applied), Value::Int(available), ..] => Some(Answer::Restocked {
+                applied: *applied,
+                available: u64::try_from(*available).ok()?,
+            }),
+            [Value::BulkString(word), ..] if word == b"NONE" => Some(Answer::Nowhere),
+            _ => heard(seckill_client::Answer::read(value)?),
         },
-        "REPLAY" => Answer::Replay { seq: number(1)?, state: state(3)?, deadline: number(4)? },
-        "ALREADY" => Answer::Already { seq: number(1)?, state: state(3)?, deadline: number(4)? },
-        "SOLDOUT" => Answer::SoldOut { held: number(1)? },
-        "SHORT" => Answer::Short { available: number(1)? },
-        "OVERLIMIT" => Answer::OverLimit,
-        "WAITING" => Answer::Waiting { ticket: number(1)?, ahead: number(2)? },
-        "NONE" => Answer::Nowhere,
-        "BUSY" => Answer::Busy,
-        "PAUSED" => Answer::Paused,
-        "NOTOPEN" => Answer::NotOpen,
-        _ => Answer::Stands { seq: number(1)?, state: state(0)?, deadline: number(3)? },
+        _ => None,
+    }
+}
+
+fn heard(told: seckill_client::Answer) -> Option<Answer> {
+    Some(match told.outcome {
+        Outcome::Granted => Answer::Granted {
+            seq: told.seq?,
+            qty: told.qty?,
+            state: told.state?,
+            deadline: told.deadline_ms?,
+            available: told.available?,
+        },
+        Outcome::Replay => {
+            Answer::Replay { seq: told.seq?, state: told.state?, deadline: told.deadline_ms? }
+        }
+        Outcome::Already => {
+            Answer::Already { seq: told.seq?, state: told.state?, deadline: told.deadline_ms? }
+        }
+        Outcome::SoldOut => Answer::SoldOut { held: told.held? },
+        Outcome::Short => Answer::Short { available: told.available? },
+        Outcome::OverLimit => Answer::OverLimit,
+        Outcome::Waiting => Answer::Waiting { ticket: told.ticket?, ahead: told.ahead? },
+        Outcome::Busy => Answer::Busy,
+        Outcome::Paused => Answer::Paused,
+        Outcome::NotOpen => Answer::NotOpen,
+        // No sale of this house closes for good or denies somebody.
+        Outcome::Closed | Outcome::Denied => return None,
+        _ => Answer::Stands { seq: told.seq?, state: told.state?, deadline: told.deadline_ms? },
     })
 }

@@ -164,7 +164,7 @@ fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
 
 /// No round begins any more, and nothing is left that happens by itself.
 fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
-    let status = || read::status(&mut world.connect(world.primary)?, &sale.key);
+    let status = || seckill_crowd::sale::status(&mut world.connect(world.primary)?, &sale.key);
     let number = |status: &Value, field: &str| status.get(field).and_then(Value::as_u64);
     let mut last_round = None;
     if let Kind::Rounds { every_ms, .. } = sale.terms.kind {

@@ -4,40 +4,10 @@
 //! after its reply has come, so a call that returned before another was invoked has the smaller
 //! numbers.
 
+pub use seckill_client::State;
+
 use crate::draws::{Draw, Stock};
 use crate::list::{List, Waiter};
-
-/// A grant's state, as replies and entries name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Held,
-    Sold,
-    Cancelled,
-    Expired,
-    Refunded,
-    /// NOGRANT: the user has no such grant.
-    Unknown,
-}
-
-impl State {
-    /// Reads the word, `None` if it is none of a state.
-    pub fn read(word: &str) -> Option<State> {
-        Some(match word {
-            "HELD" => State::Held,
-            "SOLD" => State::Sold,
-            "CANCELLED" => State::Cancelled,
-            "EXPIRED" => State::Expired,
-            "REFUNDED" => State::Refunded,
-            "NOGRANT" => State::Unknown,
-            _ => return None,
-        })
-    }
-
-    /// Whether the user has the units.
-    pub fn is_live(self) -> bool {
-        matches!(self, State::Held | State::Sold)
-    }
-}
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

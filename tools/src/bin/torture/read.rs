@@ -1,8 +1,8 @@
 //! What the server says when all is quiet: the sale, its grants and its outbox.
 
-use std::collections::HashMap;
-
 use redis::{Connection, Value};
+use seckill_client::{Event, Id};
+use seckill_crowd::sale;
 use serde_json::Value as Json;
 
 use crate::ask::command;
@@ -26,7 +26,7 @@ pub fn evidence(
     ops: Vec<Op>,
     crownings: &[Crowning],
 ) -> Result<Evidence, String> {
-    let status = status(redis, &sale.key)?;
+    let status = sale::status(redis, &sale.key)?;
     let number = |field: &str| status.get(field).and_then(Json::as_u64).unwrap_or(u64::MAX);
     let entries = entries(redis, &sale.stream())?;
     Ok(Evidence {
@@ -57,12 +57,6 @@ pub fn waiting(redis: &mut Connection, key: &str) -> Result<Vec<(u64, u64)>, Str
     Ok(rows.into_iter().map(|(ticket, .., until)| (ticket, until)).collect())
 }
 
-/// STATUS as JSON.
-pub fn status(redis: &mut Connection, key: &str) -> Result<Json, String> {
-    let text: String = command(["SECKILL.STATUS", key, "JSON"]).query(redis).map_err(failed)?;
-    serde_json::from_str(&text).map_err(|e| format!("STATUS can't be read: {e}"))
-}
-
 /// Whether AUDIT finds the sale right, and what it says.
 pub fn audit(redis: &mut Connection, key: &str) -> Result<(bool, String), String> {
     let audit: Vec<Value> = command(["SECKILL.AUDIT", key]).query(redis).map_err(failed)?;
@@ -81,136 +75,104 @@ fn entries(redis: &mut Connection, stream: &str) -> Result<Vec<Entry>, String> {
     let (mut all, mut from) = (Vec::new(), "-".to_owned());
     let count = PAGE.to_string();
     loop {
-        let page: Vec<(String, HashMap<String, String>)> =
-            command(["XRANGE", stream, &from, "+", "COUNT", &count])
-                .query(redis)
-                .map_err(failed)?;
+        let page: Vec<(String, Event)> = command(["XRANGE", stream, &from, "+", "COUNT", &count])
+            .query(redis)
+            .map_err(failed)?;
         let Some((last, _)) = page.last() else { return Ok(all) };
         from = format!("({last}");
-        for (id, fields) in &page {
-            let entry = Fields::of(fields).and_then(|fields| entry(&fields));
-            all.push(entry.ok_or_else(|| format!("Entry {id} can't be read."))?);
+        for (id, event) in &page {
+            all.push(entry(event).ok_or_else(|| format!("Entry {id} can't be read."))?);
         }
     }
 }
 
-/// What an entry of the outbox says.
-struct Fields<'a> {
-    raw: &'a HashMap<String, String>,
-    data: Json,
+/// A number that is left out where it is 0.
+fn number_or_0(event: &Event, name: &str) -> Option<u64> {
+    event.data.get(name).map_or(Some(0), Json::as_u64)
 }
 
-impl Fields<'_> {
-    fn of(raw: &HashMap<String, String>) -> Option<Fields<'_>> {
-        Some(Fields { raw, data: serde_json::from_str(raw.get("data")?).ok()? })
-    }
-
-    /// A field as it came.
-    fn raw(&self, name: &str) -> Option<String> {
-        self.raw.get(name).cloned()
-    }
-
-    fn has(&self, key: &str) -> bool {
-        self.data.get(key).is_some()
-    }
-
-    fn word(&self, key: &str) -> Option<&str> {
-        self.data.get(key)?.as_str()
-    }
-
-    fn number(&self, key: &str) -> Option<u64> {
-        self.data.get(key)?.as_u64()
-    }
-
-    /// A number that is left out where it is 0.
-    fn number_or_0(&self, key: &str) -> Option<u64> {
-        if self.has(key) {
-            self.number(key)
-        } else {
-            Some(0)
-        }
-    }
+fn word<'e>(event: &'e Event, name: &str) -> Option<&'e str> {
+    event.data.get(name)?.as_str()
 }
 
-fn entry(fields: &Fields<'_>) -> Option<Entry> {
-    let restock = match fields.data.get("applied") {
-        Some(applied) => Some((fields.raw("req")?, applied.as_i64()?)),
+fn text(id: &Option<Id>) -> Option<String> {
+    id.as_ref().map(Id::to_string)
+}
+
+fn entry(told: &Event) -> Option<Entry> {
+    let restock = match told.data.get("applied") {
+        Some(applied) => Some((text(&told.req)?, applied.as_i64()?)),
         None => None,
     };
-    let grant = match fields.has("seq") {
+    let grant = match told.data.contains_key("seq") {
         true => Some(Row {
-            seq: fields.number("seq")?,
-            user: fields.raw("user")?,
-            qty: fields.number("qty")?,
-            state: State::read(fields.word("state")?)?,
-            at: fields.number("at")?,
-            deadline: fields.number_or_0("deadline")?,
-            req: fields.raw("req").unwrap_or_default(),
-            born: fields.number("born")?,
-            round: fields.number_or_0("round")?,
+            seq: told.number("seq")?,
+            user: text(&told.user)?,
+            qty: told.number("qty")?,
+            state: State::read(word(told, "state")?.as_bytes())?,
+            at: told.number("at")?,
+            deadline: number_or_0(told, "deadline")?,
+            req: text(&told.req).unwrap_or_default(),
+            born: told.number("born")?,
+            round: number_or_0(told, "round")?,
         }),
         false => None,
     };
-    let event = fields.raw("event")?;
-    let limits = match event.as_str() {
+    let limits = match told.event.as_str() {
         "INIT" | "ALTER" => Some(Limits {
-            limit: fields.number_or_0("limit")?,
-            grabs: fields.number_or_0("grabs")?,
-            hold_ms: fields.number_or_0("hold_ms")?,
-            close_at: fields.number_or_0("close_at")?,
+            limit: number_or_0(told, "limit")?,
+            grabs: number_or_0(told, "grabs")?,
+            hold_ms: number_or_0(told, "hold_ms")?,
+            close_at: number_or_0(told, "close_at")?,
         }),
         _ => None,
     };
     Some(Entry {
-        event,
-        id: fields.word("id")?.to_owned(),
-        epoch: fields.number("epoch")?,
-        rev: fields.number("rev")?,
-        t: fields.number("t")?,
+        event: told.event.clone(),
+        id: word(told, "id")?.to_owned(),
+        epoch: told.number("epoch")?,
+        rev: told.number("rev")?,
+        t: told.number("t")?,
         stock: Stock {
-            supply: fields.number("supply")?,
-            available: fields.number("available")?,
-            held: fields.number("held")?,
-            sold: fields.number("sold")?,
+            supply: told.number("supply")?,
+            available: told.number("available")?,
+            held: told.number("held")?,
+            sold: told.number("sold")?,
         },
         grant,
         restock,
         limits,
-        round: fields.number("round"),
-        wait: waiter(fields),
+        round: told.number("round"),
+        wait: waiter(told),
     })
 }
 
 /// Who waits, or waited, in an entry that has a ticket.
-fn waiter(fields: &Fields<'_>) -> Option<Waiter> {
+fn waiter(told: &Event) -> Option<Waiter> {
     Some(Waiter {
-        ticket: fields.number("ticket")?,
-        user: fields.raw("user")?,
-        req: fields.raw("req")?,
-        qty: fields.number("qty")?,
-        until: fields.number_or_0("until")?,
-        reason: fields.word("reason").unwrap_or_default().to_owned(),
+        ticket: told.number("ticket")?,
+        user: text(&told.user)?,
+        req: text(&told.req)?,
+        qty: told.number("qty")?,
+        until: number_or_0(told, "until")?,
+        reason: word(told, "reason").unwrap_or_default().to_owned(),
     })
 }
 
 /// Every grant, whatever became of it.
 fn rows(redis: &mut Connection, key: &str) -> Result<Vec<Row>, String> {
-    type Cells = (u64, String, u64, String, u64, u64, Option<String>, u64, u64);
-    let (mut all, mut cursor) = (Vec::new(), 0);
-    loop {
-        let line = format!("SECKILL.WINNERS {key} {cursor} COUNT {PAGE} STATE ALL");
-        let (next, page): (u64, Vec<Cells>) =
-            command(line.split(' ')).query(redis).map_err(failed)?;
-        for (seq, user, qty, state, at, deadline, req, born, round) in page {
-            let state = State::read(&state).ok_or("WINNERS has an unknown state.")?;
-            let req = req.unwrap_or_default();
-            all.push(Row { seq, user, qty, state, at, deadline, req, born, round });
-        }
-        if next == 0 {
-            return Ok(all);
-        }
-        cursor = next;
-    }
+    let row = |row: seckill_client::Row| Row {
+        seq: row.seq,
+        user: row.user.to_string(),
+        qty: row.qty,
+        state: row.state,
+        at: row.at_ms,
+        deadline: row.deadline_ms,
+        req: text(&row.req).unwrap_or_default(),
+        born: row.epoch,
+        round: row.round,
+    };
+    Ok(sale::grants(redis, key, None)?.into_iter().map(row).collect())
 }
 
 fn failed(error: redis::RedisError) -> String {

@@ -334,7 +334,7 @@ fn who_is_told_what_was_so_before_is_found() {
         book.ask(Deed::Grab, 1, held);
     });
     assert_found("WENT BACK: grant 1", |book| {
-        book.ask(Deed::Confirm, 1, stands(0, State::Unknown));
+        book.ask(Deed::Confirm, 1, stands(0, State::NoGrant));
     });
 }
 
