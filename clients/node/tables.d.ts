@@ -17,7 +17,8 @@ export type Outcome =
   | 'PAUSED'
   | 'DENIED'
   | 'BUSY'
-  | 'WAITING';
+  | 'WAITING'
+  | 'TAKEN';
 /** What each outcome has beside itself. */
 export interface Fields {
   GRANTED: {seq: number; qty: number; state: State; deadlineMs: number; available: number};
@@ -32,4 +33,5 @@ export interface Fields {
   DENIED: {};
   BUSY: {};
   WAITING: {ticket: number; ahead: number; unitsAhead: number};
+  TAKEN: {unit: number};
 }

@@ -395,6 +395,7 @@ enum Outcome: string
     case Denied = 'DENIED';
     case Busy = 'BUSY';
     case Waiting = 'WAITING';
+    case Taken = 'TAKEN';
     case Held = 'HELD';
     case Sold = 'SOLD';
     case Cancelled = 'CANCELLED';
@@ -1018,6 +1019,7 @@ final class Tables
         'DENIED' => ['outcome'],
         'BUSY' => ['outcome'],
         'WAITING' => ['outcome', 'ticket', 'ahead', 'unitsAhead'],
+        'TAKEN' => ['outcome', 'unit'],
         'HELD' => ['state', 'seq', 'qty', 'deadlineMs'],
         'SOLD' => ['state', 'seq', 'qty', 'deadlineMs'],
         'CANCELLED' => ['state', 'seq', 'qty', 'deadlineMs'],
@@ -1039,6 +1041,7 @@ final class Tables
         'NOPERM',
         'NOSALE',
         'NOSCRIPT',
+        'NOTNUMBERED',
         'REQMISMATCH',
         'SALEEXISTS',
         'WRONGPART',

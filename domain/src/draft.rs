@@ -3,6 +3,7 @@
 //! are checked on it. It knows no effect and no request.
 
 mod holdings;
+mod numbers;
 mod waitlist;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::model::outcome::{check, state_at, GrantView, Refused, State};
 use crate::request::Terms;
 use crate::Sale;
 use holdings::Gained;
+use numbers::NumbersDraft;
 use waitlist::ListDraft;
 
 /// A sale as it would stand.
@@ -54,6 +56,8 @@ pub(crate) struct Touched {
     list: Option<Box<ListDraft>>,
     /// Changes of users' live units and grants; computed when first asked for.
     gained: Option<Box<Gained>>,
+    /// The numbers of the units as they would stand.
+    numbers: Option<Box<NumbersDraft>>,
 }
 
 impl<'s> Draft<'s> {
@@ -226,7 +230,10 @@ impl<'s> Draft<'s> {
     /// also takes a packet, and every packet left must still get its share.
     pub(crate) fn can_retake(&self, seq: u64, qty: u64) -> bool {
         let mut after = *self.numbers_of(seq);
-        let Some(draw) = &self.sale.terms.draw else { return after.available >= qty };
+        if let Some(numbers) = self.sale.numbers() {
+            return self.are_free(&numbers.of(seq));
+        }
+        let Some(draw) = self.sale.terms.draw() else { return after.available >= qty };
         let is_listed = self.sale.amounts().is_none_or(|list| match self.amounts() {
             None => list.contains(qty),
             Some(amounts) => amounts.contains(list, qty),
@@ -282,6 +289,10 @@ impl Draft<'_> {
             to => it.transfer(view.qty, from, to),
         })?;
         self.note_restocked();
+        if self.sale.is_plain() {
+            return Ok(());
+        }
+        self.move_units(view.seq, from, view.state)?;
         let Some(list) = self.sale.amounts() else { return Ok(()) };
         let amounts = self.amounts_mut();
         match (from.is_live(), view.state.is_live()) {
@@ -374,7 +385,7 @@ pub(crate) fn check_law(
     balances: &Balances,
     escrow: Option<&Escrow>,
 ) -> Result<(), Refused> {
-    let is_shared = match &terms.draw {
+    let is_shared = match terms.draw() {
         Some(draw) => Draw::is_lawful(draw, balances),
         None => balances.packets.is_none(),
     };

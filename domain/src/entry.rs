@@ -96,7 +96,7 @@ pub(crate) fn put_terms(data: &mut Vec<u8>, terms: &Terms) {
     put_some(data, r#","hold_ms":"#, terms.hold_ms);
     put_some(data, r#","open_at":"#, terms.open_at);
     put_some(data, r#","close_at":"#, terms.close_at);
-    if let Some(draw) = &terms.draw {
+    if let Some(draw) = terms.draw() {
         put_word(data, r#","draw":""#, draw.text().as_bytes());
     }
     if let Some(schedule) = &terms.schedule {
@@ -123,6 +123,7 @@ pub(crate) fn put_terms(data: &mut Vec<u8>, terms: &Terms) {
         put_some(data, r#","offer_ms":"#, list.offer_ms);
         put_number(data, r#","overtake":"#, list.overtake);
     }
+    put_some(data, r#","numbered":"#, terms.is_numbered().into());
 }
 
 // Numbers, booleans and constant words, none of which needs escaping. The caller writes the comma

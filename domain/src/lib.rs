@@ -26,6 +26,10 @@ pub mod ledger;
 
 mod dedup;
 
+pub mod units;
+
+pub mod numbers;
+
 pub mod draw;
 
 pub mod admission;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::admission::{Admission, AdmissionChange, List};
 use crate::draw::Draw;
-use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX};
+use crate::model::limits::{HOLD_MS_MAX, OUTBOX_BYTES_MAX, UNITS_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
 use crate::parts::Split;
@@ -57,6 +57,26 @@ pub struct Grab<'a> {
     pub amount: Amount,
     /// The request id, 1 to 128 bytes.
     pub req: Option<&'a [u8]>,
+}
+
+/// A GRAB of numbered units whose buyer says which.
+#[derive(Clone, Debug)]
+pub struct Pick<'a> {
+    /// The GRAB, of as many units as they name.
+    pub grab: Grab<'a>,
+    /// Which units.
+    pub wish: Wish,
+    /// Whether it says WAIT, too, which is refused.
+    pub waits: bool,
+}
+
+/// Which numbered units a buyer wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// Units next to each other (ADJACENT).
+    Adjacent,
+    /// Exactly these, all different, in the caller's order (UNITS).
+    These(Vec<u32>),
 }
 
 /// An operator's INIT. The caller draws `id` and `secret` from a random source; they are used only
@@ -156,6 +176,8 @@ pub struct Import<'a> {
     pub at: Option<u64>,
     /// Refuse rather than promise more than the supply.
     pub no_deficit: bool,
+    /// The numbers of the units, all different; empty if none are named.
+    pub units: &'a [u32],
 }
 
 /// An operator's ALLOW or DENY. Users are 1 to 256 bytes, at most `USERS_PER_COMMAND_MAX`.
@@ -242,6 +264,8 @@ pub enum Request<'a> {
     Elsewhere(Elsewhere<'a>),
     /// GRAB with WAIT: units for a user, or a place on the waiting list.
     Wait(Wait<'a>),
+    /// GRAB with ADJACENT or UNITS: numbered units for a user.
+    Pick(Pick<'a>),
 }
 
 /// The terms of grants to come. 0 always means "none". Times are Unix milliseconds.
@@ -265,8 +289,8 @@ pub struct Terms {
     /// The stream that gets an entry for every change.
     #[serde(deserialize_with = "name")]
     pub outbox: Option<Box<[u8]>>,
-    /// How amounts are drawn, if callers don't name them. Fixed at INIT.
-    pub draw: Option<Draw>,
+    /// What a grant takes of the units. Fixed at INIT.
+    pub kind: UnitKind,
     /// When rounds begin, in a repeating sale. Fixed at INIT.
     pub schedule: Option<Schedule>,
     /// Who is admitted to the sale.
@@ -275,6 +299,23 @@ pub struct Terms {
     pub split: Option<Box<Split>>,
     /// Terms of the waiting list, if the sale has one.
     pub waitlist: Option<WaitTerms>,
+}
+
+/// What a grant takes of a sale's units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UnitKind {
+    /// So many as the caller names.
+    Counted,
+    /// So many as are drawn.
+    Drawn(Draw),
+    /// Units of which each has a number.
+    Numbered,
+}
+
+impl From<Option<Draw>> for UnitKind {
+    fn from(draw: Option<Draw>) -> UnitKind {
+        draw.map_or(UnitKind::Counted, UnitKind::Drawn)
+    }
 }
 
 impl Default for Terms {
@@ -286,7 +327,7 @@ impl Default for Terms {
             open_at: 0,
             close_at: 0,
             outbox: None,
-            draw: None,
+            kind: UnitKind::Counted,
             schedule: None,
             admission: Admission::default(),
             split: None,
@@ -337,12 +378,27 @@ impl Terms {
             open_at: change.open_at.unwrap_or(self.open_at),
             close_at: change.close_at.unwrap_or(self.close_at),
             outbox: change.outbox.clone().or_else(|| self.outbox.clone()),
-            draw: self.draw,
+            kind: self.kind,
             schedule: self.schedule,
             admission: self.admission.altered(&change.admission),
             split: self.split.clone(),
             waitlist: WaitTerms::altered(self.waitlist, &change.waitlist),
         }
+    }
+
+    /// How amounts are drawn, if callers don't name them.
+    #[inline]
+    pub fn draw(&self) -> Option<&Draw> {
+        match &self.kind {
+            UnitKind::Drawn(draw) => Some(draw),
+            UnitKind::Counted | UnitKind::Numbered => None,
+        }
+    }
+
+    /// Whether each unit has a number.
+    #[inline]
+    pub fn is_numbered(&self) -> bool {
+        self.kind == UnitKind::Numbered
     }
 
     /// Whether the terms limit a user's units or grants.
@@ -353,7 +409,8 @@ impl Terms {
     /// Whether a sale on these terms has state that a plain sale has not.
     pub fn has_extras(&self) -> bool {
         let has_list = self.waitlist.is_some();
-        has_list || self.draw.is_some() || self.schedule.is_some() || !self.admission.is_open()
+        let is_counted = self.kind == UnitKind::Counted;
+        has_list || !is_counted || self.schedule.is_some() || !self.admission.is_open()
     }
 
     /// How long an offer to a waiter stands, in ms; 0 if no term says it.
@@ -378,26 +435,29 @@ impl Terms {
             return Err(Misuse::OutboxTooLong);
         }
         // A drawn amount above LIMIT could never be granted.
-        if self.draw.is_some() && self.limit != 0 {
+        if self.draw().is_some() && self.limit != 0 {
             return Err(Misuse::DrawTakesNoLimit);
         }
         if let Some(schedule) = &self.schedule {
             schedule.check()?;
-            if self.draw.as_ref().is_some_and(Draw::is_list) {
+            if self.draw().is_some_and(Draw::is_list) {
                 return Err(Misuse::DrawListRepeats);
             }
         }
         if let Some(split) = &self.split {
             split.check()?;
-            if self.draw.is_some() || self.schedule.is_some() {
+            if self.draw().is_some() || self.schedule.is_some() {
                 return Err(Misuse::PartTakesNoDraw);
             }
         }
         if let Some(list) = &self.waitlist {
             list.check(self.hold_ms)?;
-            if self.draw.is_some() || self.schedule.is_some() {
+            if self.draw().is_some() || self.schedule.is_some() {
                 return Err(Misuse::WaitlistTakesNoDraw);
             }
+        }
+        if self.is_numbered() && (self.schedule.is_some() || self.split.is_some()) {
+            return Err(Misuse::NumberedTakesNoDraw);
         }
         self.admission.check()
     }
@@ -408,7 +468,10 @@ impl Terms {
         if let Some(split) = &self.split {
             split.check_share(supply)?;
         }
-        self.draw.map_or(Ok(()), |draw| draw.check(supply, amounts))
+        if self.is_numbered() && supply > UNITS_MAX {
+            return Err(Misuse::TooManyUnits);
+        }
+        self.draw().map_or(Ok(()), |draw| draw.check(supply, amounts))
     }
 }
 

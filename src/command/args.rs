@@ -8,7 +8,7 @@
 //! the error for others.
 
 use super::errors::{self, Error};
-use super::vocabulary::{Arg, REQ, SEQ, USER};
+use super::vocabulary::{Arg, REQ, SEQ, UNIT, USER};
 use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::request::Which;
 
@@ -91,6 +91,25 @@ impl<'a> Args<'a> {
         match begins.is_some_and(|byte| byte.is_ascii_digit() || *byte == b'-') {
             true => self.number(row).map(Some),
             false => Ok(None),
+        }
+    }
+
+    /// Numbers of units, all different, in the caller's order; they end at the first argument that
+    /// is no number.
+    pub fn units(&mut self) -> Parsed<Vec<u32>> {
+        let mut units = vec![self.number(&UNIT)?];
+        while let Some(unit) = self.next_number(&UNIT)? {
+            units.push(unit);
+        }
+        // One that no sale can have is one that this sale has not.
+        let units: Vec<u32> =
+            units.iter().map(|it| u32::try_from(*it).unwrap_or(u32::MAX)).collect();
+        let mut rising = units.clone();
+        rising.sort_unstable();
+        rising.dedup();
+        match rising.len() == units.len() {
+            true => Ok(units),
+            false => Err(errors::UNITS_REPEAT.into()),
         }
     }
 

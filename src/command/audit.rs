@@ -19,7 +19,8 @@ pub const SPEC: Spec = Spec {
     summary: "Recounts a sale from its grants and compares",
     complexity: "O(N) where N is the number of grants",
     reply: "A map (a flat array in RESP2): `ok` 1 or 0, `grants`, `winners`, `supply`, \
-        `available`, `held`, `sold` as counted, `differences`, an array of `[field, stored, \
+        `available`, `held`, `sold` as counted, `units`, how many numbers live grants have, in a \
+        sale with NUMBERED, `differences`, an array of `[field, stored, \
         counted]` that is empty when all is well, and `version`, the sale's when the audit began \
         and when it ended. It goes over the sale in steps of a few milliseconds, between which \
         others are served and the sale may change: that is no difference. In a transaction or a \
@@ -82,10 +83,14 @@ fn write(audit: &Audit, reply: Reply<'_>) {
         ("held", audit.held),
         ("sold", audit.sold),
     ];
-    reply.map(numbers.len() + 2);
+    reply.map(numbers.len() + 2 + usize::from(audit.units.is_some()));
     for (name, number) in numbers {
         reply.bulk(name);
         reply.number(number);
+    }
+    if let Some(units) = audit.units {
+        reply.bulk("units");
+        reply.number(units);
     }
     reply.bulk("differences");
     reply.array(audit.differences.len());

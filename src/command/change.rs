@@ -180,6 +180,7 @@ pub fn one<'a>(
     // GRAB is an attempt to buy. IMPORT also leads to GRANTED or REPLAY, but is no attempt.
     let attempt = match request {
         Some(Request::Grab(grab)) => Some(Attempt { outcome, amount: grab.amount }),
+        Some(Request::Pick(pick)) => Some(Attempt { outcome, amount: pick.grab.amount }),
         Some(Request::Wait(wait)) => Some(Attempt { outcome, amount: wait.grab.amount }),
         _ => None,
     };

@@ -82,7 +82,8 @@ pub const NEEDS_WAITLIST: &str = "ERR OFFER and OVERTAKE need WAITLIST";
 /// PART without OF, SPLIT or TOTAL, or one of these without PART.
 pub const PART_INCOMPLETE: &str = "ERR PART needs OF, SPLIT and TOTAL, and they need PART";
 /// ALTER of a term that is fixed at INIT.
-pub const FIXED: &str = "ERR DRAW, EVERY and PART, and what goes with them, are fixed at INIT";
+pub const FIXED: &str =
+    "ERR DRAW, EVERY, PART and NUMBERED, and what goes with them, are fixed at INIT";
 /// CLOSEAT is not after OPENAT.
 pub const WINDOW_EMPTY: &str = "ERR CLOSEAT must be after OPENAT";
 /// The user has several grants, and the request names none.
@@ -103,6 +104,32 @@ pub use crate::server::reply::BEING_CHANGED;
 pub const OFFER_NEEDS_TIME: &str = "ERR WAITLIST needs OFFER or HOLD, so that offers end";
 /// WAITLIST with DRAW or EVERY.
 pub const WAITLIST_TAKES_NO_DRAW: &str = "ERR WAITLIST can't be combined with DRAW or EVERY";
+/// NUMBERED with DRAW, EVERY or PART.
+pub const NUMBERED_TAKES_NO_DRAW: &str = "ERR NUMBERED can't be combined with DRAW, EVERY or PART";
+/// More units than a sale can number.
+pub const TOO_MANY_UNITS: &str = "ERR a sale with NUMBERED has at most 10000000 units";
+/// A negative RESTOCK of numbered units.
+pub const NUMBERED_ONLY_GROWS: &str = "ERR a sale with NUMBERED takes no negative delta";
+/// KEEP n on a sale with numbered units.
+pub const NUMBERED_TAKES_NO_KEEP: &str = "ERR a sale with NUMBERED takes no KEEP n";
+/// UPTO on a sale with numbered units.
+pub const NUMBERED_TAKES_NO_UPTO: &str = "ERR a sale with NUMBERED takes no UPTO";
+/// More numbered units than one grant has.
+pub const TOO_MANY_AT_ONCE: &str = "ERR QTY must be 1 to 100";
+/// ADJACENT or UNITS with WAIT.
+pub const PICK_TAKES_NO_WAIT: &str = "ERR WAIT can't be combined with ADJACENT or UNITS";
+/// ADJACENT without QTY.
+pub const ADJACENT_NEEDS_QTY: &str = "ERR ADJACENT needs QTY";
+/// QTY or UPTO with UNITS.
+pub const UNITS_AND_QTY: &str = "ERR UNITS can't be combined with QTY or UPTO";
+/// A number named twice.
+pub const UNITS_REPEAT: &str = "ERR UNITS must be all different";
+/// A command for numbered units on a sale whose units have no numbers.
+pub const NOT_NUMBERED: &str = "NOTNUMBERED sale has no numbered units";
+/// A number above that of the last unit.
+pub const NO_SUCH_UNIT: &str = "ERR no such unit";
+/// IMPORT into a sale with numbered units without as many UNITS.
+pub const IMPORT_NEEDS_UNITS: &str = "ERR a sale with NUMBERED takes UNITS, as many as qty";
 /// A list longer than one INIT takes.
 pub const DRAW_LIST_TOO_LONG: &str = "ERR DRAW LIST takes at most 100000 amounts";
 /// The supply is too small for every packet.
@@ -191,8 +218,8 @@ impl From<NotTaken> for &'static str {
 mod tests {
     use super::*;
     use seckill_domain::limits::{
-        DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MOD_RESIDUES_MAX,
-        USERS_PER_COMMAND_MAX,
+        DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MOD_RESIDUES_MAX, UNITS_MAX,
+        UNITS_PER_GRANT_MAX, USERS_PER_COMMAND_MAX,
     };
 
     #[test]
@@ -202,6 +229,8 @@ mod tests {
         assert!(MOD_TOO_MANY_RESIDUES.contains(&format!(" {MOD_RESIDUES_MAX} remainders")));
         assert!(LIST_TOO_MANY.contains(&format!(" {USERS_PER_COMMAND_MAX} users")));
         assert!(LIST_FULL.ends_with(&format!(" {LISTED_BYTES_MAX} bytes")));
+        assert!(TOO_MANY_UNITS.ends_with(&format!(" {UNITS_MAX} units")));
+        assert!(TOO_MANY_AT_ONCE.ends_with(&format!(" to {UNITS_PER_GRANT_MAX}")));
         assert!(QTY_SUM.ends_with(&format!(" {INTEGER_MAX}")));
         assert!(MOVED_TOO_MANY.contains(&format!(" {INTEGER_MAX} ")));
     }

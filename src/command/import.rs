@@ -1,5 +1,5 @@
-//! `SECKILL.IMPORT key user qty REQ id [AT ms] [NODEFICIT]`: re-enters a grant that the shop's
-//! database knows and Redis lost.
+//! `SECKILL.IMPORT key user qty REQ id [UNITS u [u ...]] [AT ms] [NODEFICIT]`: re-enters a
+//! grant that the shop's database knows and Redis lost.
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
@@ -24,6 +24,7 @@ pub const SPEC: Spec = Spec {
         vocabulary::USER,
         QTY,
         vocabulary::REQ,
+        vocabulary::UNITS.optional().about("the numbers of the units, in a sale with NUMBERED"),
         AT,
         Arg::pure("nodeficit", "NODEFICIT").optional(),
     ],
@@ -31,7 +32,8 @@ pub const SPEC: Spec = Spec {
         to supply and to `deficit`\n\
         `[REPLAY, seq, qty, state, 0]`: this request id is known; its grant is SOLD now (one \
         that was not has all its first units again), or was refunded before\n\
-        `[SHORT, available]`: with NODEFICIT, fewer are available; nothing changed",
+        `[SHORT, available]`: with NODEFICIT, fewer are available; nothing changed\n\
+        `[TAKEN, unit]`: somebody has this one of UNITS; nothing changed",
     errors: &[
         errors::IMPORT_NEEDS_REQ,
         errors::NO_SALE,
@@ -42,26 +44,39 @@ pub const SPEC: Spec = Spec {
         errors::REQ_MISMATCH,
         terms::SUPPLY.error(),
         errors::GRANTS_FULL,
+        errors::UNITS_REPEAT,
+        errors::IMPORT_NEEDS_UNITS,
+        errors::TOO_MANY_AT_ONCE,
+        errors::NO_SUCH_UNIT,
+        errors::NOT_NUMBERED,
+        errors::MANY_ENDING,
     ],
     example: "SECKILL.IMPORT drop frank 2 REQ order-2",
     ..vocabulary::operator(run)
 };
 
 fn run(call: &mut Call<'_>) {
-    let request = parse(call.args()).map(Request::Import);
+    let parsed = parse(call.args());
+    let request = match &parsed {
+        Ok((import, units)) => Ok(Request::Import(Import { units, ..*import })),
+        Err(error) => Err(*error),
+    };
     pipeline::run(call, request);
 }
 
-fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {
+/// The import, and its units.
+fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<(Import<'a>, Vec<u32>)> {
     let mut args = Args::after_key(args);
     let user = args.user()?;
     let qty = args.number(&QTY)?;
-    let (mut req, mut at, mut no_deficit) = (None, None, false);
+    let (mut req, mut at, mut no_deficit, mut units) = (None, None, false, None);
     while let Some(name) = args.option() {
         if name.eq_ignore_ascii_case(b"REQ") && req.is_none() {
             req = Some(args.req()?);
         } else if name.eq_ignore_ascii_case(b"AT") && at.is_none() {
             at = Some(args.number(&AT)?);
+        } else if name.eq_ignore_ascii_case(b"UNITS") && units.is_none() {
+            units = Some(args.units()?);
         } else if name.eq_ignore_ascii_case(b"NODEFICIT") && !no_deficit {
             no_deficit = true;
         } else {
@@ -69,5 +84,6 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Import<'a>> {
         }
     }
     let req = req.ok_or(errors::IMPORT_NEEDS_REQ)?;
-    Ok(Import { user, qty, req, at, no_deficit })
+    let import = Import { user, qty, req, at, no_deficit, units: &[] };
+    Ok((import, units.unwrap_or_default()))
 }

@@ -11,7 +11,7 @@ use crate::server::call::Call;
 use crate::server::ffi::random;
 use crate::server::value::key::NoSale;
 use seckill_domain::decide::decide_new;
-use seckill_domain::request::{Init, Request, Terms};
+use seckill_domain::request::{Init, Request, Terms, UnitKind};
 
 pub const SPEC: Spec = Spec {
     name: "SECKILL.INIT",
@@ -47,6 +47,8 @@ pub const SPEC: Spec = Spec {
         errors::PART_TAKES_NO_DRAW,
         errors::OFFER_NEEDS_TIME,
         errors::WAITLIST_TAKES_NO_DRAW,
+        errors::NUMBERED_TAKES_NO_DRAW,
+        errors::TOO_MANY_UNITS,
         errors::WRONG_TYPE,
         errors::SALE_EXISTS,
         errors::NO_RANDOMNESS,
@@ -72,11 +74,17 @@ fn run(call: &mut Call<'_>) {
 fn parse(args: &[&[u8]]) -> Parsed<Init> {
     let mut args = Args::after_key(args);
     let supply = args.number(&terms::SUPPLY)?;
-    let Options { change, draw, amounts, schedule, split, .. } = Options::of_init(&mut args)?;
+    let options = Options::of_init(&mut args)?;
+    let Options { change, draw, amounts, schedule, split, numbered, .. } = options;
+    let kind = match numbered {
+        true if draw.is_some() => return Err(errors::NUMBERED_TAKES_NO_DRAW.into()),
+        true => UnitKind::Numbered,
+        false => draw.into(),
+    };
     // Red packets default to one for each user, whatever its amount.
     let usual = match draw {
-        None => Terms::default(),
-        Some(_) => Terms { limit: 0, grabs: 1, draw, ..Terms::default() },
+        None => Terms { kind, ..Terms::default() },
+        Some(_) => Terms { limit: 0, grabs: 1, kind, ..Terms::default() },
     };
     let split = split.map(Box::new);
     let terms = Terms { schedule, split, ..usual.altered(&change) };

@@ -12,6 +12,7 @@ use crate::server::value::key::NoSale;
 use seckill_domain::decide::mgrab::{decide_multi_grab, MultiDecision, MultiOutcome};
 use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
+use seckill_domain::numbers::UnitList;
 use seckill_domain::outcome::{GrantView, Outcome};
 use seckill_domain::plan::Plan;
 use seckill_domain::request::{Amount, Grab, Now};
@@ -50,6 +51,7 @@ pub const SPEC: Spec = Spec {
         errors::MANY_OWN_ENDING,
         errors::MANY_ENDING,
         errors::DRAW_TAKES_NO_AMOUNT,
+        errors::TOO_MANY_AT_ONCE,
         errors::GRANTS_FULL,
     ],
     example: "SECKILL.MGRAB alice 2 {drop}shirt {drop}shoes REQ order-7",
@@ -137,12 +139,15 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
     // Rounds that are over end first; then everything is decided again at the same time.
     loop {
         match take(call, user, parts, req, &now) {
-            Ok(MultiOutcome::NextRound) => {}
-            Ok(outcome) => return answer(out, &outcome),
+            Ok((MultiOutcome::NextRound, _)) => {}
+            Ok((outcome, units)) => return answer(out, &outcome, &units),
             Err(error) => return out.error(error),
         }
     }
 }
+
+/// The numbers of each part's units; none at all if no sale has other state than grants.
+type Units = Vec<Option<UnitList>>;
 
 /// Decides all parts once, and commits all of them or nothing.
 fn take(
@@ -151,9 +156,9 @@ fn take(
     parts: &[Part],
     req: Option<&[u8]>,
     now: &Now,
-) -> Result<MultiOutcome, &'static str> {
+) -> Result<(MultiOutcome, Units), &'static str> {
     call.let_expire(&parts.iter().map(|part| part.arg).collect::<Vec<_>>());
-    let (decided, streams) = judge(call, user, parts, req, now)?;
+    let (decided, streams, units) = judge(call, user, parts, req, now)?;
     let attempted = |part: usize| match decided.outcome {
         // The parts before the refusal were not granted, so only the refusal counts.
         MultiOutcome::Refused { index, .. } => part == index,
@@ -171,11 +176,11 @@ fn take(
         })
         .collect();
     change::all(call, &tasks, now)?;
-    Ok(decided.outcome)
+    Ok((decided.outcome, units))
 }
 
-/// The decision, and the stream of each part.
-type Judged<'a, 'c> = (MultiDecision<'a>, Vec<Option<Stream<'c>>>);
+/// The decision, and the stream and the units of each part.
+type Judged<'a, 'c> = (MultiDecision<'a>, Vec<Option<Stream<'c>>>, Units);
 
 /// Decides all parts.
 fn judge<'a, 'c>(
@@ -205,33 +210,39 @@ fn judge<'a, 'c>(
         Some(outbox.stream(sale.outbox_after(plan?)?, false))
     };
     let streams = sales.iter().zip(plans).map(stream_of).collect();
-    Ok((decided, streams))
+    let told = |(sale, decision): (&&Sale, &Decision<'_>)| sale.units_told(decision);
+    let units = match sales.iter().all(|sale| sale.is_plain()) {
+        true => Units::new(),
+        false => sales.iter().zip(&decided.decisions).map(told).collect(),
+    };
+    Ok((decided, streams, units))
 }
 
-fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
+fn answer(out: Reply<'_>, outcome: &MultiOutcome, units: &Units) {
+    let units_at = |part: usize| units.get(part).and_then(Option::as_deref);
     match outcome {
         MultiOutcome::Granted(grants) => {
             out.array(1 + grants.len());
             out.bulk("GRANTED");
-            for (grant, available) in grants {
-                row(out, 5, grant);
-                out.number(*available);
+            for (part, (grant, available)) in grants.iter().enumerate() {
+                row(out, grant, Some(*available), units_at(part));
             }
         }
         MultiOutcome::Replayed(grants) => {
             out.array(1 + grants.len());
             out.bulk("REPLAY");
-            grants.iter().for_each(|grant| row(out, 4, grant));
+            let rows = grants.iter().enumerate();
+            rows.for_each(|(part, grant)| row(out, grant, None, units_at(part)));
         }
         MultiOutcome::Refused {
             outcome: outcome @ (Outcome::ManyOwnEnding | Outcome::ManyEnding),
             ..
-        } => reply::outcome(out, outcome),
+        } => reply::outcome(out, outcome, None),
         MultiOutcome::Refused { index, outcome } => {
             out.array(3);
             out.bulk("REFUSED");
             out.number(*index as u64);
-            reply::outcome(out, outcome);
+            reply::outcome(out, outcome, units_at(*index));
         }
         // Never replied: the caller loops until the rounds have begun.
         MultiOutcome::NextRound => out.ok(),
@@ -239,11 +250,15 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome) {
     }
 }
 
-fn row(out: Reply<'_>, elements: usize, grant: &GrantView) {
+fn row(out: Reply<'_>, grant: &GrantView, available: Option<u64>, units: reply::Units<'_>) {
     let GrantView { seq, qty, state, deadline } = *grant;
-    out.array(elements);
+    out.array(4 + usize::from(available.is_some()) + usize::from(units.is_some()));
     out.number(seq);
     out.number(qty);
     out.bulk(state.name());
     out.number(deadline);
+    if let Some(available) = available {
+        out.number(available);
+    }
+    reply::put_units(out, units);
 }

@@ -25,6 +25,7 @@ mod split;
 mod status;
 pub mod table;
 pub mod terms;
+mod units;
 mod user;
 pub mod vocabulary;
 mod waitlist;

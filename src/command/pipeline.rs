@@ -44,20 +44,23 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
         Ok(request) => request,
         Err(error) => return error.reply(out),
     };
-    let (now, mut shown) = (call.now(), Outcome::NextRound);
+    let (now, mut shown, mut units) = (call.now(), Outcome::NextRound, None);
     // A stored round that is over ends first. Then the request is decided again at the same time:
     // at a later time that round could be over, too, and so on.
     while matches!(shown, Outcome::NextRound) {
         let made = change::one(call, &now, Source::Caller, Some(&request), |sale| {
             let decision = sale.decide(&request, &now);
             shown = decision.outcome;
+            if !sale.is_plain() {
+                units = sale.units_told(&decision);
+            }
             decision
         });
         if let Err(why) = made {
             return out.error(why.into());
         }
     }
-    reply::outcome(out, &shown);
+    reply::outcome(out, &shown, units.as_deref());
 }
 
 /// Pause before looking again at a sale that can't change: its outbox refuses entries, or it is at

@@ -7,21 +7,26 @@ use super::misuse;
 use crate::server::reply::Reply;
 use seckill_domain::ledger::Grant;
 use seckill_domain::outcome::{GrantView, Outcome, Place, State, Told};
+use seckill_domain::Sale;
 
-/// Elements of a grant row.
+/// Elements of a grant row, but for the numbers of its units.
 const ROW_ELEMENTS: usize = 9;
 
-/// Replies an outcome.
-pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
+/// The numbers of a grant's units, in a sale whose units have numbers.
+pub type Units<'u> = Option<&'u [u32]>;
+
+/// Replies an outcome. `units` are the numbers of its grant.
+#[inline]
+pub fn outcome(reply: Reply<'_>, outcome: &Outcome, units: Units<'_>) {
     if let Some((word, told)) = outcome.told() {
-        return answer(reply, word, told);
+        return answer(reply, word, told, units);
     }
     match outcome {
         Outcome::Stands(GrantView { seq, qty, state, deadline }) => {
-            settled(reply, state.name(), [*seq, *qty, *deadline]);
+            settled(reply, state.name(), [*seq, *qty, *deadline], units);
         }
-        Outcome::NoGrant => settled(reply, "NOGRANT", [0; 3]),
-        Outcome::Fenced => settled(reply, State::Cancelled.name(), [0; 3]),
+        Outcome::NoGrant => settled(reply, "NOGRANT", [0; 3], units),
+        Outcome::Fenced => settled(reply, State::Cancelled.name(), [0; 3], units),
         Outcome::Changed { users } => reply.number(*users),
         Outcome::Restocked { applied, available } => {
             reply.array(2);
@@ -45,7 +50,7 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome) {
 /// Replies an answer to GRAB. In one with a grant, the user has the units if and only if the state
 /// says so.
 #[inline(always)]
-fn answer(reply: Reply<'_>, word: &'static str, told: Told<'_>) {
+fn answer(reply: Reply<'_>, word: &'static str, told: Told<'_>, units: Units<'_>) {
     match told {
         Told::Nothing => {
             reply.array(1);
@@ -57,7 +62,7 @@ fn answer(reply: Reply<'_>, word: &'static str, told: Told<'_>) {
             reply.number(number);
         }
         Told::Grant(grant, available) => {
-            reply.array(if available.is_some() { 6 } else { 5 });
+            reply.array(if available.is_some() { 6 } else { 5 } + usize::from(units.is_some()));
             reply.bulk(word);
             reply.number(grant.seq);
             reply.number(grant.qty);
@@ -66,6 +71,7 @@ fn answer(reply: Reply<'_>, word: &'static str, told: Told<'_>) {
             if let Some(available) = available {
                 reply.number(available);
             }
+            put_units(reply, units);
         }
         Told::Place(Place { ticket, ahead, units_ahead }) => {
             reply.array(4);
@@ -77,16 +83,27 @@ fn answer(reply: Reply<'_>, word: &'static str, told: Told<'_>) {
 
 /// The reply of CONFIRM, CANCEL, EXTEND and REFUND: a word, seq, quantity and deadline; 0 where
 /// there is none.
-fn settled(reply: Reply<'_>, first: &'static str, numbers: [u64; 3]) {
-    reply.array(4);
+fn settled(reply: Reply<'_>, first: &'static str, numbers: [u64; 3], units: Units<'_>) {
+    reply.array(4 + usize::from(units.is_some()));
     reply.bulk(first);
     numbers.into_iter().for_each(|number| reply.number(number));
+    put_units(reply, units);
 }
 
-/// A grant row: `[seq, user, qty, state, at, deadline, req, epoch, round]`.
-pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
+/// The last element of what tells of a grant of numbered units: their numbers.
+#[inline]
+pub fn put_units(reply: Reply<'_>, units: Units<'_>) {
+    let Some(units) = units else { return };
+    reply.array(units.len());
+    units.iter().for_each(|unit| reply.number((*unit).into()));
+}
+
+/// A grant row: `[seq, user, qty, state, at, deadline, req, epoch, round]`, and the numbers of its
+/// units in a sale whose units have numbers.
+pub fn row(reply: Reply<'_>, sale: &Sale, grant: &Grant<'_>) {
     let GrantView { seq, qty, state, deadline } = grant.view();
-    reply.array(ROW_ELEMENTS);
+    let units = sale.numbers().map(|numbers| numbers.of(seq));
+    reply.array(ROW_ELEMENTS + usize::from(units.is_some()));
     reply.number(seq);
     reply.bulk(grant.user);
     reply.number(qty);
@@ -99,4 +116,5 @@ pub fn row(reply: Reply<'_>, grant: &Grant<'_>) {
     }
     reply.number(grant.epoch);
     reply.number(grant.round);
+    put_units(reply, units.as_deref());
 }

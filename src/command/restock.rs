@@ -27,6 +27,8 @@ pub const SPEC: Spec = Spec {
         errors::REQ_MISMATCH,
         errors::DRAW_FIXES_SUPPLY,
         terms::SUPPLY.error(),
+        errors::NUMBERED_ONLY_GROWS,
+        errors::TOO_MANY_UNITS,
     ],
     example: "SECKILL.RESTOCK drop 50 REQ delivery-7",
     ..vocabulary::operator(run)

@@ -84,7 +84,7 @@ mod tests {
         let schedule = Schedule { period_ms: 9, offset_ms: 0, lasts_ms: 9, carry: false };
         let draw = Draw::Packets { packets: 1, min: 1 };
         let (schedule, draw) = (Some(schedule), Some(draw));
-        let terms = Terms { limit: 0, schedule, draw, ..Terms::default() };
+        let terms = Terms { limit: 0, schedule, kind: draw.into(), ..Terms::default() };
         let split = Split::new(0, 2, b"s", 1).ok().map(Box::new);
         let waitlist = Some(WaitTerms { max: 1, offer_ms: 1, overtake: 1 });
         let with_list = Terms { waitlist, ..Terms::default() };

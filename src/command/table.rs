@@ -9,7 +9,7 @@ use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Group, Spec};
 use super::{
     allow_deny, alter, apply, audit, errors, grab, import, init, mgrab, pause, restock, rounds,
-    settle, split, status, user, waitlist, winners,
+    settle, split, status, units, user, waitlist, winners,
 };
 use crate::server::call::Call;
 /// Fields of INFO, for pages that list them beside the commands.
@@ -18,7 +18,7 @@ pub use crate::server::settings::ALL as SETTINGS;
 use seckill_domain::outcome::Row;
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
-pub static TABLE: [Spec; 28] = [
+pub static TABLE: [Spec; 30] = [
     init::SPEC,
     restock::SPEC,
     pause::PAUSE,
@@ -45,6 +45,8 @@ pub static TABLE: [Spec; 28] = [
     split::HOME,
     waitlist::PLACE,
     waitlist::WAITERS,
+    units::UNITS,
+    units::OWNER,
     HELP,
     apply::SPEC,
 ];

@@ -27,6 +27,8 @@ pub struct Options {
     pub schedule: Option<Schedule>,
     /// PART with OF, SPLIT and TOTAL.
     pub split: Option<Split>,
+    /// NUMBERED.
+    pub numbered: bool,
     pub(super) part: Option<u64>,
     pub(super) parts: Option<u64>,
     pub(super) split_id: Option<Box<[u8]>>,
@@ -212,6 +214,11 @@ const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL]).optional().ab
      is, with its own share of the units",
 );
 
+const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED").optional().about(
+    "each unit has a number, from 1 on: a seat, a code, a raffle number (docs/units.md). At most \
+     10000000. Not with DRAW, EVERY or PART",
+);
+
 /// An option that may stand anywhere among the options.
 pub struct Term {
     /// Its name.
@@ -241,7 +248,7 @@ const fn fixed(option: &'static str, read: Read) -> Term {
 }
 
 /// All options, in the order of the docs.
-pub static TERMS: [Term; 25] = [
+pub static TERMS: [Term; 26] = [
     term("LIMIT", Read::Number(&LIMIT, |options| &mut options.change.limit)),
     term("GRABS", Read::Number(&GRABS, |options| &mut options.change.grabs)),
     term("HOLD", Read::Number(&HOLD, |options| &mut options.change.hold_ms)),
@@ -264,6 +271,7 @@ pub static TERMS: [Term; 25] = [
     fixed("OF", Read::Number(&OF, |options| &mut options.parts)),
     fixed("SPLIT", Read::Other(read_split)),
     fixed("TOTAL", Read::Number(&TOTAL, |options| &mut options.total)),
+    fixed("NUMBERED", Read::Other(read_numbered)),
     term("WAITLIST", Read::Number(&WAITLIST, |options| &mut options.change.waitlist.max)),
     term("OFFER", Read::Number(&OFFER, |options| &mut options.change.waitlist.offer_ms)),
     term("OVERTAKE", Read::Number(&OVERTAKE, |options| &mut options.change.waitlist.overtake)),
@@ -277,6 +285,11 @@ fn read_outbox(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
 
 fn read_carry(options: &mut Options, _: &mut Args<'_>) -> Parsed<()> {
     options.carry = true;
+    Ok(())
+}
+
+fn read_numbered(options: &mut Options, _: &mut Args<'_>) -> Parsed<()> {
+    options.numbered = true;
     Ok(())
 }
 
@@ -345,6 +358,7 @@ pub const INIT_ARGS: &[Arg] = &[
     ADMIT,
     MASK,
     SPLITS,
+    NUMBERED,
     WAITING,
 ];
 

@@ -52,5 +52,5 @@ fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
     out.bulk(sale.admittance(query.user).name());
     let newest_first = || sale.grants_of(query.user).take(query.count);
     out.array(newest_first().count());
-    newest_first().for_each(|grant| reply::row(out, &grant));
+    newest_first().for_each(|grant| reply::row(out, sale, &grant));
 }

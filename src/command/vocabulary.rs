@@ -84,6 +84,12 @@ pub const QTY: Arg =
 pub const KEEP: Arg =
     Arg::new("keep", ArgKind::Integer).shown("n").token("KEEP").takes(1, INTEGER_MAX).optional();
 
+/// One of several numbers of units.
+pub const UNIT: Arg =
+    Arg::new("unit", ArgKind::Integer).shown("u").titled("UNITS").takes(1, INTEGER_MAX).multiple();
+/// Numbers of units asked for, or given.
+pub const UNITS: Arg = Arg::block("units", &[Arg::pure("units", "UNITS"), UNIT]);
+
 /// Id of the split.
 pub const SPLIT: Arg = Arg::new("id", ArgKind::Str)
     .takes(1, SPLIT_ID_BYTES_MAX as u64)

@@ -46,7 +46,7 @@ fn place(call: &mut Call<'_>) {
     let now = call.now();
     pipeline::show(call, user, |sale, user, out| match sale.place(user, &now) {
         _ if !sale.is_home(user) => out.error(errors::WRONG_PART),
-        Some(place) => reply::outcome(out, &Outcome::Waiting(place)),
+        Some(place) => reply::outcome(out, &Outcome::Waiting(place), None),
         None => {
             out.array(1);
             out.bulk("NONE");

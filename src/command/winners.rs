@@ -138,5 +138,5 @@ fn write(sale: &Sale, page: &Page, out: Reply<'_>) {
     out.array(2);
     out.number(if is_done { 0 } else { cursor });
     out.array(grants.len());
-    grants.iter().for_each(|grant| reply::row(out, grant));
+    grants.iter().for_each(|grant| reply::row(out, sale, grant));
 }

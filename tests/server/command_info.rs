@@ -7,7 +7,7 @@ use crate::support::{Conn, Options, Reply, Server};
 /// Name, arity, flags, flags of its keys, the outbox behind a comma, and its grammar.
 type Known = (&'static str, i64, &'static str, &'static str, &'static str);
 
-const COMMANDS: [Known; 28] = [
+const COMMANDS: [Known; 30] = [
     (
         "SECKILL.INIT",
         -3,
@@ -18,7 +18,7 @@ const COMMANDS: [Known; 28] = [
          DRAW LIST amount [amount ...]] [EVERY every [OFFSET offset] [LASTS lasts] [CARRY]] \
          [ALLOWLIST [OFF]] [MOD modulus [remainder [remainder ...]]] \
          [SAMPLE permille [SALT salt]] [ADMIT admit] [MASK [OFF]] \
-         [PART part OF parts SPLIT id TOTAL total] \
+         [PART part OF parts SPLIT id TOTAL total] [NUMBERED] \
          [WAITLIST max [OFFER offer] [OVERTAKE overtake]]",
     ),
     ("SECKILL.RESTOCK", 5, "write denyoom module", "RW access update", "key delta REQ req"),
@@ -46,7 +46,7 @@ const COMMANDS: [Known; 28] = [
         -6,
         "write denyoom module",
         "RW access update",
-        "key user qty REQ req [AT at] [NODEFICIT]",
+        "key user qty REQ req [UNITS unit [unit ...]] [AT at] [NODEFICIT]",
     ),
     ("SECKILL.AUDIT", 2, "readonly module", "RO access", "key"),
     ("SECKILL.ALLOW", -4, "write denyoom module", "RW update", "key ADD|REMOVE user [user ...]"),
@@ -69,7 +69,7 @@ const COMMANDS: [Known; 28] = [
         -3,
         "write denyoom module fast",
         "RW access update",
-        "key user [QTY qty|UPTO upto] [REQ req] [WAIT [UNTIL until]]",
+        "key user [QTY qty [ADJACENT]|UPTO upto|UNITS unit [unit ...]] [REQ req] [WAIT [UNTIL until]]",
     ),
     (
         "SECKILL.CONFIRM",
@@ -104,6 +104,8 @@ const COMMANDS: [Known; 28] = [
     ),
     ("SECKILL.PLACE", 3, "readonly module fast", "RO access", "key user"),
     ("SECKILL.WAITERS", -3, "readonly module", "RO access", "key cursor [COUNT count]"),
+    ("SECKILL.UNITS", -3, "readonly module", "RO access", "key first [COUNT count]"),
+    ("SECKILL.UNIT", 3, "readonly module fast", "RO access", "key unit"),
     ("SECKILL.HELP", -1, "readonly loading stale module fast", "", "[command]"),
     (
         "SECKILL.APPLY",
@@ -267,6 +269,8 @@ fn categories_are_set_where_there_are_any() {
         ("SECKILL.RECEIVE", "write slow admin"),
         ("SECKILL.ELSEWHERE", "write slow admin"),
         ("SECKILL.PARTS", "read slow"),
+        ("SECKILL.UNITS", "read slow"),
+        ("SECKILL.UNIT", "read fast"),
         ("SECKILL.HOME", "read fast"),
         ("SECKILL.GRAB", "write fast"),
         ("SECKILL.CONFIRM", "write fast"),

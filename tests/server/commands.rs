@@ -65,7 +65,7 @@ fn init_compares_with_what_it_was_first_told() {
     ]);
 }
 
-// Rules: 004f 5e98 e8c4 c35b ee7a cedf aa2d
+// Rules: 004f 5e98 13f3 c35b ee7a cedf aa2d
 #[test]
 fn grab_takes_exactly_qty_or_nothing() {
     let server = Server::start();

@@ -101,7 +101,7 @@ fn info_shows_what_this_node_did() {
         let lines = info.lines().filter(|line| line.contains(':'));
         lines.map(|line| line.trim_start_matches("seckill_").to_owned()).collect::<Vec<_>>()
     };
-    let expected = |sales: u64, counts: [u64; 17]| {
+    let expected = |sales: u64, counts: [u64; 18]| {
         let names = [
             "granted",
             "already",
@@ -115,6 +115,7 @@ fn info_shows_what_this_node_did() {
             "denied",
             "busy",
             "waiting",
+            "taken",
             "expired",
             "offers",
             "dropped",
@@ -129,7 +130,7 @@ fn info_shows_what_this_node_did() {
         lines.extend(names.iter().zip(counts).map(|(name, count)| format!("{name}:{count}")));
         lines
     };
-    assert_eq!(section(&mut conn), expected(0, [0; 17]));
+    assert_eq!(section(&mut conn), expected(0, [0; 18]));
     for line in [
         "SECKILL.INIT k 5 LIMIT 3",
         "SECKILL.GRAB k a QTY 2 REQ o",
@@ -153,7 +154,7 @@ fn info_shows_what_this_node_did() {
     assert!(conn.cmd("SECKILL.APPLY k 9 gu").is_error());
     assert_eq!(
         section(&mut conn),
-        expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1, 0])
+        expected(2, [3, 1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0])
     );
     let everything = conn.cmd("INFO everything").text();
     assert!(everything.contains("seckill_granted:3"), "the section is in INFO everything");

@@ -34,8 +34,8 @@ const V1_IDENTITY: &str = "\
     'epoch' 1600000000001 'version' 13 'rev' 0";
 const V1_COUNTERS: &str = "\
     ['attempts' 12 'granted' 7 'already' 2 'replayed' 1 'overlimit' 0 'soldout' 0 'short' 0 \
-    'notopen' 0 'closed' 0 'paused' 2 'denied' 0 'busy' 0 'waiting' 0 'confirmed' 0 'cancelled' 0 \
-    'expired' 0 'refunded' 0 'reclaimed' 0 'imported' 0 \
+    'notopen' 0 'closed' 0 'paused' 2 'denied' 0 'busy' 0 'waiting' 0 'taken' 0 \
+    'confirmed' 0 'cancelled' 0 'expired' 0 'refunded' 0 'reclaimed' 0 'imported' 0 \
     'trimmed' 0 'offers' 0 'dropped' 0]";
 const V1_WINNERS: [&str; 7] = [
     "[1 'alice' 1 'SOLD' 1700000000010 0 nil 1600000000000 0]",

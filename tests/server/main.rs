@@ -62,6 +62,7 @@ mod rounds;
 mod security;
 mod soak;
 mod sweeper;
+mod units;
 mod waitlist;
 mod waitlist_copies;
 mod waitlist_parts;

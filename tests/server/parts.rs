@@ -64,7 +64,7 @@ fn a_part_is_told_which_it_is_once() {
         ("SECKILL.INIT k 9", exists),
         (
             "SECKILL.ALTER k PART 1 OF 2 SPLIT s TOTAL 9",
-            "-ERR DRAW, EVERY and PART, and what goes with them, are fixed at INIT",
+            "-ERR DRAW, EVERY, PART and NUMBERED, and what goes with them, are fixed at INIT",
         ),
         ("SECKILL.ALTER k LIMIT 2", "+OK"),
         ("SECKILL.PARTS k", "['s' 1 2 9 9 0 0 1 0 []]"),

@@ -123,7 +123,7 @@ fn a_grant_row_has_nine_elements() {
 }
 
 /// Maps are flat arrays in RESP2.
-// Rules: f778 ebb6
+// Rules: 16f1 ebb6
 #[test]
 fn status_and_audit_are_maps() {
     let server = Server::start();
@@ -143,8 +143,8 @@ fn status_and_audit_are_maps() {
         map.starts_with("%25\r\n$5\r\nstate\r\n$6\r\npaused\r\n$6\r\nsupply\r\n:9\r\n"),
         "{map}"
     );
-    assert!(flat.contains("$8\r\ncounters\r\n*44\r\n$8\r\nattempts\r\n:1\r\n"), "{flat}");
-    assert!(map.contains("$8\r\ncounters\r\n%22\r\n$8\r\nattempts\r\n:1\r\n"), "{map}");
+    assert!(flat.contains("$8\r\ncounters\r\n*46\r\n$8\r\nattempts\r\n:1\r\n"), "{flat}");
+    assert!(map.contains("$8\r\ncounters\r\n%23\r\n$8\r\nattempts\r\n:1\r\n"), "{map}");
     assert!(flat.contains("$6\r\noutbox\r\n$-1\r\n"), "{flat}");
     assert!(map.contains("$6\r\noutbox\r\n_\r\n"), "{map}");
 

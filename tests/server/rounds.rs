@@ -209,7 +209,7 @@ fn each_impossible_schedule_has_its_own_error() {
         ("SECKILL.INIT k 5 LASTS 300000 OFFSET 3300000 EVERY 3600000", "+OK"),
         (
             "SECKILL.ALTER k EVERY 5",
-            "-ERR DRAW, EVERY and PART, and what goes with them, are fixed at INIT",
+            "-ERR DRAW, EVERY, PART and NUMBERED, and what goes with them, are fixed at INIT",
         ),
         (
             "SECKILL.INIT k 5 EVERY 3600000 OFFSET 3300000 LASTS 300000 CARRY",

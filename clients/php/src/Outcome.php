@@ -21,6 +21,7 @@ enum Outcome: string
     case Denied = 'DENIED';
     case Busy = 'BUSY';
     case Waiting = 'WAITING';
+    case Taken = 'TAKEN';
     case Held = 'HELD';
     case Sold = 'SOLD';
     case Cancelled = 'CANCELLED';

@@ -47,6 +47,8 @@ words! {
         Busy = "BUSY",
         /// On the waiting list, now or since before.
         Waiting = "WAITING",
+        /// Somebody has this unit, the first of those asked for that is not free.
+        Taken = "TAKEN",
         /// Reserved until its deadline.
         Held = "HELD",
         /// Paid, or granted by a sale without holds.
@@ -78,6 +80,7 @@ impl Outcome {
             Outcome::Denied => &[],
             Outcome::Busy => &[],
             Outcome::Waiting => &["ticket", "ahead", "units_ahead"],
+            Outcome::Taken => &["unit"],
             Outcome::Held => &["seq", "qty", "deadline_ms"],
             Outcome::Sold => &["seq", "qty", "deadline_ms"],
             Outcome::Cancelled => &["seq", "qty", "deadline_ms"],
@@ -93,7 +96,7 @@ pub(crate) const ROW: [&str; 9] =
     ["seq", "user", "qty", "state", "at_ms", "deadline_ms", "req", "epoch", "round"];
 
 /// First words of errors that come however often one asks.
-pub(crate) const MISTAKES: [&str; 14] = [
+pub(crate) const MISTAKES: [&str; 15] = [
     "AMBIGUOUS",
     "BUSYGROUP",
     "CROSSSLOT",
@@ -103,6 +106,7 @@ pub(crate) const MISTAKES: [&str; 14] = [
     "NOPERM",
     "NOSALE",
     "NOSCRIPT",
+    "NOTNUMBERED",
     "REQMISMATCH",
     "SALEEXISTS",
     "WRONGPART",

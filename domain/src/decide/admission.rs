@@ -1,8 +1,7 @@
 //! Decides whether a user is admitted: the refusal, and how the buyer sees it.
 
-use super::waitlist;
 use crate::admission::List;
-use crate::model::outcome::Outcome;
+use crate::model::outcome::{Mask, Outcome};
 use crate::Sale;
 
 /// How a user is judged.
@@ -61,13 +60,12 @@ fn judge(sale: &Sale, user: &[u8]) -> Admittance {
     }
 }
 
-/// A refusal of admission, which MASK hides; `waits` if the GRAB says WAIT.
-pub(super) fn refused(sale: &Sale, waits: bool, refusal: Outcome) -> Outcome {
+/// A refusal of admission, in place of which MASK has another one `shown`.
+pub(super) fn refused(sale: &Sale, shown: Mask, refusal: Outcome) -> Outcome {
     if !sale.terms.admission.mask {
         return refusal;
     }
-    let is_of_list = waits && waitlist::takes_waiters(sale);
-    Outcome::Masked { is_denied: refusal == Outcome::Denied, is_of_list }
+    Outcome::Masked { is_denied: refusal == Outcome::Denied, shown }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use crate::effect::{self, Effect};
 use crate::ledger::{Ledger, Lookup};
-use crate::model::limits::{EXPIRIES_PER_CALL_MAX, INTEGER_MAX};
+use crate::model::limits::{EXPIRIES_PER_CALL_MAX, INTEGER_MAX, UNITS_PER_CALL_MAX};
 use crate::model::outcome::Misuse;
 use crate::plan::Planning;
 use crate::request::Now;
@@ -16,35 +16,45 @@ pub(super) struct Expiries {
     pub(super) own: u32,
     /// Holds of others.
     pub(super) others: u32,
+    /// Numbers that all of them give back, in a sale whose units have numbers.
+    pub(super) units: u32,
 }
 
 impl Expiries {
-    pub(super) const OF_A_CALL: Expiries =
-        Expiries { own: EXPIRIES_PER_CALL_MAX as u32, others: EXPIRIES_PER_CALL_MAX as u32 };
+    pub(super) const OF_A_CALL: Expiries = Expiries {
+        own: EXPIRIES_PER_CALL_MAX as u32,
+        others: EXPIRIES_PER_CALL_MAX as u32,
+        units: UNITS_PER_CALL_MAX,
+    };
 }
 
 /// Expiry of due holds, as far as a request needs it.
 impl Planning<'_, '_> {
-    /// Expires the user's own due holds before the decision: at most `most`, earliest first.
+    /// Expires the user's own due holds before the decision: as many as a call may, earliest first.
     /// Returns whether more of them are due.
     #[inline(always)]
     pub(super) fn expire_own(
         &mut self,
         user: &[u8],
         found: &Lookup,
-        most: u32,
+        most: Expiries,
     ) -> Result<bool, Misuse> {
         let sale = self.sale();
         let may_have = !found.is_vacant() && sale.ledger.holds().are_due(self.t());
         match may_have || sale.extras.is_some() {
-            true => self.expire_own_due(user, found, most as usize),
+            true => self.expire_own_due(user, found, most),
             false => Ok(false),
         }
     }
 
     #[cold]
-    fn expire_own_due(&mut self, user: &[u8], found: &Lookup, most: usize) -> Result<bool, Misuse> {
-        let (sale, t) = (self.sale(), self.t());
+    fn expire_own_due(
+        &mut self,
+        user: &[u8],
+        found: &Lookup,
+        expiries: Expiries,
+    ) -> Result<bool, Misuse> {
+        let (sale, t, most) = (self.sale(), self.t(), expiries.own as usize);
         let own = match sale.rounds() {
             None => sale.ledger.due_of(found, t, most + 1),
             Some(rounds) => {
@@ -55,35 +65,61 @@ impl Planning<'_, '_> {
                 due.filter(is_theirs).take(most + 1).collect()
             }
         };
-        own.iter().take(most).try_for_each(|(_, seq)| self.expire((*seq).into()))?;
+        for (_, seq) in own.iter().take(most) {
+            if self.frees_too_many((*seq).into(), expiries.units) {
+                return Ok(true);
+            }
+            self.expire((*seq).into())?;
+        }
         Ok(own.len() > most)
     }
 
     /// Expires further due holds in the round of `ledger`, of any user, earliest first, until
-    /// `enough` holds, at most `most`. Returns true if it stopped at `most` with more holds due.
+    /// `enough` holds, at most as many as a call may. Returns true if that bound stopped it with
+    /// more holds due.
     #[inline]
     pub(super) fn expire_until(
         &mut self,
         ledger: &Ledger,
-        most: u32,
-        mut enough: impl FnMut(&Self) -> bool,
+        most: Expiries,
+        mut enough: impl FnMut(&mut Self) -> bool,
     ) -> Result<bool, Misuse> {
         let t = self.t();
         if !ledger.holds().are_due(t) {
             return Ok(false);
         }
-        let mut left = most;
+        let mut left = most.others;
         for (_, seq) in ledger.holds().due(t) {
             if enough(self) {
                 break;
             }
             if !self.draft.has_moved(seq.into()) {
-                if left == 0 {
+                if left == 0 || self.frees_too_many(seq.into(), most.units) {
                     return Ok(true);
                 }
                 left -= 1;
                 self.expire(seq.into())?;
             }
+        }
+        Ok(false)
+    }
+
+    /// Expires the due holds that have one of these numbers, earliest first. Returns whether the
+    /// bound of a call stopped it.
+    pub(super) fn expire_holders(&mut self, units: &[u32], most: u32) -> Result<bool, Misuse> {
+        let (sale, t) = (self.sale(), self.t());
+        let Some(numbers) = sale.numbers() else { return Ok(false) };
+        let owners = units.iter().filter_map(|unit| numbers.owner(*unit));
+        let grants = owners.filter_map(|seq| sale.stored_grant(seq));
+        let due = grants.filter(|grant| grant.is_due(t) && !self.draft.has_moved(grant.seq));
+        let mut due: Vec<(u64, u64)> = due.map(|grant| (grant.held_until, grant.seq)).collect();
+        due.sort_unstable();
+        due.dedup();
+        for (_, seq) in due {
+            if self.frees_too_many(seq, most) {
+                return Ok(true);
+            }
+            self.expire(seq)?;
         }
         Ok(false)
     }

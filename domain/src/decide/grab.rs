@@ -2,23 +2,24 @@
 
 use super::admission::{self, Admittance};
 use super::expire::Expiries;
+use super::pick;
 use super::waitlist::{self, Turn};
 use crate::draw::Dice;
-use crate::effect::{self, Effect};
+use crate::effect;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::ledger::{Grant, Lookup, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::GRANTS_MAX;
-use crate::model::outcome::{GrantView, Misuse, Outcome, State};
+use crate::model::outcome::{GrantView, Mask, Misuse, Outcome, State};
 use crate::plan::Planning;
-use crate::request::{Amount, Grab};
+use crate::request::{Amount, Grab, Wish};
 use crate::state::status::Window;
 use crate::waitlist::Waiter;
 use crate::Sale;
 
 /// The kind of GRAB.
 #[derive(Clone, Copy)]
-pub(super) enum Manner {
+pub(super) enum Manner<'r> {
     /// A plain GRAB.
     Alone,
     /// GRAB with WAIT: if the units are gone the user waits until this time; 0 for no end.
@@ -28,18 +29,39 @@ pub(super) enum Manner {
     },
     /// One of several GRABs of an MGRAB, which may still expire this many holds.
     AmongMany(Expiries),
+    /// A GRAB of numbered units that says which.
+    Picking(&'r Wish),
 }
 
-impl Manner {
+impl<'r> Manner<'r> {
     fn expiries(self) -> Expiries {
         match self {
             Manner::AmongMany(left) => left,
-            Manner::Alone | Manner::OrWait { .. } => Expiries::OF_A_CALL,
+            Manner::Alone | Manner::OrWait { .. } | Manner::Picking(_) => Expiries::OF_A_CALL,
         }
     }
 
-    fn waits(self) -> bool {
-        matches!(self, Manner::OrWait { .. })
+    fn wish(self) -> Option<&'r Wish> {
+        match self {
+            Manner::Picking(wish) => Some(wish),
+            _ => None,
+        }
+    }
+
+    fn these(self) -> Option<&'r [u32]> {
+        match self.wish() {
+            Some(Wish::These(units)) => Some(units),
+            _ => None,
+        }
+    }
+
+    /// The refusal of admission that MASK shows.
+    fn mask(self, sale: &Sale) -> Mask {
+        match (self, self.these()) {
+            (Manner::OrWait { .. }, _) if waitlist::takes_waiters(sale) => Mask::Busy,
+            (_, Some([first, ..])) => Mask::Taken(*first),
+            _ => Mask::SoldOut,
+        }
     }
 }
 
@@ -51,17 +73,20 @@ const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, d
 pub(super) fn grab<'a>(
     plan: &mut Planning<'_, 'a>,
     grab: &Grab<'a>,
-    manner: Manner,
+    manner: Manner<'_>,
 ) -> Result<Outcome, Misuse> {
     let (sale, t) = (plan.sale(), plan.t());
-    let draw = sale.terms.draw.as_ref();
+    let draw = sale.terms.draw();
     if draw.is_some() && grab.amount != Amount::Unsaid {
         return Err(Misuse::DrawTakesNoAmount);
+    }
+    if sale.terms.is_numbered() {
+        pick::check_grab(grab.amount)?;
     }
 
     // The user's own due holds expire.
     let user = sale.ledger.find(grab.user);
-    let own_left = plan.expire_own(grab.user, &user, manner.expiries().own)?;
+    let own_left = plan.expire_own(grab.user, &user, manner.expiries())?;
     if own_left && sale.terms.limits_users() {
         return Ok(Outcome::ManyOwnEnding);
     }
@@ -71,14 +96,16 @@ pub(super) fn grab<'a>(
     match grab.req.zip(req.as_ref()).and_then(|(id, found)| known(sale, grab.user, id, found, t)) {
         None => {}
         Some(Known::Grant(grant)) => {
-            return match asks_for(grab.amount, sale, &grant) {
+            let is_asked = asks_for(grab.amount, sale, &grant);
+            return match is_asked && pick::asks_for(sale, manner.wish(), &grant) {
                 true => Ok(Outcome::Replay(grant.view_at(t))),
                 false => Err(Misuse::ReqMismatch),
             };
         }
         Some(Known::Fence) => return Ok(Outcome::Replay(FENCED)),
         Some(Known::Waiter(waiter)) => {
-            return match waiter.qty == grab.amount.units() && grab.amount.is_exact() {
+            let is_asked = waiter.qty == grab.amount.units() && grab.amount.is_exact();
+            return match is_asked && manner.these().is_none() {
                 true => Ok(Outcome::Waiting(waitlist::place_of(sale, waiter.ticket))),
                 false => Err(Misuse::ReqMismatch),
             };
@@ -111,8 +138,10 @@ pub(super) fn grab<'a>(
     match admission::admittance(sale, grab.user) {
         Admittance::Ok => {}
         Admittance::First => plan.push(effect::Admit { user: grab.user })?,
-        Admittance::Denied => return Ok(admission::refused(sale, manner.waits(), Outcome::Denied)),
-        Admittance::Busy => return Ok(admission::refused(sale, manner.waits(), Outcome::Busy)),
+        Admittance::Denied => {
+            return Ok(admission::refused(sale, manner.mask(sale), Outcome::Denied))
+        }
+        Admittance::Busy => return Ok(admission::refused(sale, manner.mask(sale), Outcome::Busy)),
     }
 
     let wanted = match grab.amount {
@@ -131,17 +160,26 @@ pub(super) fn grab<'a>(
             let held = plan.draft.balances.may_come_back().max(1);
             return or_wait(plan, grab, manner, Outcome::SoldOut { held });
         };
+        let refusal = manner.wish().and_then(|wish| pick::refusal(plan, wish, wanted));
+        if let Some(refused) = refusal {
+            return Ok(refused);
+        }
         turn.qty
     } else if let Some(draw) = draw {
         let dice = Dice::new(&sale.secret, sale.balances.grants + 1);
-        let is_enough = |plan: &Planning<'_, '_>| draw.is_covered(&plan.draft.balances, &dice);
-        let is_cut = plan.expire_until(&sale.ledger, manner.expiries().others, is_enough)?;
+        let is_enough = |plan: &mut Planning<'_, '_>| draw.is_covered(&plan.draft.balances, &dice);
+        let is_cut = plan.expire_until(&sale.ledger, manner.expiries(), is_enough)?;
         let balances = &plan.draft.balances;
         match draw.amount(balances, plan.draft.first_amount(), &dice) {
             Some(qty) => qty,
             None if is_cut => return Ok(Outcome::ManyEnding),
             None => return Ok(Outcome::SoldOut { held: balances.held }),
         }
+    } else if let Manner::Picking(wish) = manner {
+        if let Some(refused) = pick::make_room(plan, wish, wanted, manner.expiries())? {
+            return Ok(refused);
+        }
+        wanted
     } else if plan.draft.balances.available >= wanted {
         wanted
     } else {
@@ -173,10 +211,11 @@ pub(super) fn grab<'a>(
     };
     let tag = grab.req.map(|id| ReqTag { id, asked });
     let granting = effect::Grant { user: grab.user, req: tag, qty, hold_ms: sale.terms.hold_ms };
-    let grant = plan.push_new(Effect::Grant(granting), Places { user, req })?;
+    let these = manner.these().map(pick::rising);
+    let grant = plan.push_new(granting, qty, these, Places { user, req })?;
     if let Some(Turn { served, .. }) = turn {
         plan.is_served = true;
-        served.into_iter().try_for_each(|effect| plan.push(effect))?;
+        served.into_iter().try_for_each(|effect| plan.push_ahead(effect))?;
     }
     Ok(Outcome::Granted { grant, available: 0 })
 }
@@ -216,7 +255,7 @@ fn known<'s>(sale: &'s Sale, user: &[u8], id: &[u8], found: &Lookup, t: u64) -> 
 fn asks_for(amount: Amount, sale: &Sale, grant: &Grant<'_>) -> bool {
     let asked = grant.req.map(|req| req.asked);
     match amount {
-        Amount::Unsaid if sale.terms.draw.is_some() => true,
+        Amount::Unsaid if sale.terms.draw().is_some() => true,
         Amount::UpTo(_) => matches!(asked, Some(Asked::UpTo | Asked::Either)),
         exact => asked != Some(Asked::UpTo) && sale.first_qty(grant.seq) == Some(exact.units()),
     }
@@ -229,13 +268,13 @@ fn make_room(
     plan: &mut Planning<'_, '_>,
     grab: &Grab<'_>,
     wanted: u64,
-    manner: Manner,
+    manner: Manner<'_>,
 ) -> Result<bool, Misuse> {
     let Balances { available, held, .. } = plan.draft.balances;
     // A request for more than can become available is refused at once.
     let can_be = !grab.amount.is_exact() || wanted <= available + held;
-    let is_enough = |plan: &Planning<'_, '_>| plan.draft.balances.available >= wanted;
-    let (ledger, most) = (&plan.sale().ledger, manner.expiries().others);
+    let is_enough = |plan: &mut Planning<'_, '_>| plan.draft.balances.available >= wanted;
+    let (ledger, most) = (&plan.sale().ledger, manner.expiries());
     Ok(can_be && plan.expire_until(ledger, most, is_enough)?)
 }
 
@@ -244,7 +283,7 @@ fn make_room(
 fn or_wait<'a>(
     plan: &mut Planning<'_, 'a>,
     grab: &Grab<'a>,
-    manner: Manner,
+    manner: Manner<'_>,
     refused: Outcome,
 ) -> Result<Outcome, Misuse> {
     match (manner, grab.req) {

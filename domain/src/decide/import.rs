@@ -1,12 +1,14 @@
 //! IMPORT: a grant that the shop's database knows and Redis lost is entered again.
 
-use super::waitlist;
-use crate::effect::{self, Effect};
+use super::expire::Expiries;
+use super::{pick, waitlist};
+use crate::effect;
 use crate::ledger::{Grant, Places};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX};
 use crate::model::outcome::{Misuse, Outcome, State};
 use crate::plan::Planning;
 use crate::request::Import;
+use crate::Sale;
 
 /// Judges an IMPORT.
 pub(super) fn import<'a>(
@@ -14,13 +16,14 @@ pub(super) fn import<'a>(
     import: &Import<'a>,
 ) -> Result<Outcome, Misuse> {
     let (sale, t) = (plan.sale(), plan.t());
-    let Import { user, qty, req, at, .. } = *import;
+    let Import { user, qty, req, at, units, .. } = *import;
     if sale.balances.packets.is_some() {
         return Err(Misuse::DrawFixesSupply);
     }
     if sale.terms.schedule.is_some() {
         return Err(Misuse::RoundsTakeNoImport);
     }
+    check_units(sale, import)?;
     let found = sale.ledger.find(user);
     let known = sale.ledger.find_req(user, &found, req);
     if let Some(grant) = known.seq().and_then(|seq| sale.ledger.grant(seq)) {
@@ -39,9 +42,21 @@ pub(super) fn import<'a>(
     if sale.waiter_of(user, req).is_some() {
         plan.drop_gone(user)?;
     }
-    let effect = Effect::Import(effect::Import { user, req, qty, at: at.unwrap_or(t) });
-    let grant = plan.push_new(effect, Places { user: found, req: Some(known) })?;
+    let effect = effect::Import { user, req, qty, at: at.unwrap_or(t) };
+    let (these, places) = (pick::rising(units), Places { user: found, req: Some(known) });
+    let grant = plan.push_new(effect, qty, Some(these), places)?;
     Ok(Outcome::Granted { grant, available: 0 })
+}
+
+/// Checks that an import names as many units as it asks for where units have numbers, and none
+/// where they have not.
+fn check_units(sale: &Sale, import: &Import<'_>) -> Result<(), Misuse> {
+    match sale.numbers() {
+        None if import.units.is_empty() => Ok(()),
+        None => Err(Misuse::NotNumbered),
+        Some(_) if import.units.len() as u64 != import.qty => Err(Misuse::ImportNeedsUnits),
+        Some(numbers) => pick::check_units(numbers, import.units),
+    }
 }
 
 /// Judges the IMPORT of a grant that is known by its request id.
@@ -50,7 +65,9 @@ fn import_again(
     grant: &Grant<'_>,
     import: &Import<'_>,
 ) -> Result<Outcome, Misuse> {
-    if plan.sale().ledger.first_qty(grant) != import.qty {
+    let numbers = plan.sale().numbers();
+    let is_its = numbers.is_none_or(|all| all.of(grant.seq) == pick::rising(import.units));
+    if plan.sale().ledger.first_qty(grant) != import.qty || !is_its {
         return Err(Misuse::ReqMismatch);
     }
     let has = match grant.state {
@@ -67,10 +84,15 @@ fn import_again(
 /// What refuses an import whose further `units` are not there and may not be promised beyond the
 /// supply.
 fn cover(
-    plan: &Planning<'_, '_>,
+    plan: &mut Planning<'_, '_>,
     import: &Import<'_>,
     units: u64,
 ) -> Result<Option<Outcome>, Misuse> {
+    if plan.sale().numbers().is_some() && units > 0 {
+        let is_cut = plan.expire_holders(import.units, Expiries::OF_A_CALL.units)?;
+        let refused = plan.draft.first_taken(import.units).map(|unit| Outcome::Taken { unit });
+        return Ok(refused.map(|refused| if is_cut { Outcome::ManyEnding } else { refused }));
+    }
     let balances = &plan.draft.balances;
     let missing = units.saturating_sub(balances.available);
     // A part's deficit may exceed its supply.

@@ -128,6 +128,9 @@ impl Expiries {
         for grant in seqs.filter_map(|seq| sale.stored_grant(*seq)) {
             let left = if grant.user == user { &mut self.own } else { &mut self.others };
             *left = left.saturating_sub(1);
+            if sale.numbers().is_some() {
+                self.units = self.units.saturating_sub(grant.qty as u32);
+            }
         }
     }
 }
@@ -153,7 +156,8 @@ fn waits_for(sale: &Sale, grab: &Grab<'_>, now: &Now) -> bool {
 /// The plan without its grant and the grant's consequences. Any plan with a grant can also be made
 /// without it.
 fn without_grant<'a>(sale: &Sale, plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
-    let is_grant = |change: &Change<'_>| matches!(change.effect, Effect::Grant(_));
+    let is_grant =
+        |change: &Change<'_>| matches!(change.effect, Effect::Grant(_) | Effect::GrantNumbered(_));
     if !plan.changes.iter().any(is_grant) {
         return Some(plan);
     }
@@ -256,7 +260,8 @@ mod tests {
     #[test]
     fn a_drawn_amount_is_not_named() {
         let draw = Some(Draw::Packets { packets: 2, min: 1 });
-        let drawing = || sale(9, Terms { limit: 0, grabs: 1, draw, ..Terms::default() });
+        let drawing =
+            || sale(9, Terms { limit: 0, grabs: 1, kind: draw.into(), ..Terms::default() });
         let mut sales = [plain(3), drawing()];
         let named = run(&mut sales, &[part(1, None), part(1, None)], 2);
         assert_eq!(named, MultiOutcome::Misuse(Misuse::DrawTakesNoAmount));

@@ -10,6 +10,7 @@ mod init;
 mod list;
 pub mod mgrab;
 mod parts;
+mod pick;
 mod restock;
 mod settle;
 mod tests;
@@ -17,8 +18,10 @@ pub(crate) mod waitlist;
 
 use core::slice::from_ref;
 
-use crate::effect::{self, Change};
+use crate::effect::{self, Act, Change};
+use crate::model::limits::UNITS_PER_CALL_MAX;
 use crate::model::outcome::{Misuse, Outcome, Place};
+use crate::numbers::UnitList;
 use crate::plan::{Plan, Planning};
 use crate::request::{Now, Request};
 use crate::Sale;
@@ -69,6 +72,21 @@ impl<'a> Decision<'a> {
 }
 
 impl Sale {
+    /// The numbers of the grant that a decision on this sale answers with; empty if it answers with
+    /// none. `None` if units have no numbers.
+    pub fn units_told(&self, decision: &Decision<'_>) -> Option<UnitList> {
+        let numbers = self.numbers()?;
+        let seq = match decision.outcome {
+            Outcome::Granted { grant, .. } => grant.seq,
+            Outcome::Already(grant) | Outcome::Replay(grant) | Outcome::Stands(grant) => grant.seq,
+            _ => 0,
+        };
+        // A new grant is not in the sale yet.
+        let new = decision.changes().iter().filter_map(|change| change.effect.units());
+        let new = new.zip(self.ledger.len() + 1..).find(|(_, number)| *number == seq);
+        Some(new.map_or_else(|| numbers.of(seq), |(units, _)| UnitList::from_slice(units)))
+    }
+
     /// Admission of this user if they called GRAB now; never masked.
     pub fn admittance(&self, user: &[u8]) -> Admittance {
         admission::admittance(self, user)
@@ -110,8 +128,11 @@ impl Sale {
         if self.awaits > 0 {
             return Decision::of(plan, Ok(Outcome::Done));
         }
-        let mut due = self.holds().due(plan.t()).take(most);
-        let expired = due.try_for_each(|(_, seq)| plan.expire(seq.into()));
+        let mut due = self.holds().due(plan.t()).take(most).map(|(_, seq)| u64::from(seq));
+        let expired = due.try_for_each(|seq| match plan.frees_too_many(seq, UNITS_PER_CALL_MAX) {
+            true => Ok(()),
+            false => plan.expire(seq),
+        });
         let swept = expired.and_then(|()| plan.sweep_list());
         Decision::of(plan, swept.map(|()| Outcome::Done))
     }
@@ -169,6 +190,7 @@ fn users_of<'r, 'a>(request: &'r Request<'a>) -> &'r [&'a [u8]] {
     match request {
         Request::Grab(grab) => from_ref(&grab.user),
         Request::Wait(wait) => from_ref(&wait.grab.user),
+        Request::Pick(pick) => from_ref(&pick.grab.user),
         Request::Settle(settle) => from_ref(&settle.user),
         Request::Import(import) => from_ref(&import.user),
         Request::List(change) => change.users,
@@ -184,6 +206,10 @@ fn judge<'a>(plan: &mut Planning<'_, 'a>, request: &Request<'a>) -> Result<Outco
     match request {
         Request::Grab(grab) => grab::grab(plan, grab, Manner::Alone),
         Request::Wait(wait) => grab::grab(plan, &wait.grab, Manner::OrWait { until: wait.until }),
+        Request::Pick(it) => {
+            pick::check_pick(plan.sale(), it)?;
+            grab::grab(plan, &it.grab, Manner::Picking(&it.wish))
+        }
         Request::Settle(settle) => settle::settle(plan, settle),
         Request::Init(init) => init::again(plan.sale(), init),
         Request::Alter(change) => init::alter(plan, change),

@@ -1,7 +1,7 @@
 //! RESTOCK: units are added or withdrawn.
 
 use crate::effect;
-use crate::model::limits::INTEGER_MAX;
+use crate::model::limits::{INTEGER_MAX, UNITS_MAX};
 use crate::model::outcome::{Misuse, Outcome};
 use crate::plan::Planning;
 use crate::request::Restock;
@@ -21,12 +21,18 @@ pub(super) fn restock<'a>(
             false => Err(Misuse::ReqMismatch),
         };
     }
+    if sale.terms.is_numbered() && delta < 0 {
+        return Err(Misuse::NumberedOnlyGrows);
+    }
     let balances = &sale.balances;
     let applied = if delta > 0 {
         let added = delta.unsigned_abs() - balances.deficit.min(delta.unsigned_abs());
         let put_in = sale.escrow.map_or(0, |escrow| escrow.put_in);
         if balances.supply + added > INTEGER_MAX || put_in + delta > INTEGER_MAX as i64 {
             return Err(Misuse::SupplyTooLarge);
+        }
+        if sale.terms.is_numbered() && balances.supply + added > UNITS_MAX {
+            return Err(Misuse::TooManyUnits);
         }
         delta
     } else {

@@ -6,7 +6,7 @@ use crate::effect::{self, Effect};
 use crate::ledger::{Grant, Lookup};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
 use crate::plan::Planning;
-use crate::request::{Deed, Keeper, Settle, Which};
+use crate::request::{Deed, Keeper, Settle, UnitKind, Which};
 use crate::Sale;
 
 /// Judges a CONFIRM, CANCEL, EXTEND or REFUND.
@@ -15,13 +15,17 @@ pub(super) fn settle<'a>(
     settle: &Settle<'a>,
 ) -> Result<Outcome, Misuse> {
     let (sale, t) = (plan.sale(), plan.t());
-    if matches!(settle.deed, Deed::Keep { .. }) && sale.terms.draw.is_some() {
-        return Err(Misuse::DrawTakesNoKeep);
+    if matches!(settle.deed, Deed::Keep { .. }) {
+        match sale.terms.kind {
+            UnitKind::Counted => {}
+            UnitKind::Drawn(_) => return Err(Misuse::DrawTakesNoKeep),
+            UnitKind::Numbered => return Err(Misuse::NumberedTakesNoKeep),
+        }
     }
 
     // The user's own due holds expire.
     let user = sale.ledger.find(settle.user);
-    let own_left = plan.expire_own(settle.user, &user, Expiries::OF_A_CALL.own)?;
+    let own_left = plan.expire_own(settle.user, &user, Expiries::OF_A_CALL)?;
 
     let Some(grant) = which(sale, settle, &user)? else {
         return match (settle.deed, settle.which) {
@@ -132,8 +136,15 @@ fn reclaim(
     // More units than can become available are refused at once.
     let permitted = sale.allowance(&holding).is_none_or(|allowance| qty <= allowance)
         && qty <= balances.available + balances.held;
-    let is_free = |plan: &Planning<'_, '_>| plan.draft.can_retake(seq, qty);
-    if permitted && plan.expire_until(ledger, Expiries::OF_A_CALL.others, is_free)? {
+    let is_free = |plan: &mut Planning<'_, '_>| plan.draft.can_retake(seq, qty);
+    let most = Expiries::OF_A_CALL;
+    let is_cut = match sale.numbers() {
+        _ if !permitted => false,
+        // Others than those that have its numbers don't help.
+        Some(numbers) => plan.expire_holders(&numbers.of(seq), most.units)? && !is_free(plan),
+        None => plan.expire_until(ledger, most, is_free)?,
+    };
+    if is_cut {
         return Ok(Outcome::ManyEnding);
     }
     let stands = match permitted && is_free(plan) {

@@ -49,7 +49,7 @@ fn restock(sale: &Sale, delta: i64) -> Outcome {
 }
 
 fn import(sale: &Sale, qty: u64) -> Outcome {
-    let import = Import { user: b"u", qty, req: b"r", at: None, no_deficit: false };
+    let import = Import { user: b"u", qty, req: b"r", at: None, no_deficit: false, units: &[] };
     judged(sale, &Request::Import(import))
 }
 
@@ -106,13 +106,14 @@ fn an_import_up_to_the_largest_number() {
     let users = (0..100u64).map(|number| number.to_string().into_bytes());
     let user = users.into_iter().find(|user| sale.is_home(user)).unwrap();
     let at_home = |qty| {
-        let import = Import { user: &user, qty, req: b"r", at: None, no_deficit: false };
+        let import =
+            Import { user: &user, qty, req: b"r", at: None, no_deficit: false, units: &[] };
         judged(&sale, &Request::Import(import))
     };
     assert_eq!(at_home(5), granted(5, 0));
     assert_eq!(at_home(6), TOO_LARGE);
     let without = |qty| {
-        let import = Import { user: b"u", qty, req: b"r", at: None, no_deficit: true };
+        let import = Import { user: b"u", qty, req: b"r", at: None, no_deficit: true, units: &[] };
         plain(|_| ()).decide(&Request::Import(import), &at(5)).outcome
     };
     assert_eq!(without(10), granted(10, 0));
@@ -201,7 +202,14 @@ fn users_are_judged_at_home() {
         let requests = [
             Request::Grab(grab),
             Request::Wait(Wait { grab, until: 0 }),
-            Request::Import(Import { user, qty: 1, req: b"r", at: None, no_deficit: false }),
+            Request::Import(Import {
+                user,
+                qty: 1,
+                req: b"r",
+                at: None,
+                no_deficit: false,
+                units: &[],
+            }),
             settle(Deed::Cancel),
             settle(Deed::Refund),
             list(true),

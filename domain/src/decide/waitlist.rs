@@ -10,7 +10,9 @@ use crate::admission::List;
 use crate::draft::Draft;
 use crate::effect::{self, Effect, Seqs};
 use crate::model::balances::Balances;
-use crate::model::limits::{EXPIRIES_PER_CALL_MAX, GRANTS_MAX, OFFERS_PER_STEP_MAX};
+use crate::model::limits::{
+    EXPIRIES_PER_CALL_MAX, GRANTS_MAX, OFFERS_PER_STEP_MAX, UNITS_PER_CALL_MAX,
+};
 use crate::model::outcome::{Misuse, Place};
 use crate::plan::Planning;
 use crate::request::Grab;
@@ -293,7 +295,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
             return self.drop(ticket, Reason::Limit);
         }
         let (passed, hold_ms) = (candidate.passed, sale.terms.offer_ms());
-        self.plan.push(effect::Offer { ticket, hold_ms, passed })?;
+        self.plan.push_units(effect::Offer { ticket, hold_ms, passed }, qty, None)?;
         Ok(Served::Yes)
     }
 
@@ -344,7 +346,8 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
 
     /// Expires a due hold. False if the step has reached its limit.
     fn expire(&mut self, seq: u64) -> Result<bool, Misuse> {
-        if self.expiries == EXPIRIES_PER_CALL_MAX {
+        let is_full = self.expiries == EXPIRIES_PER_CALL_MAX;
+        if is_full || self.plan.frees_too_many(seq, UNITS_PER_CALL_MAX) {
             return Ok(false);
         }
         self.expiries += 1;

@@ -11,7 +11,7 @@ use crate::testing::{self, at, bytes_of, created, grab, reloaded, run, SECRET};
 use crate::Sale;
 
 fn init(draw: Draw, amounts: &[u64], supply: u64, hold_ms: u64) -> Init {
-    let terms = Terms { limit: 0, grabs: 1, hold_ms, draw: Some(draw), ..Terms::default() };
+    let terms = Terms { limit: 0, grabs: 1, hold_ms, kind: Some(draw).into(), ..Terms::default() };
     Init { amounts: amounts.to_vec(), ..testing::init(supply, terms) }
 }
 
@@ -98,7 +98,7 @@ fn the_supply_of_packets_is_fixed_and_no_amount_is_named() {
     let mut packets = sale(Draw::Packets { packets: 3, min: 2 }, &[], 40, 0);
     let mut uniform = sale(Draw::Uniform { low: 1, high: 2 }, &[], 40, 0);
     let restock = Request::Restock(Restock { delta: 5, req: b"r" });
-    let import = Import { user: b"i", qty: 50, req: b"r", at: None, no_deficit: false };
+    let import = Import { user: b"i", qty: 50, req: b"r", at: None, no_deficit: false, units: &[] };
     let fixed = Outcome::Misuse(Misuse::DrawFixesSupply);
     assert_eq!(run(&mut packets, &restock, 2), fixed);
     assert_eq!(run(&mut packets, &Request::Import(import), 2), fixed);

@@ -41,7 +41,7 @@ impl Act for Grant<'_> {
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
         let (sale, supply) = (checker.sale(), checker.draft.balances.supply);
-        check(sale.terms.draw.is_none_or(|draw| draw.can_draw(self.qty, supply)))?;
+        check(sale.terms.draw().is_none_or(|draw| draw.can_draw(self.qty, supply)))?;
         checker.new_request(self.user, self.req.map(|req| req.id))?;
         if let Some(req) = self.req {
             // Whoever waits for it would get a second grant.

@@ -101,11 +101,16 @@ impl Act for Reimport {
             it.cover(qty - held)?;
             it.transfer(held, State::Held, State::Sold)?;
             it.transfer(qty - held, State::Expired, State::Sold)
-        })
+        })?;
+        draft.move_units(seq, from.state, State::Sold)
     }
 
     fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {
         end_offer(sale, self.seq);
+        let was_live = sale.ledger.grant(self.seq).is_some_and(|grant| grant.state.is_live());
+        if let Some(numbers) = sale.numbers_mut().filter(|_| !was_live) {
+            numbers.set_live(self.seq, true);
+        }
         // All that was first granted.
         if let Some(first) = sale.ledger.trimmed_from(self.seq) {
             sale.ledger.set_qty(self.seq, first);

@@ -17,6 +17,7 @@ mod fence;
 mod grant;
 mod import;
 mod init;
+pub(crate) mod numbered;
 mod offer;
 mod parts;
 mod pause;
@@ -55,6 +56,7 @@ pub use fence::Fence;
 pub use grant::Grant;
 pub use import::{Import, Reimport};
 pub use init::Init;
+pub use numbered::Numbered;
 pub use offer::{Offer, Pass};
 pub use parts::{Elsewhere, Receive, Send};
 pub use pause::{Pause, Resume};
@@ -166,6 +168,11 @@ pub(crate) trait Act {
         Some(Subject { user: grant.user, req, at: grant.at, born: grant.epoch })
     }
 
+    /// The numbers of its new grant, in a sale whose units have numbers.
+    fn units(&self) -> Option<&[u32]> {
+        None
+    }
+
     /// Appends what the entry of its event `kind` has beside the numbers of the sale and the fields
     /// of a grant.
     fn put<'e>(&'e self, _sale: &'e Sale, _kind: EventKind, _data: &mut Vec<u8>) -> Raw<'e> {
@@ -250,6 +257,12 @@ macro_rules! effects {
                 }
             }
 
+            fn units(&self) -> Option<&[u32]> {
+                match self {
+                    $(Effect::$name(it) => it.units(),)*
+                }
+            }
+
             #[inline]
             fn put<'e>(&'e self, at: &'e Sale, of: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
                 match self {
@@ -313,6 +326,12 @@ effects! {
     Pass(Pass),
     /// A part of a grant is given back.
     Trim(Trim),
+    /// Numbered units are granted.
+    GrantNumbered(#[serde(borrow)] Box<Numbered<Grant<'a>>>),
+    /// Numbered units are granted to a waiter.
+    OfferNumbered(Box<Numbered<Offer>>),
+    /// A grant of numbered units that Redis lost is entered again.
+    ImportNumbered(#[serde(borrow)] Box<Numbered<Import<'a>>>),
 }
 
 impl Effect<'_> {
@@ -325,12 +344,28 @@ impl Effect<'_> {
 impl<A: Act> Act for Box<A> {
     const FREES: bool = A::FREES;
 
+    fn is_apart<'e>(&'e self, others: &mut Others<'e>) -> bool {
+        (**self).is_apart(others)
+    }
+
+    fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
+        (**self).check(checker)
+    }
+
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
         (**self).plan(draft)
     }
 
     fn make(&self, sale: &mut Sale, planned: &mut Planned<'_>) {
         (**self).make(sale, planned);
+    }
+
+    fn subject<'e>(&'e self, sale: &'e Sale, seq: u64, numbers: &Numbers) -> Option<Subject<'e>> {
+        (**self).subject(sale, seq, numbers)
+    }
+
+    fn units(&self) -> Option<&[u32]> {
+        (**self).units()
     }
 
     fn put<'e>(&'e self, sale: &'e Sale, kind: EventKind, data: &mut Vec<u8>) -> Raw<'e> {

@@ -7,9 +7,13 @@ use crate::snapshot::{self, pieces, Piece};
 /// numbers. The base is the first change of a sale, and never made on one that exists.
 impl Act for Piece<'_> {
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
-        let (sale, balances) = (checker.sale(), &mut checker.draft.balances);
         check(checker.alone)?;
+        if let Piece::NumberedGrants(rows) = self {
+            rows.check(&mut checker.draft)?;
+        }
+        let (sale, balances) = (checker.sale(), &mut checker.draft.balances);
         match self {
+            Piece::NumberedGrants(_) => {}
             Piece::RestockIds(kept) => pieces::check_restock_ids(sale, kept, balances)?,
             Piece::Fences(added) => pieces::check_fences(sale, added, balances)?,
             Piece::Listed(users) => pieces::check_listed(sale, users)?,
@@ -34,6 +38,7 @@ impl Act for Piece<'_> {
             Piece::Listed(users) => sale.add_listed(users),
             Piece::Amounts(added) => sale.add_amounts(added),
             Piece::Grants(rows) => sale.add_grants(rows),
+            Piece::NumberedGrants(rows) => sale.add_numbered_grants(rows),
             Piece::Round(next) => sale.follow_round(next),
             Piece::Pairs(pairs) => pairs.iter().for_each(|pair| sale.pairs.set(*pair)),
             Piece::Waiters(waiters) => sale.add_waiters(waiters),

@@ -31,6 +31,9 @@ impl Act for Reclaim {
         if let Some(amounts) = sale.amounts_mut() {
             amounts.remove(qty);
         }
+        if let Some(numbers) = sale.numbers_mut() {
+            numbers.set_live(self.seq, true);
+        }
         count(&mut sale.tallies.reclaimed);
     }
 }

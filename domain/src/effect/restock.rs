@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::dedup::Restocked;
+use crate::model::limits::UNITS_MAX;
+use crate::units::Free;
 
 /// Units are added or withdrawn.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -26,7 +28,11 @@ impl Act for Restock<'_> {
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
         let is_new = checker.sale().restocks.find(self.req).is_none();
-        check(is_new && checker.draft.balances.packets.is_none())
+        let fits = checker.sale().numbers().is_none_or(|numbers| {
+            let most = UNITS_MAX - u64::from(numbers.units().len());
+            self.applied >= 0 && self.applied.unsigned_abs() <= most
+        });
+        check(is_new && fits && checker.draft.balances.packets.is_none())
     }
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
@@ -34,6 +40,7 @@ impl Act for Restock<'_> {
             draft.escrow_mut()?.restock(self.applied)?;
         }
         draft.change(EventKind::Restock, None, |it| it.restock(self.delta, self.applied))?;
+        draft.add_units(self.applied)?;
         draft.begin_restock();
         Ok(())
     }
@@ -42,6 +49,9 @@ impl Act for Restock<'_> {
         let Restock { req, delta, applied } = *self;
         let available = planned.restocked.next().copied().unwrap_or_default();
         sale.restocks.push(Restocked { req: req.into(), delta, applied, available });
+        if let Some(numbers) = sale.numbers_mut() {
+            numbers.grow(applied as u32);
+        }
         if let Some(rounds) = sale.rounds_mut() {
             rounds.base_supply = rounds.base_supply.saturating_add_signed(applied);
         }

@@ -84,8 +84,9 @@ fn settle(sale: &mut Sale, seq: u64, to: State) {
         end_offer(sale, seq);
     }
     set_state(sale, seq, to, 0);
-    if matches!(to, State::Cancelled | State::Expired | State::Refunded) {
-        return_amount(sale, seq);
+    let gives_back = matches!(to, State::Cancelled | State::Expired | State::Refunded);
+    if gives_back && sale.extras.is_some() {
+        return_units(sale, seq);
     }
     let tallies = &mut sale.tallies;
     match to {
@@ -106,8 +107,12 @@ pub(super) fn end_offer(sale: &mut Sale, seq: u64) {
     }
 }
 
-/// In a sale with DRAW LIST, puts a grant's amount at the list's end.
-fn return_amount(sale: &mut Sale, seq: u64) {
+/// In a sale with numbered units, frees those of a grant; in one with DRAW LIST, puts its amount at
+/// the list's end.
+fn return_units(sale: &mut Sale, seq: u64) {
+    if let Some(numbers) = sale.numbers_mut() {
+        numbers.set_live(seq, false);
+    }
     if sale.amounts().is_none() {
         return;
     }

@@ -9,12 +9,12 @@ use crate::admission::List;
 use crate::draw::Draw;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::model::limits::{
-    DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, HOLD_MS_MAX, INTEGER_MAX, TIME_MS_MAX,
-    USERS_PER_EFFECT_MAX, USER_BYTES_MAX,
+    DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, HOLD_MS_MAX, INTEGER_MAX, TIME_MS_MAX, UNITS_MAX,
+    UNITS_PER_GRANT_MAX, USERS_PER_EFFECT_MAX, USER_BYTES_MAX,
 };
 use crate::model::outcome::State;
 use crate::parts::Split;
-use crate::request::{Terms, TermsChange};
+use crate::request::{Terms, TermsChange, UnitKind};
 use crate::waitlist::Reason;
 
 fn bytes(change: &Change<'_>) -> Vec<u8> {
@@ -37,11 +37,16 @@ fn start(terms: Terms, amounts: &[u64]) -> Effect<'static> {
     Effect::Init(Box::new(Init { id, secret, supply: 7, terms, amounts }))
 }
 
+fn numbered<E>(of: E, units: &[u32]) -> Box<Numbered<E>> {
+    Box::new(Numbered { units: units.into(), of })
+}
+
 #[test]
 fn the_bytes_of_every_effect() {
     let terms = Terms { limit: 2, open_at: 5, close_at: 9, ..Terms::default() };
     let outbox = Some(Box::from(*b"s"));
-    let drawn = Terms { draw: Some(Draw::Equal { packets: 2 }), outbox, ..Terms::default() };
+    let drawn =
+        Terms { kind: UnitKind::Drawn(Draw::Equal { packets: 2 }), outbox, ..Terms::default() };
     let split = Split::new(2, 1024, b"s-1", 300).ok().map(Box::new);
     let part = Terms { split, ..Terms::default() };
     let alter = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
@@ -84,6 +89,10 @@ fn the_bytes_of_every_effect() {
             b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x80\x08\x03s-1\
               \xac\x02\0\0",
         ),
+        (
+            start(Terms { kind: UnitKind::Numbered, ..Terms::default() }, &[]),
+            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0",
+        ),
         (Effect::Send(Send { to: 3, total: 300, owed: 0 }), b"\x11\x03\xac\x02\0"),
         (Effect::Send(Send { to: 1023, total: 7, owed: 2 }), b"\x11\xff\x07\x07\x02"),
         (Effect::Receive(Receive { from: 3, total: 300 }), b"\x12\x03\xac\x02"),
@@ -96,6 +105,23 @@ fn the_bytes_of_every_effect() {
         (Effect::Trim(Trim { seq: 3, returned: 300, to: State::Held }), b"\x19\x03\xac\x02\0"),
         (Effect::Trim(Trim { seq: 3, returned: 1, to: State::Sold }), b"\x19\x03\x01\x01"),
     ];
+    each_has_its_bytes(cases);
+}
+
+#[test]
+fn the_bytes_of_numbered_grants() {
+    each_has_its_bytes(vec![
+        (numbered(ALICE, &[1]).into(), b"\x1a\x01\0\x05alice\0\x01\0"),
+        (numbered(ALICE, &[300, 301, 303]).into(), b"\x1a\x03\xab\x02\0\x01\x05alice\0\x01\0"),
+        (
+            numbered(Offer { ticket: 300, hold_ms: 9, passed: 7 }, &[2]).into(),
+            b"\x1b\x01\x01\xac\x02\x09\x07",
+        ),
+        (numbered(PAID, &[1, 2]).into(), b"\x1c\x02\0\0\x01u\x01r\x02\x05"),
+    ]);
+}
+
+fn each_has_its_bytes(cases: Vec<(Effect<'_>, &[u8])>) {
     for (effect, expected) in cases {
         for (elapsed_ms, epoch, head) in
             [(0, None, &b"\0\0"[..]), (300, None, b"\0\xac\x02"), (4, Some(88), b"\x01\x04\x58")]
@@ -173,11 +199,17 @@ fn what_can_not_be_is_refused() {
         Effect::Elsewhere(Elsewhere { units: over, pass: 1 }),
         Effect::Elsewhere(Elsewhere { units: 0, pass: over }),
         start(Terms::default(), &amounts),
+        numbered(ALICE, &[]).into(),
+        numbered(ALICE, &[1, UNITS_MAX as u32 + 1]).into(),
+        numbered(ALICE, &(1..=UNITS_PER_GRANT_MAX as u32 + 1).collect::<Vec<_>>()).into(),
     ];
     for effect in refused {
         let out = piece(effect.clone());
         assert_eq!(Change::decode(&out).err(), Some(Refused::Unknown), "{effect:?}");
     }
+    let last = UNITS_MAX as u32;
+    let most: Vec<u32> = (last - UNITS_PER_GRANT_MAX as u32 + 1..=last).collect();
+    assert!(Change::decode(&piece(numbered(ALICE, &most).into())).is_ok());
     for (ms, taken) in [(HOLD_MS_MAX, true), (HOLD_MS_MAX + 1, false)] {
         assert_eq!(Change::decode(&piece(Effect::Extend(Extend { seq: 1, ms }))).is_ok(), taken);
     }

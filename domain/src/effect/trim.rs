@@ -3,6 +3,7 @@
 use super::settle::{end_offer, ledger_of, set_state};
 use super::*;
 use crate::entry::put_some;
+use crate::request::UnitKind;
 use serde::de::Error;
 use serde::Deserializer;
 
@@ -29,8 +30,8 @@ impl Act for Trim {
     const FREES: bool = true;
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
-        // A packet is whole.
-        check(checker.sale().terms.draw.is_none())
+        // A packet is whole, and numbers are not counted off.
+        check(checker.sale().terms.kind == UnitKind::Counted)
     }
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {

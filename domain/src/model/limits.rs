@@ -101,6 +101,18 @@ pub const WAITERS_PER_PIECE: usize = 256;
 /// Trimmed grants in one piece of a snapshot.
 pub const TRIMS_PER_PIECE: usize = 4096;
 
+/// Most units of a sale that numbers them, all restocks included.
+pub const UNITS_MAX: u64 = 10_000_000;
+
+/// Most units of one grant of such a sale.
+pub const UNITS_PER_GRANT_MAX: usize = 100;
+
+/// Most numbers that the expiries of one call give back.
+pub const UNITS_PER_CALL_MAX: u32 = 10_000;
+
+/// Numbers that UNITS shows if no count is given.
+pub const UNITS_SHOWN_DEFAULT: u64 = 1000;
+
 /// Rounds whose totals a sale shows, the stored one included.
 pub const ROUND_TOTALS_MAX: usize = 100;
 

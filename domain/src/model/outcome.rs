@@ -123,8 +123,8 @@ pub enum Outcome {
     Masked {
         /// Whether it is DENIED, not BUSY.
         is_denied: bool,
-        /// Whether it is shown as BUSY, like a full waiting list.
-        is_of_list: bool,
+        /// The refusal that is shown.
+        shown: Mask,
     },
     /// The user is on the waiting list: they have just joined it, or were there already.
     Waiting(Place),
@@ -139,6 +139,11 @@ pub enum Outcome {
     NoGrant,
     /// A request id was cancelled before its GRAB: a fence.
     Fenced,
+    /// Somebody has a unit that was asked for.
+    Taken {
+        /// The first of those that are not free, in the caller's order.
+        unit: u32,
+    },
     /// Units were added or withdrawn.
     Restocked {
         /// Units added, or withdrawn if negative.
@@ -173,6 +178,17 @@ pub enum Outcome {
     Misuse(Misuse),
 }
 
+/// A refusal in place of one that MASK hides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mask {
+    /// SOLDOUT 1.
+    SoldOut,
+    /// BUSY, like a full waiting list.
+    Busy,
+    /// TAKEN, as if somebody had this unit.
+    Taken(u32),
+}
+
 /// An answer to GRAB, written once. From its row come the reply, the counters of STATUS and INFO,
 /// the docs in both languages and the tables of the client libraries.
 #[derive(Debug)]
@@ -196,7 +212,7 @@ const AS_IT_STANDS: &[&str] = GRANT.split_at(4).0;
 
 /// Every answer to GRAB, in the order of STATUS. The first one is a grant, and the others are
 /// refusals: attempts that got nothing new.
-pub static OUTCOMES: [Row; 12] = [
+pub static OUTCOMES: [Row; 13] = [
     Row {
         word: "GRANTED",
         fields: &GRANT,
@@ -294,6 +310,14 @@ pub static OUTCOMES: [Row; 12] = [
         about: "on the waiting list, now or since before",
         about_zh: "在候补名单上，刚加入或早已在上面",
     },
+    Row {
+        word: "TAKEN",
+        fields: &["unit"],
+        counter: c"taken",
+        counts: "calls for numbered units that somebody has",
+        about: "somebody has this unit, the first of those asked for that is not free",
+        about_zh: "这个号已被别人占了：所要的号里第一个不空的",
+    },
 ];
 
 /// The elements of an answer after its word.
@@ -344,6 +368,7 @@ impl Outcome {
             Outcome::Denied | Outcome::Masked { is_denied: true, .. } => 9,
             Outcome::Busy | Outcome::Masked { .. } => 10,
             Outcome::Waiting(_) => 11,
+            Outcome::Taken { .. } => 12,
             _ => return None,
         })
     }
@@ -359,11 +384,22 @@ impl Outcome {
             | Outcome::Short { available: number }
             | Outcome::NotOpen { in_ms: number } => Told::Number(*number),
             Outcome::Waiting(place) => Told::Place(place),
-            Outcome::Masked { is_of_list: true, .. } => return Outcome::Busy.told(),
-            Outcome::Masked { .. } => return Outcome::SoldOut { held: 1 }.told(),
+            Outcome::Taken { unit } => Told::Number((*unit).into()),
+            Outcome::Masked { shown, .. } => return shown.told(),
             _ => Told::Nothing,
         };
         Some((OUTCOMES[self.row()?].word, told))
+    }
+}
+
+impl Mask {
+    fn told(self) -> Option<(&'static str, Told<'static>)> {
+        let (shown, told) = match self {
+            Mask::SoldOut => (Outcome::SoldOut { held: 1 }, Told::Number(1)),
+            Mask::Busy => (Outcome::Busy, Told::Nothing),
+            Mask::Taken(unit) => (Outcome::Taken { unit }, Told::Number(unit.into())),
+        };
+        Some((OUTCOMES[shown.row()?].word, told))
     }
 }
 
@@ -462,6 +498,26 @@ pub enum Misuse {
     OfferNeedsTime,
     /// WAITLIST with DRAW or EVERY.
     WaitlistTakesNoDraw,
+    /// NUMBERED with DRAW, EVERY or PART.
+    NumberedTakesNoDraw,
+    /// More units than a sale can number.
+    TooManyUnits,
+    /// A negative RESTOCK of numbered units.
+    NumberedOnlyGrows,
+    /// KEEP of a number of units on a sale with numbered units.
+    NumberedTakesNoKeep,
+    /// UPTO on a sale with numbered units.
+    NumberedTakesNoUpTo,
+    /// More numbered units than one grant has.
+    TooManyAtOnce,
+    /// ADJACENT or UNITS with WAIT.
+    PickTakesNoWait,
+    /// ADJACENT or UNITS on a sale whose units have no numbers.
+    NotNumbered,
+    /// A number above that of the last unit.
+    NoSuchUnit,
+    /// IMPORT into a sale with numbered units without as many UNITS.
+    ImportNeedsUnits,
 }
 
 /// Why an effect was not applied. Replicas and AOFs meet this only if something is corrupt.

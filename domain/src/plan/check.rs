@@ -29,6 +29,9 @@ impl Sale {
         let alone = changes.len() == 1;
         let mut checker = Checker { draft: Draft::of(self), new_grant: None, alone };
         changes.iter().try_for_each(|change| checker.change(change))?;
+        if !self.is_plain() && !checker.draft.numbers_agree() {
+            return Err(Refused::Law);
+        }
         // With several changes, one could move the slot that was looked up for another.
         let new_grant = checker.new_grant.filter(|_| alone);
         Ok(Plan::of(checker.draft, changes, new_grant, None))

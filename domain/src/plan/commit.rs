@@ -37,6 +37,9 @@ impl Sale {
         }
         debug_assert!(self.is_lawful(), "{:?}", self.balances);
         debug_assert_eq!(self.balances.grants, self.ledger.len());
+        debug_assert!(self
+            .numbers()
+            .is_none_or(|it| { u64::from(it.units().free()) == self.balances.available }));
         debug_assert!(
             self.escrow.is_none() || !self.is_whole() || self.pairs_agree(),
             "{:?}",

@@ -110,15 +110,15 @@ impl<'a> Plan<'a> {
         let Init { id, supply, terms, amounts, .. } = &**start;
         terms.check().map_err(|_| Refused::Law)?;
         terms.check_supply(*supply, amounts).map_err(|_| Refused::Law)?;
-        let is_list = terms.draw.as_ref().is_some_and(Draw::is_list);
+        let is_list = terms.draw().is_some_and(Draw::is_list);
         let has_its_amounts = match is_list {
-            true => terms.draw == Some(Draw::list(amounts)),
+            true => terms.draw() == Some(&Draw::list(amounts)),
             false => amounts.is_empty(),
         };
         if !has_its_amounts {
             return Err(Refused::Law);
         }
-        let packets = terms.draw.as_ref().and_then(Draw::packets);
+        let packets = terms.draw().and_then(Draw::packets);
         let (supply, available) = (*supply, *supply);
         let escrow = terms.split.as_ref().map(|_| Escrow::of(supply));
         let elsewhere = terms.split.as_ref().map_or(0, |split| split.elsewhere(supply));
@@ -154,6 +154,7 @@ fn begun(start: &Init, balances: &Balances, run: Option<u64>, key: HashKey) -> S
     if let Some(amounts) = sale.amounts_mut() {
         *amounts = start.amounts.iter().copied().collect();
     }
+    sale.begin_numbers(start.supply);
     sale.created_at = balances.t;
     if let Some(rounds) = sale.rounds_mut() {
         rounds.base_supply = start.supply;

@@ -1,10 +1,11 @@
 //! A plan in the making: the changes decided so far, and the draft after them.
 
 use crate::draft::Draft;
-use crate::effect::{Act, Change, Changes, Effect, Expire, Seqs};
+use crate::effect::{Act, Change, Changes, Effect, Expire, Numbered, Seqs};
 use crate::ledger::Places;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
 use crate::model::outcome::{GrantView, Misuse, State};
+use crate::numbers::UnitList;
 use crate::plan::Plan;
 use crate::request::Now;
 use crate::Sale;
@@ -54,6 +55,8 @@ impl<'s, 'a> Planning<'s, 'a> {
     pub(crate) fn of_list(&self, from: usize) -> impl Iterator<Item = Effect<'static>> + '_ {
         self.changes().iter().skip(from).filter_map(|change| match change.effect {
             Effect::Offer(offer) => Some(offer.into()),
+            // Its numbers are chosen anew, behind a grant that comes before.
+            Effect::OfferNumbered(ref offer) => Some(offer.of.into()),
             Effect::Drop(drop) => Some(drop.into()),
             _ => None,
         })
@@ -77,15 +80,22 @@ impl<'s, 'a> Planning<'s, 'a> {
         Ok(())
     }
 
-    /// Adds a grant, which belongs to `places`: as it would stand.
+    /// Adds a grant of `qty` units, which belongs to `places`; see [`Planning::push_units`].
+    /// Returns the grant as it would stand.
     #[inline(always)]
-    pub(crate) fn push_new(
+    pub(crate) fn push_new<E>(
         &mut self,
-        effect: impl Into<Effect<'a>>,
+        effect: E,
+        qty: u64,
+        these: Option<UnitList>,
         places: Places,
-    ) -> Result<GrantView, Misuse> {
+    ) -> Result<GrantView, Misuse>
+    where
+        Effect<'a>: From<E> + From<Box<Numbered<E>>>,
+    {
         self.new_grant = Some(places);
-        self.push_about(effect)
+        self.push_units(effect, qty, these)?;
+        self.draft.about.ok_or(Misuse::Exhausted)
     }
 
     /// Adds an effect on a grant; returns the grant as it would stand.
@@ -98,6 +108,13 @@ impl<'s, 'a> Planning<'s, 'a> {
         self.draft.about.ok_or(Misuse::Exhausted)
     }
 
+    /// Adds an offer or a drop that a look ahead has decided.
+    pub(crate) fn push_ahead(&mut self, effect: Effect<'a>) -> Result<(), Misuse> {
+        let Effect::Offer(offer) = effect else { return self.push(effect) };
+        let qty = self.draft.waiter(offer.ticket).map_or(0, |waiter| waiter.qty);
+        self.push_units(offer, qty, None)
+    }
+
     /// Expires a due hold.
     pub(crate) fn expire(&mut self, seq: u64) -> Result<(), Misuse> {
         if let Some(Change { effect: Effect::Expire(Expire(seqs)), .. }) = self.changes.last_mut() {
@@ -108,6 +125,32 @@ impl<'s, 'a> Planning<'s, 'a> {
             }
         }
         self.push(Expire(Seqs::from_slice(&[seq])))
+    }
+
+    /// Adds an effect that makes a grant of `qty` units: in a sale whose units have numbers, of the
+    /// lowest, or of these.
+    #[inline]
+    pub(crate) fn push_units<E>(
+        &mut self,
+        effect: E,
+        qty: u64,
+        these: Option<UnitList>,
+    ) -> Result<(), Misuse>
+    where
+        Effect<'a>: From<E> + From<Box<Numbered<E>>>,
+    {
+        if self.sale().numbers().is_none() {
+            return self.push(effect);
+        }
+        let units = these.unwrap_or_else(|| self.draft.lowest_units(qty));
+        self.push(Box::new(Numbered { units, of: effect }))
+    }
+
+    /// Whether the next due hold, `seq`, would give back more than `most` numbers together with
+    /// those of the plan.
+    pub(crate) fn frees_too_many(&self, seq: u64, most: u32) -> bool {
+        let Some(numbers) = self.sale().numbers() else { return false };
+        self.draft.freed_units() + numbers.of(seq).len() as u32 > most
     }
 
     /// The finished plan.

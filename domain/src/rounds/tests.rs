@@ -172,7 +172,7 @@ fn what_rounds_can_not_keep_is_refused() {
     assert_eq!(refused(zero), Misuse::PeriodOutOfRange);
     assert_eq!(refused(long), Misuse::LastsOutOfRange);
     let mut sale = sale_from(1300, 10, terms(SCHEDULE, 0));
-    let import = Import { user: b"i", qty: 5, req: b"r", at: None, no_deficit: false };
+    let import = Import { user: b"i", qty: 5, req: b"r", at: None, no_deficit: false, units: &[] };
     let refused = run(&mut sale, &Request::Import(import), 1300);
     assert_eq!(refused, Outcome::Misuse(Misuse::RoundsTakeNoImport));
 }

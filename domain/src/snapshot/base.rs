@@ -8,7 +8,7 @@ use crate::admission::LISTS;
 use crate::draw::Amounts;
 use crate::ledger::{HashKey, Ledger};
 use crate::model::balances::{Balances, Escrow};
-use crate::model::limits::ROUND_TOTALS_MAX;
+use crate::model::limits::{ROUND_TOTALS_MAX, UNITS_MAX};
 use crate::model::outcome::Refused;
 use crate::model::wire;
 use crate::request::Terms;
@@ -150,6 +150,7 @@ impl Base {
         sale.escrow = self.escrow;
         sale.awaits = self.pieces;
         self.check(&sale)?;
+        sale.begin_numbers(self.start.supply);
         Ok(sale)
     }
 
@@ -185,6 +186,8 @@ impl Base {
             && self.initial_terms.check().is_ok()
             && self.initial_terms.schedule == self.terms.schedule
             && self.initial_terms.split == self.terms.split
+            && self.initial_terms.is_numbered() == self.terms.is_numbered()
+            && (!self.terms.is_numbered() || self.numbers_hold())
             && self.terms.split.is_some() == self.escrow.is_some()
             && self
                 .terms
@@ -198,6 +201,12 @@ impl Base {
             true => Ok(()),
             false => Err(Refused::Law),
         }
+    }
+
+    /// Whether the units of this base can have numbers.
+    fn numbers_hold(&self) -> bool {
+        let Balances { supply, deficit, .. } = self.balances;
+        supply <= UNITS_MAX && self.initial_supply <= supply && deficit == 0
     }
 
     fn rounds_hold(&self) -> bool {
@@ -217,11 +226,11 @@ impl Base {
 
 /// Whether the packets of a base fit its terms.
 fn draw_holds(sale: &Sale, base: &Base) -> bool {
-    let Some(draw) = &sale.terms.draw else {
+    let Some(draw) = sale.terms.draw() else {
         return base.balances.packets.is_none() && base.amounts == 0;
     };
     let list = if draw.is_list() { base.balances.packets.unwrap_or(0) } else { 0 };
-    sale.initial_terms.draw == sale.terms.draw
+    sale.initial_terms.kind == sale.terms.kind
         && draw.check_numbers(base.initial_supply).is_ok()
         && draw.is_lawful(&base.balances)
         && draw.is_lawful(&sale.balances)

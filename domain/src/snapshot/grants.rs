@@ -7,13 +7,17 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::pieces::{can_be_drawn, counts_all};
+use crate::draft::Draft;
 use crate::draw::Amounts;
+use crate::effect::numbered::rising;
 use crate::ledger::record::{Asked, Record, ReqTag};
 use crate::ledger::{Ledger, Lookup, NewGrant, Places};
 use crate::model::balances::Balances;
 use crate::model::limits::{GRANTS_PER_PIECE_MAX, PIECE_BYTES_TARGET, TIME_MS_MAX};
-use crate::model::outcome::{Refused, State};
+use crate::model::outcome::{check, Refused, State};
 use crate::model::wire;
+use crate::numbers::{Numbers, UnitList};
+use crate::units::Free;
 use crate::Sale;
 
 /// Grants that are added together: their index slots are prefetched before the first is used.
@@ -21,6 +25,9 @@ const ADDED_TOGETHER: usize = 64;
 
 /// Most bytes of an encoded grant without its ids.
 const STANDING_BYTES_MAX: usize = 24;
+
+/// Most bytes of the encoded number of a unit.
+const UNIT_BYTES_MAX: usize = 4;
 
 /// Grants in seq order.
 #[derive(Clone, Debug)]
@@ -46,6 +53,51 @@ struct Standing<'a> {
     /// Deadline, Unix ms; 0 for a grant that was never held.
     #[serde(deserialize_with = "wire::deadline")]
     held_until: u64,
+}
+
+/// Grants in seq order, and the numbers that each has or had last.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NumberedGrants<'a> {
+    #[serde(borrow)]
+    grants: Grants<'a>,
+    #[serde(deserialize_with = "numbers")]
+    units: Vec<Rising>,
+}
+
+/// The numbers of a grant.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Rising(#[serde(with = "rising")] UnitList);
+
+fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Rising>, D::Error> {
+    wire::sequence(from, GRANTS_PER_PIECE_MAX, Some::<Rising>)
+}
+
+impl<'a> NumberedGrants<'a> {
+    /// These grants with their numbers.
+    pub(super) fn of(grants: Grants<'a>, numbers: &Numbers) -> NumberedGrants<'a> {
+        let seqs = (grants.first..).take(grants.grants.len());
+        let units = seqs.map(|seq| Rising(numbers.of(seq))).collect();
+        NumberedGrants { grants, units }
+    }
+
+    /// The numbers of each grant, and whether it is live.
+    fn each(&self) -> impl Iterator<Item = (&[u32], bool)> {
+        let live = self.grants.grants.iter().map(|grant| grant.state.is_live());
+        self.units.iter().map(|units| &units.0[..]).zip(live)
+    }
+
+    /// Checks that these grants can follow the sale's and that their numbers are free, and updates
+    /// the draft.
+    pub(crate) fn check(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
+        self.grants.check(draft.sale, &mut draft.balances)?;
+        let sizes = self.units.iter().map(|units| units.0.len() as u64);
+        check(sizes.eq(self.grants.grants.iter().map(|grant| grant.qty)))?;
+        let all = draft.sale.numbers().map_or(0, |numbers| numbers.units().len());
+        self.each().try_for_each(|(units, is_live)| {
+            check(units.last().is_some_and(|last| *last <= all))?;
+            draft.take_units(units, is_live)
+        })
+    }
 }
 
 /// The encoding of grants.
@@ -102,19 +154,23 @@ impl Serialize for Since<'_, '_> {
 }
 
 /// Cuts the grants of a ledger into bounded parts: first seq and count. The result depends on the
-/// grants only, so that equal sales have equal pieces.
-pub(super) fn cut(ledger: &Ledger) -> impl Iterator<Item = (u64, usize)> + '_ {
+/// grants and their numbers, if they have any, only, so that equal sales have equal pieces.
+pub(super) fn cut<'s>(
+    ledger: &'s Ledger,
+    numbers: Option<&'s Numbers>,
+) -> impl Iterator<Item = (u64, usize)> + 's {
     let mut first = ledger.base() + 1;
+    let units = move |seq| numbers.map_or(0, |all| all.of(seq).len() * UNIT_BYTES_MAX);
     core::iter::from_fn(move || {
         let (mut count, mut bytes) = (0, 0);
-        if are_short(ledger, first) {
+        if numbers.is_none() && are_short(ledger, first) {
             count = GRANTS_PER_PIECE_MAX;
         } else {
             let mut lens = ledger.ids_lens(first);
             while count < GRANTS_PER_PIECE_MAX && bytes < PIECE_BYTES_TARGET {
                 let Some(len) = lens.next() else { break };
+                bytes += len + STANDING_BYTES_MAX + units(first + count as u64);
                 count += 1;
-                bytes += len + STANDING_BYTES_MAX;
             }
         }
         let part = (first, count);
@@ -217,12 +273,20 @@ impl Standing<'_> {
     /// Whether the sale can have drawn this amount, or the grant was imported.
     fn is_drawn(&self, sale: &Sale, balances: &Balances) -> bool {
         let imported = self.req.is_some_and(|req| req.asked == Asked::Either);
-        sale.terms.draw.is_none_or(|draw| draw.can_draw(self.qty, balances.supply))
+        sale.terms.draw().is_none_or(|draw| draw.can_draw(self.qty, balances.supply))
             || imported && balances.packets.is_none()
     }
 }
 
 impl Sale {
+    /// Adds grants that were checked, and their numbers.
+    pub(crate) fn add_numbered_grants(&mut self, added: &NumberedGrants<'_>) {
+        self.add_grants(&added.grants);
+        if let Some(numbers) = self.numbers_mut() {
+            added.each().for_each(|(units, is_live)| numbers.grant(units, is_live));
+        }
+    }
+
     /// Adds grants that were checked.
     pub(crate) fn add_grants(&mut self, grants: &Grants<'_>) {
         if let Some(list) = self.waitlist_mut() {
@@ -302,9 +366,9 @@ mod tests {
             let expected: Vec<(u64, usize)> = (0..COUNT.div_ceil(most))
                 .map(|part| (8 + part * most, most.min(COUNT - part * most) as usize))
                 .collect();
-            assert_eq!(cut(&ledger).collect::<Vec<_>>(), expected, "{user_len} {req_len}");
+            assert_eq!(cut(&ledger, None).collect::<Vec<_>>(), expected, "{user_len} {req_len}");
         }
-        assert_eq!(cut(&Ledger::starting([1, 2], 7, 0)).next(), None);
+        assert_eq!(cut(&Ledger::starting([1, 2], 7, 0), None).next(), None);
     }
 
     /// A repeated request id is found far apart in a piece, side by side, and in the sale; another

@@ -11,7 +11,7 @@
 //!
 //! ```text
 //! Base  Pairs?  RestockIds?  Fences*  Listed*  Amounts*  Trims*  Grants*
-//! (Round  Trims*  Grants*)*  Waiters*  Refusals
+//! (Round  Trims*  Grants*)*  NumberedGrants*  Waiters*  Refusals
 //! ```
 //! Grants come round by round, the oldest kept round first; only dumps have `Refusals`.
 
@@ -35,7 +35,7 @@ use crate::parts::Pair;
 use crate::state::status::Refusals;
 use crate::Sale;
 
-use grants::Grants;
+use grants::{Grants, NumberedGrants};
 use pieces::{ListedUsers, RestockId, StandingWaiter, Trimmed};
 
 pub use base::{Base, RoundStart};
@@ -69,6 +69,8 @@ pub enum Piece<'a> {
     Waiters(#[serde(borrow, deserialize_with = "pieces::waiters")] Vec<StandingWaiter<'a>>),
     /// What trimmed grants of the round had at first, in seq order; the grants follow.
     Trims(#[serde(deserialize_with = "pieces::trims")] Vec<Trimmed>),
+    /// Grants in seq order, in a sale whose units have numbers.
+    NumberedGrants(#[serde(borrow)] NumberedGrants<'a>),
 }
 
 /// Versions of a piece's bytes in a dump. All variants stay readable; a later version is appended.
@@ -140,7 +142,11 @@ impl Sale {
                 Piece::Amounts(left.skip(first).take(count).collect())
             }
             Part::Grants(first, count) => {
-                Piece::Grants(Grants::of(self.ledger_with(first), first, count))
+                let grants = Grants::of(self.ledger_with(first), first, count);
+                match self.numbers() {
+                    None => Piece::Grants(grants),
+                    Some(numbers) => Piece::NumberedGrants(NumberedGrants::of(grants, numbers)),
+                }
             }
             Part::Round(place) => Piece::Round(self.round_start(place)),
             Part::Waiters(first) => Piece::Waiters(self.waiters_from(first, WAITERS_PER_PIECE)),
@@ -175,7 +181,8 @@ impl Sale {
             }
             let trims = (0..ledger.trims_len() as usize).step_by(TRIMS_PER_PIECE);
             parts.extend(trims.map(|first| Part::Trims(place, first)));
-            parts.extend(grants::cut(ledger).map(|(first, count)| Part::Grants(first, count)));
+            let cut = grants::cut(ledger, self.numbers());
+            parts.extend(cut.map(|(first, count)| Part::Grants(first, count)));
         }
         let waiting = self.waitlist().map_or(0, |list| list.len());
         parts.extend((0..waiting).step_by(WAITERS_PER_PIECE).map(Part::Waiters));
@@ -213,7 +220,7 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
         Piece::Amounts(_) => !has_rows,
         Piece::Trims(_) => sale.ledger.is_empty(),
         Piece::Base(_) | Piece::Grants(_) | Piece::Round(_) | Piece::Refusals(_) => true,
-        Piece::Waiters(_) => true,
+        Piece::Waiters(_) | Piece::NumberedGrants(_) => true,
     }
 }
 

@@ -29,7 +29,7 @@ pub fn counts_all(balances: &Balances, listed: u64, also_listed: u64) -> bool {
 
 /// Whether the packets left can share the available units, in a sale that counts packets.
 pub fn can_be_drawn(sale: &Sale, balances: &Balances) -> bool {
-    sale.terms.draw.is_none_or(|draw| draw.is_lawful(balances))
+    sale.terms.draw().is_none_or(|draw| draw.is_lawful(balances))
 }
 
 /// A restock: its id, the units asked for, the units applied, and the units available then.
@@ -190,7 +190,7 @@ pub(crate) fn check_trims(
     let last = sale.ledger.last_trim().max(balances.grants);
     let follow = added.first().is_some_and(|it| it.seq > last);
     let within = added.last().is_some_and(|it| it.seq <= GRANTS_MAX);
-    check(ascend && follow && within && sale.terms.draw.is_none())
+    check(ascend && follow && within && sale.terms.draw().is_none())
 }
 
 /// Checks waiters: they follow the sale's, and their requests were not granted. `balances` are the

@@ -22,7 +22,7 @@ const SCHEDULE: Schedule = Schedule { period_ms: 10, offset_ms: 3, lasts_ms: 5, 
 /// A sale that keeps a round before the stored one, with a grant in each.
 fn with_rounds(draw: Option<Draw>) -> Sale {
     let limit = u64::from(draw.is_none());
-    let terms = Terms { limit, draw, schedule: Some(SCHEDULE), ..Terms::default() };
+    let terms = Terms { limit, kind: draw.into(), schedule: Some(SCHEDULE), ..Terms::default() };
     let mut sale = created(&init(9, terms), 13);
     for clock_ms in [14, 24] {
         grab(&mut sale, "u", clock_ms);
@@ -34,7 +34,7 @@ fn with_rounds(draw: Option<Draw>) -> Sale {
 /// A sale of three listed amounts, the first of them granted.
 fn with_a_list() -> Sale {
     let list = [5, 6, 7];
-    let terms = Terms { limit: 0, draw: Some(Draw::list(&list)), ..Terms::default() };
+    let terms = Terms { limit: 0, kind: Some(Draw::list(&list)).into(), ..Terms::default() };
     let mut wanted = init(18, terms);
     wanted.amounts = list.to_vec();
     let mut sale = created(&wanted, 1);
@@ -318,7 +318,7 @@ fn a_base_with_another_draw_is_refused() {
     let sale = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
     for (min, taken) in [(2, true), (1, false)] {
         let Some(Piece::Base(mut base)) = sale.pieces().next() else { panic!("no base") };
-        base.initial_terms.draw = Some(Draw::Packets { packets: 3, min });
+        base.initial_terms.kind = Some(Draw::Packets { packets: 3, min }).into();
         assert_eq!(base.begin([1, 2]).is_ok(), taken, "{min}");
     }
 }

@@ -5,6 +5,7 @@ use crate::model::balances::{Balances, Escrow};
 use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::State;
 use crate::rounds::HeldRecount;
+use crate::units::Free;
 use crate::waitlist::{self, Waitlist};
 use crate::Sale;
 
@@ -34,6 +35,8 @@ pub struct Audit {
     pub held: u64,
     /// Units in sold grants.
     pub sold: u64,
+    /// Numbers that live grants have, if units have numbers.
+    pub units: Option<u64>,
     /// The differences; empty if every stored number equals the counted one.
     pub differences: Vec<Difference>,
     /// The version of the sale when the audit began and when it ended.
@@ -59,8 +62,17 @@ pub struct AuditWalk {
     round: Option<u64>,
     older: OlderRows,
     held: HeldRecount,
+    units: UnitsRecount,
     /// Memory to be freed.
     counted: Vec<Recounting>,
+}
+
+/// Progress of a recount of the numbers of units.
+#[derive(Clone, Copy, Debug, Default)]
+struct UnitsRecount {
+    /// The last number that was looked at.
+    last: u32,
+    wrong: u64,
 }
 
 /// A name, the number that the sale has, and what was counted.
@@ -127,7 +139,9 @@ impl Sale {
         }
         let wrong = self.recount_held(&mut HeldRecount::default(), u64::MAX);
         let held = self.held_rows(wrong.unwrap_or_default());
-        let others = list.into_iter().flatten().chain(older).chain(held).collect();
+        let units = self.recount_units(&mut UnitsRecount::default(), u64::MAX);
+        let units = self.unit_rows(units.unwrap_or_default());
+        let others = list.into_iter().flatten().chain(older).chain(held).chain(units).collect();
         self.judge(self.balances.version, others, &self.ledger.recount())
     }
 
@@ -141,6 +155,7 @@ impl Sale {
             round: None,
             older: OLDER,
             held: HeldRecount::default(),
+            units: UnitsRecount::default(),
             counted: Vec::new(),
         }
     }
@@ -161,9 +176,11 @@ impl Sale {
             return None;
         }
         let wrong = self.recount_held(&mut walk.held, most)?;
+        let wrong_units = self.recount_units(&mut walk.units, most)?;
         let (count, counted) = self.ledger.recount_on(walk.token, most)?;
         walk.counted.push(counted);
         let others = list.iter().copied().chain(walk.older).chain(self.held_rows(wrong));
+        let others = others.chain(self.unit_rows(wrong_units));
         Some(self.judge(walk.version, others.collect(), &count))
     }
 
@@ -198,6 +215,35 @@ impl Sale {
         let ledgers = self.older().map(|old| &old.ledger).chain([&self.ledger]);
         let counted = self.rounds().map_or(0, |_| ledgers.map(|all| all.holds().len()).sum());
         [("held_index", stored as u64, counted as u64), ("held_index_wrong", 0, wrong)]
+    }
+
+    /// Continues checking whose each number is. Returns how many are wrong at the end: free and a
+    /// live grant's, or neither, or of a grant that has them not.
+    fn recount_units(&self, walk: &mut UnitsRecount, most: u64) -> Option<u64> {
+        let Some(numbers) = self.numbers() else { return Some(0) };
+        let units = numbers.units();
+        for unit in (walk.last + 1..=units.len()).take(most.min(u64::from(u32::MAX)) as usize) {
+            let grant = numbers.owner(unit).and_then(|seq| self.stored_grant(seq));
+            let has = |seq| numbers.of(seq).contains(&unit);
+            let is_had = grant.is_some_and(|grant| grant.state.is_live() && has(grant.seq));
+            walk.wrong += u64::from(is_had == units.is_free(unit));
+            walk.last = unit;
+        }
+        (walk.last == units.len()).then_some(walk.wrong)
+    }
+
+    /// The rows of the numbers, compared with the numbers of units; none where units have none.
+    fn unit_rows(&self, wrong: u64) -> impl Iterator<Item = Row> {
+        let Balances { supply, held, sold, .. } = self.balances;
+        let rows = self.numbers().map(|numbers| {
+            let [all, free] = [numbers.units().len(), numbers.units().free()].map(u64::from);
+            [
+                ("numbers", supply, all),
+                ("units", held + sold, all - free),
+                ("units_wrong", 0, wrong),
+            ]
+        });
+        rows.into_iter().flatten()
     }
 
     /// Recounts the units a part sent and received, and its balance: units it has and gave, against
@@ -255,6 +301,7 @@ impl Sale {
             available,
             held: count.held,
             sold: count.sold,
+            units: self.numbers().map(|it| u64::from(it.units().len() - it.units().free())),
             differences,
             version: [begun_at, balances.version],
         }

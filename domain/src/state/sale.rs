@@ -7,13 +7,15 @@ use siphasher::sip::SipHasher24;
 use crate::admission::{List, Users, LISTS};
 use crate::dedup::{Fences, Restocks};
 use crate::draw::{Amounts, Draw};
-use crate::ledger::{Block, HashKey, Holding, Ledger};
+use crate::ledger::{Block, Grant, HashKey, Holding, Ledger};
 use crate::model::balances::{Balances, Escrow, Stock};
-use crate::model::outcome::{Misuse, Outcome};
+use crate::model::outcome::{Misuse, Outcome, State};
+use crate::numbers::Numbers;
 use crate::parts::Pairs;
 use crate::request::{Amount, Now, Terms};
 use crate::rounds::Rounds;
 use crate::state::status::{Refusals, Tallies, Window};
+use crate::units::Free;
 use crate::waitlist::{Waiter, Waitlist};
 
 /// One sale: the value of one key.
@@ -258,13 +260,48 @@ impl Sale {
 
     /// The amounts of DRAW LIST that are still to be drawn.
     pub(crate) fn amounts(&self) -> Option<&Amounts> {
-        let is_list = self.terms.draw.as_ref().is_some_and(Draw::is_list);
+        let is_list = self.terms.draw().is_some_and(Draw::is_list);
         self.extras.as_deref().filter(|_| is_list).map(|extras| &extras.amounts)
     }
 
     pub(crate) fn amounts_mut(&mut self) -> Option<&mut Amounts> {
-        let is_list = self.terms.draw.as_ref().is_some_and(Draw::is_list);
+        let is_list = self.terms.draw().is_some_and(Draw::is_list);
         self.extras.as_deref_mut().filter(|_| is_list).map(|extras| &mut extras.amounts)
+    }
+
+    /// The numbers of its units, if they have any.
+    pub fn numbers(&self) -> Option<&Numbers> {
+        self.extras.as_deref().and_then(|extras| extras.numbers.as_deref())
+    }
+
+    /// One character for each number from `first` on, at most `count`: `.` free, `h` held, `s`
+    /// sold. `None` if units have no numbers.
+    pub fn units_from(&self, first: u64, count: u64) -> Option<Vec<u8>> {
+        let numbers = self.numbers()?;
+        let last = first.saturating_add(count - 1).min(numbers.units().len().into());
+        let shown = |unit| match self.holder_of(unit).map(|grant| grant.state) {
+            None => b'.',
+            Some(State::Held) => b'h',
+            Some(_) => b's',
+        };
+        Some((first..=last).map(shown).collect())
+    }
+
+    /// The live grant that has a number.
+    pub fn holder_of(&self, unit: u64) -> Option<Grant<'_>> {
+        let seq = self.numbers()?.owner(u32::try_from(unit).ok()?)?;
+        self.stored_grant(seq)
+    }
+
+    pub(crate) fn numbers_mut(&mut self) -> Option<&mut Numbers> {
+        self.extras.as_deref_mut().and_then(|extras| extras.numbers.as_deref_mut())
+    }
+
+    /// Numbers its units, of which there are so many, if its terms say so.
+    pub(crate) fn begin_numbers(&mut self, supply: u64) {
+        if self.terms.is_numbered() {
+            self.extras_mut().numbers = Some(Box::new(Numbers::new(supply as u32)));
+        }
     }
 
     /// The waiting list of a sale that has one or had one.
@@ -314,7 +351,7 @@ impl Sale {
 
     /// Packets at the beginning of a round; `None` if the sale has no fixed number.
     pub(crate) fn packets_begun(&self) -> Option<u64> {
-        self.terms.draw.as_ref().and_then(Draw::packets)
+        self.terms.draw().and_then(Draw::packets)
     }
 
     /// An empty sale with this identity; the caller sets its numbers.
@@ -360,6 +397,8 @@ pub struct Extras {
     pub rounds: Option<Box<Rounds>>,
     /// The waiting list of a sale that has one or had one.
     pub waitlist: Option<Box<Waitlist>>,
+    /// The numbers of its units, if they have any.
+    pub numbers: Option<Box<Numbers>>,
     /// The users on each list, in the order of [`LISTS`].
     users: [Users; LISTS.len()],
 }
@@ -368,7 +407,7 @@ impl Extras {
     /// Empty state. `key` keys the hashes of the indexes.
     pub fn new(key: HashKey) -> Extras {
         let users = LISTS.map(|_| Users::new(key));
-        Extras { amounts: Amounts::default(), rounds: None, waitlist: None, users }
+        Extras { amounts: Amounts::default(), rounds: None, waitlist: None, numbers: None, users }
     }
 
     /// The users on a list.
@@ -385,7 +424,9 @@ impl Extras {
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::blocks_mut);
         let list = self.waitlist.as_deref_mut().into_iter().flat_map(Waitlist::blocks_mut);
-        self.users.iter_mut().flat_map(Users::blocks_mut).chain(rounds).chain(list)
+        let numbers = self.numbers.as_deref_mut().into_iter().flat_map(Numbers::blocks_mut);
+        let users = self.users.iter_mut().flat_map(Users::blocks_mut);
+        users.chain(rounds).chain(list).chain(numbers)
     }
 
     /// Bytes of heap in use.
@@ -395,7 +436,9 @@ impl Extras {
         let users: usize = self.users.iter().map(Users::heap_bytes).sum();
         let list = self.waitlist.as_ref();
         let list = list.map_or(0, |list| size_of::<Waitlist>() + list.heap_bytes());
-        self.amounts.heap_bytes() + rounds + list + users
+        let numbers = self.numbers.as_ref();
+        let numbers = numbers.map_or(0, |all| size_of::<Numbers>() + all.heap_bytes());
+        self.amounts.heap_bytes() + rounds + list + users + numbers
     }
 
     /// Number of heap blocks: the cost of freeing them.
@@ -403,6 +446,7 @@ impl Extras {
         let rounds = self.rounds.as_ref().map_or(0, |rounds| rounds.heap_blocks());
         let users: usize = self.users.iter().map(Users::heap_blocks).sum();
         let list = self.waitlist.as_ref().map_or(0, |list| list.heap_blocks());
-        1 + rounds + list + self.amounts.heap_blocks() + users
+        let numbers = self.numbers.as_ref().map_or(0, |all| all.heap_blocks());
+        1 + rounds + list + self.amounts.heap_blocks() + users + numbers
     }
 }

@@ -270,6 +270,9 @@ pub struct Status {
     /// Offers that are held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<u64>,
+    /// 1 if each unit has a number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub numbered: Option<u64>,
     /// Counters of grants and refusals.
     pub counters: Counters,
 }
@@ -346,6 +349,7 @@ impl Sale {
             waiting_units: self.waitlist().map(Waitlist::units),
             waiting_since: self.waitlist().map(|list| list.first().map_or(0, |first| first.at)),
             offered: self.waitlist().map(|list| list.offered),
+            numbered: self.numbers().map(|_| 1),
             counters: Counters {
                 tallies: self.tallies,
                 refusals: self.refusals,

@@ -30,7 +30,7 @@ fn created(
     secret: u64,
     hold_ms: u64,
 ) -> Result<Sale, Misuse> {
-    let terms = Terms { limit: 0, grabs: 1, hold_ms, draw: Some(draw), ..Terms::default() };
+    let terms = Terms { limit: 0, grabs: 1, hold_ms, kind: Some(draw).into(), ..Terms::default() };
     let mut bytes = [5; 16];
     bytes[..8].copy_from_slice(&secret.to_le_bytes());
     let init = Init { supply, terms, amounts: list.to_vec(), id: 1, secret: bytes };

@@ -12,6 +12,7 @@ mod gates;
 mod holds;
 mod parts;
 mod rounds;
+mod units;
 mod waitlist;
 
 use std::collections::HashMap;

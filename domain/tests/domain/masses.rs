@@ -153,7 +153,7 @@ fn a_grab_that_takes_less_takes_what_a_part_of_the_holds_frees() {
     assert_eq!(granted(ask(&up_to(9000))), (1000, 1000));
     // Returned units pay off the deficit first.
     let import = |req: &'static [u8], qty| {
-        Request::Import(Import { user: b"paid", qty, req, at: None, no_deficit: false })
+        Request::Import(Import { user: b"paid", qty, req, at: None, no_deficit: false, units: &[] })
     };
     assert!(matches!(ask(&import(b"r", 1500)).0, Outcome::Granted { .. }));
     assert_eq!(ask(&up_to(9000)), (Outcome::ManyEnding, 2000));
@@ -506,7 +506,7 @@ fn very_many_own_holds_of_an_older_round_end_in_parts() {
 fn last_due_has_it(count: u64) -> Sale {
     let amounts: Vec<u64> = (1..=count).collect();
     let draw = Some(Draw::list(&amounts));
-    let terms = Terms { limit: 0, hold_ms: HOLD, draw, ..Terms::default() };
+    let terms = Terms { limit: 0, hold_ms: HOLD, kind: draw.into(), ..Terms::default() };
     let init = Init { supply: amounts.iter().sum(), terms, amounts, id: 1, secret: [7; 16] };
     let now = |clock_ms| Now { clock_ms, run: RUN };
     let (_, mut sale) = decide_new(&init, &now(START), [1, 2]).unwrap();

@@ -64,7 +64,8 @@ fn an_import_counts_for_one_who_waits() {
         let terms = TermsChange { limit: Some(limit), grabs: Some(grabs), ..Default::default() };
         run(&mut sale, &Request::Alter(terms), 4);
         // The hold is due: one of its units is owed to the import, the other is for who waits.
-        let import = Import { user: b"w", qty: 1, req: b"other", at: None, no_deficit: false };
+        let import =
+            Import { user: b"w", qty: 1, req: b"other", at: None, no_deficit: false, units: &[] };
         run(&mut sale, &Request::Import(import), 60);
         assert_eq!((sale.list_totals(), waiting(&sale)), (totals, 0), "{limit} {grabs}");
         assert_eq!(sale.balances().available, totals.1);
@@ -250,7 +251,7 @@ fn entries_that_are_over_stand_in_nobodys_way() {
     assert_eq!(run(&mut sale, &wait(b"y", 0), 41), Outcome::Waiting(place));
     assert_eq!(run(&mut sale, &wait(b"z", 0), 42), Outcome::Busy);
     // Another quantity may be imported under the request id, and their entry is dropped.
-    let import = |user| Import { user, qty: 2, req: b"r", at: None, no_deficit: false };
+    let import = |user| Import { user, qty: 2, req: b"r", at: None, no_deficit: false, units: &[] };
     let mut sale = over();
     let refused = run(&mut sale, &Request::Import(import(b"w")), 39);
     assert_eq!(refused, Outcome::Misuse(Misuse::ReqMismatch));

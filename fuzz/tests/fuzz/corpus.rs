@@ -11,7 +11,7 @@ const RUNS: u64 = 60;
 pub fn corpus(seed: u64) -> Vec<Sample> {
     let sales: Vec<Sample> = (0..RUNS).flat_map(|run| samples(seed * 1_000_000 + run)).collect();
     let terms = || sales.iter().map(|sample| sample.sale.terms());
-    assert!(terms().any(|terms| terms.draw.is_some()), "some draw");
+    assert!(terms().any(|terms| terms.draw().is_some()), "some draw");
     assert!(terms().any(|terms| terms.schedule.is_some()), "some repeat");
     assert!(terms().any(|terms| !terms.admission.is_open()), "some admit");
     assert!(sales.iter().map(|sample| sample.sale.balances().grants).sum::<u64>() > RUNS);

@@ -199,7 +199,7 @@ pub(crate) mod counted {
 mod tests {
     use super::*;
     use seckill_domain::admission::{Admission, List, Modulo, Sample};
-    use seckill_domain::outcome::Outcome;
+    use seckill_domain::outcome::{Mask, Outcome};
     use seckill_domain::request::{Amount, Grab, ListChange, Request, Terms};
     use seckill_oracle::sales::{at, created, run};
 
@@ -247,7 +247,7 @@ mod tests {
             (gate(numbers.clone()), "123456", Outcome::Denied),
             (gate(numbers), "user:2", Outcome::Denied),
             (gate(share), "user:2", Outcome::Busy),
-            (gate(first), "user:2", Outcome::Masked { is_denied: false, is_of_list: false }),
+            (gate(first), "user:2", Outcome::Masked { is_denied: false, shown: Mask::SoldOut }),
             (paused, "user:2", Outcome::Paused),
         ];
         for (mut sale, user, outcome) in cases {

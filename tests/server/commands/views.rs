@@ -45,7 +45,7 @@ fn status_shows_every_number() {
         .collect();
     let counters = "['attempts' 9 'granted' 3 'already' 1 'replayed' 1 'overlimit' 1 'soldout' 1 \
                     'short' 1 'notopen' 0 'closed' 0 'paused' 1 'denied' 0 'busy' 0 \
-                    'waiting' 0 'confirmed' 0 'cancelled' 0 'expired' 0 'refunded' 0 \
+                    'waiting' 0 'taken' 0 'confirmed' 0 'cancelled' 0 'expired' 0 'refunded' 0 \
                     'reclaimed' 0 'imported' 0 'trimmed' 0 'offers' 0 'dropped' 0]";
     let expected = [
         "state 'paused'",
@@ -119,6 +119,7 @@ fn every_grab_is_counted_once() {
         ("denied", 0),
         ("busy", 0),
         ("waiting", 0),
+        ("taken", 0),
     ] {
         assert_eq!(counters.field(name).int(), calls, "{name}");
         let of_node = server.info("seckill", &format!("seckill_{name}"));

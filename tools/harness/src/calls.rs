@@ -2,7 +2,7 @@
 
 /// A call of each command that is in order, in the order of the module's table; `@` stands for its
 /// key. `tests/server/calls.rs` compares the list with the table.
-pub const ONE_EACH: [&str; 28] = [
+pub const ONE_EACH: [&str; 30] = [
     "SECKILL.INIT @ 5 LIMIT 2",
     "SECKILL.RESTOCK @ 5 REQ r",
     "SECKILL.PAUSE @",
@@ -29,6 +29,8 @@ pub const ONE_EACH: [&str; 28] = [
     "SECKILL.HOME u 4",
     "SECKILL.PLACE @ u",
     "SECKILL.WAITERS @ 0",
+    "SECKILL.UNITS @ 1",
+    "SECKILL.UNIT @ 1",
     "SECKILL.HELP",
     "SECKILL.APPLY @ 1 gu",
 ];

@@ -7,7 +7,7 @@
 //! * `buyer` judges GRAB, CONFIRM, CANCEL, EXTEND, REFUND and lets holds expire.
 //! * `operator` judges the rest.
 //! * `draws`, `rounds` and `gates` know drawn amounts, sales that repeat, and who may ask.
-//! * `parts` knows parts of a split.
+//! * `parts` knows parts of a split, `units` units with numbers.
 //! * `entries` writes down what happened, as the outbox is told it.
 
 mod buyer;
@@ -17,6 +17,7 @@ mod gates;
 mod operator;
 mod parts;
 mod rounds;
+mod units;
 mod waitlist;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +28,7 @@ pub use draws::Drawing;
 pub use gates::{GatePatch, Gates, List, SECRET};
 pub use parts::Part;
 pub use rounds::Every;
+pub use units::Wish;
 pub use waitlist::{ListPatch, ListRules};
 
 /// Bytes that users choose.
@@ -77,6 +79,7 @@ pub struct Rules {
     pub gates: Gates,
     pub part: Option<Part>,
     pub list: Option<ListRules>,
+    pub numbered: bool,
 }
 
 impl Rules {
@@ -108,6 +111,9 @@ impl Rules {
                 return Some("ERR list");
             }
         }
+        if self.numbered && (self.every.is_some() || self.part.is_some()) {
+            return Some("ERR numbered");
+        }
         (!self.gates.are_possible()).then_some("ERR admission")
     }
 
@@ -116,6 +122,8 @@ impl Rules {
         let fits = self.drawing.fits(supply);
         let has_share = self.part.is_none_or(|part| supply <= part.total);
         let refusal = self.refusal().or((!has_share).then_some("ERR share"));
+        let has_numbers = Oracle::fits_numbers(supply, self.numbered);
+        let refusal = refusal.or((!has_numbers).then_some("ERR numbers"));
         refusal.or((!fits).then_some("ERR draw"))
     }
 }
@@ -190,10 +198,23 @@ pub enum Op {
         req: Bytes,
         until: u64,
     },
+    /// GRAB with ADJACENT or UNITS.
+    Choose {
+        user: Bytes,
+        qty: u64,
+        wish: Wish,
+        req: Option<Bytes>,
+    },
     Settle {
         user: Bytes,
         pick: Pick,
         deed: Deed,
+    },
+    /// IMPORT with UNITS.
+    ImportUnits {
+        user: Bytes,
+        units: Vec<u32>,
+        req: Bytes,
     },
     Import {
         user: Bytes,
@@ -272,6 +293,8 @@ pub struct Row {
     pub round: u64,
     /// A late payment was refused: it stays EXPIRED for every RECLAIM.
     pub refused: bool,
+    /// The numbers of its units, rising, in a sale whose units have numbers.
+    pub units: Vec<u64>,
 }
 
 impl Row {
@@ -361,6 +384,8 @@ pub struct Oracle {
     older: Vec<(u64, u64)>,
     /// What DRAW LIST has still to give.
     amounts: Vec<u64>,
+    /// Which numbers the command at hand wants.
+    wish: Option<Wish>,
     /// What the sale says that it drew for the command at hand.
     drawn: Option<u64>,
     allowed: BTreeSet<Bytes>,
@@ -414,6 +439,7 @@ impl Oracle {
             older: Vec::new(),
             amounts: rules.drawing.list(),
             drawn: None,
+            wish: None,
             allowed: BTreeSet::new(),
             denied: BTreeSet::new(),
             admitted: BTreeSet::new(),
@@ -446,6 +472,13 @@ impl Oracle {
         self.events.clear();
         self.entries.clear();
         self.drawn = drawn;
+        self.wish = match op {
+            Op::Choose { wish, .. } => Some(wish.clone()),
+            Op::ImportUnits { units, .. } => {
+                Some(Wish::These(units.iter().map(|unit| u64::from(*unit)).collect()))
+            }
+            _ => None,
+        };
         if self.is_elsewhere(op) {
             return Answer { reply: "WRONGPART".into(), changed: false };
         }
@@ -457,8 +490,14 @@ impl Oracle {
                 self.grab(user, *ask, Some(req), Some(*until), now)
             }
             Op::Settle { user, pick, deed } => self.settle(user, pick, *deed, now),
+            Op::Choose { user, qty, req, .. } => {
+                self.grab(user, Ask::Qty(*qty), req.as_ref(), None, now)
+            }
             Op::Import { user, qty, req, at, no_deficit } => {
                 self.import(user, *qty, req, *at, *no_deficit, now)
+            }
+            Op::ImportUnits { user, units, req } => {
+                self.import(user, units.len() as u64, req, None, false, now)
             }
             Op::Restock { delta, req } => self.restock(*delta, req, now),
             Op::Pause => self.pause(true, now),
@@ -482,8 +521,9 @@ impl Oracle {
         self.notice_stock();
         let word = reply.split(' ').next().unwrap_or_default();
         // The counters of STATUS are those of GRAB, and misuse is not counted.
-        let counts = !matches!(word, "GRANTED" | "REQMISMATCH" | "TRYAGAIN" | "ERR");
-        if matches!(op, Op::Grab { .. } | Op::Join { .. }) && counts {
+        let counts =
+            !matches!(word, "GRANTED" | "REQMISMATCH" | "TRYAGAIN" | "ERR" | "NOTNUMBERED");
+        if matches!(op, Op::Grab { .. } | Op::Join { .. } | Op::Choose { .. }) && counts {
             *self.refusals.entry(word.into()).or_default() += 1;
             self.count_unmet(op, word);
         }
@@ -491,8 +531,9 @@ impl Oracle {
         let reply = match reply.as_str() {
             "DENIED" | "BUSY" if waits && self.rules.gates.mask => "BUSY".into(),
             _ if waits => reply,
-            _ => self.rules.gates.masked(reply),
+            _ => self.masked(reply),
         };
+        let reply = self.with_numbers(reply);
         Answer { reply, changed: self.version != before }
     }
 
@@ -732,6 +773,7 @@ impl Oracle {
             ("denied", refused("DENIED")),
             ("busy", refused("BUSY")),
             ("waiting", refused("WAITING")),
+            ("taken", refused("TAKEN")),
             ("confirmed", happened("CONFIRM")),
             ("cancelled", happened("CANCEL")),
             ("expired", happened("EXPIRE")),

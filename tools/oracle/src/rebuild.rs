@@ -34,6 +34,7 @@ fn letter(piece: &Piece<'_>) -> char {
         Piece::Pairs(_) => 'P',
         Piece::Waiters(_) => 'W',
         Piece::Trims(_) => 'T',
+        Piece::NumberedGrants(_) => 'N',
     }
 }
 

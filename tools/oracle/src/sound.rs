@@ -75,6 +75,7 @@ fn assert_usable(mut sale: Sale, how: &str) {
             req: b"paid",
             at: None,
             no_deficit: false,
+            units: &[],
         }),
         Request::Settle(Settle {
             user: b"late buyer",
@@ -100,6 +101,7 @@ fn assert_usable(mut sale: Sale, how: &str) {
         Outcome::Denied,
         Outcome::Busy,
         Outcome::Waiting(Place { ticket: 1, ahead: 0, units_ahead: 0 }),
+        Outcome::Taken { unit: 1 },
     ];
     assert!(refusals.iter().filter_map(Outcome::row).eq(1..OUTCOMES.len()), "all");
     for refusal in &refusals {

@@ -8,14 +8,14 @@ use seckill_domain::audit::AuditWalk;
 use seckill_domain::decide::{decide_new, Decision};
 use seckill_domain::draw::Draw;
 use seckill_domain::effect::Change;
-use seckill_domain::limits::TIME_MS_MAX;
-use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, State};
+use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
+use seckill_domain::outcome::{GrantView, Mask, Misuse, Outcome, Place, State};
 use seckill_domain::parts::Split;
 use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
 use seckill_domain::request::{
-    Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, ListChange, Now, Receive, Request,
-    Restock, Send, Settle, Terms, TermsChange, Wait, Which,
+    self, Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, ListChange, Now, Receive, Request,
+    Restock, Send, Settle, Terms, TermsChange, UnitKind, Wait, Which, Wish,
 };
 use seckill_domain::rounds::Schedule;
 use seckill_domain::status::Status;
@@ -191,7 +191,8 @@ impl World {
         let epoch = begun.or(epoch_of(&decision));
         let run = Run { name: now.run, epoch };
         let expected = self.oracle.ask(op, now.clock_ms, run, drawn);
-        same!("reply", reply(&decision.outcome), expected.reply);
+        let told = self.sale.units_told(&decision);
+        same!("reply", with_units(&decision.outcome, told.as_deref()), expected.reply);
         same!("has changes", changed || !decision.changes().is_empty(), expected.changed);
         if !decision.changes().is_empty() {
             self.make(&decision, &mut events, &mut entries)?;
@@ -209,7 +210,11 @@ impl World {
 
     /// Only GRAB is counted as an attempt. A refusal changes nothing else.
     fn count(&mut self, op: &Op, outcome: &Outcome, changed: bool) -> Check {
-        let (Op::Grab { ask, .. } | Op::Join { ask, .. }) = op else { return Ok(()) };
+        let ask = match op {
+            Op::Grab { ask, .. } | Op::Join { ask, .. } => ask,
+            Op::Choose { qty, .. } => &Ask::Qty(*qty),
+            _ => return Ok(()),
+        };
         if changed {
             self.sale.count(outcome, amount(ask));
             return Ok(());
@@ -329,6 +334,9 @@ impl World {
     }
 
     fn verify_rows(&self) -> Check {
+        if let Some(map) = self.sale.units_from(1, INTEGER_MAX) {
+            same!("numbers", String::from_utf8_lossy(&map).into_owned(), self.oracle.map());
+        }
         let ledger = self.sale.ledger();
         same!("rows", ledger.len(), self.oracle.rows().len() as u64);
         for row in self.oracle.rows() {
@@ -436,6 +444,7 @@ pub fn encoded(change: &Change<'_>) -> Vec<u8> {
 /// A grant of the sale in the oracle's form.
 pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
     let grant = sale.grant(seq)?;
+    let units = sale.numbers().map(|numbers| numbers.of(seq));
     Some(Row {
         seq: grant.seq,
         user: grant.user.to_vec(),
@@ -455,6 +464,7 @@ pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
         epoch: grant.epoch,
         round: grant.round,
         refused: grant.state == State::Forfeited,
+        units: units.into_iter().flatten().map(u64::from).collect(),
     })
 }
 
@@ -471,12 +481,13 @@ pub fn terms(rules: &Rules) -> Terms {
         open_at: rules.open_at,
         close_at: rules.close_at,
         outbox: rules.outbox.map(stream),
-        draw: match rules.drawing {
-            Drawing::Named => None,
-            Drawing::Packets { packets, min } => Some(Draw::Packets { packets, min }),
-            Drawing::Uniform { low, high } => Some(Draw::Uniform { low, high }),
-            Drawing::Equal { packets } => Some(Draw::Equal { packets }),
-            Drawing::List(amounts) => Some(Draw::list(amounts)),
+        kind: match rules.drawing {
+            Drawing::Named if rules.numbered => UnitKind::Numbered,
+            Drawing::Named => UnitKind::Counted,
+            Drawing::Packets { packets, min } => UnitKind::Drawn(Draw::Packets { packets, min }),
+            Drawing::Uniform { low, high } => UnitKind::Drawn(Draw::Uniform { low, high }),
+            Drawing::Equal { packets } => UnitKind::Drawn(Draw::Equal { packets }),
+            Drawing::List(amounts) => UnitKind::Drawn(Draw::list(amounts)),
         },
         schedule: rules.every.map(|every| Schedule {
             period_ms: every.period,
@@ -564,6 +575,21 @@ pub fn amount(ask: &Ask) -> Amount {
     }
 }
 
+/// A GRAB that says which numbers it wants.
+fn pick<'a>(
+    user: &'a [u8],
+    qty: u64,
+    wish: &oracle::Wish,
+    req: Option<&'a Vec<u8>>,
+) -> request::Pick<'a> {
+    let grab = Grab { user, amount: Amount::Exactly(qty), req: req.map(Vec::as_slice) };
+    let wish = match wish {
+        oracle::Wish::Adjacent => Wish::Adjacent,
+        oracle::Wish::These(units) => Wish::These(units.iter().map(|unit| *unit as u32).collect()),
+    };
+    request::Pick { grab, wish, waits: false }
+}
+
 /// The request of a command; `None` for what happens around the sale.
 pub fn request(op: &Op) -> Option<Request<'_>> {
     Some(match op {
@@ -599,8 +625,14 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             },
         }),
         Op::Import { user, qty, req, at, no_deficit } => {
-            Request::Import(Import { user, qty: *qty, req, at: *at, no_deficit: *no_deficit })
+            let (qty, at, no_deficit) = (*qty, *at, *no_deficit);
+            Request::Import(Import { user, qty, req, at, no_deficit, units: &[] })
         }
+        Op::ImportUnits { user, units, req } => {
+            let qty = units.len() as u64;
+            Request::Import(Import { user, qty, req, at: None, no_deficit: false, units })
+        }
+        Op::Choose { user, qty, wish, req } => Request::Pick(pick(user, *qty, wish, req.as_ref())),
         Op::Restock { delta, req } => Request::Restock(Restock { delta: *delta, req }),
         Op::Pause => Request::Pause,
         Op::Resume => Request::Resume,
@@ -626,6 +658,21 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
         Op::ToRound(..) | Op::ToClose(_) => return None,
         Op::Promote | Op::Rewrite | Op::Restore => return None,
     })
+}
+
+/// The same with the numbers of the grant that it is about, if units have numbers.
+pub fn with_units(outcome: &Outcome, units: Option<&[u32]>) -> String {
+    let is_of_grant = matches!(
+        outcome,
+        Outcome::Granted { .. }
+            | Outcome::Already(_)
+            | Outcome::Replay(_)
+            | Outcome::Stands(_)
+            | Outcome::NoGrant
+            | Outcome::Fenced
+    );
+    let units = units.filter(|_| is_of_grant).map(|units| format!(" {units:?}"));
+    reply(outcome) + &units.unwrap_or_default()
 }
 
 /// An outcome in the words of the specification.
@@ -656,8 +703,11 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::Moved { total, available } => format!("{total} {available}"),
         Outcome::Elsewhere { units, pass } => format!("{units} {pass}"),
         Outcome::Denied => "DENIED".into(),
-        Outcome::Busy | Outcome::Masked { is_of_list: true, .. } => "BUSY".into(),
-        Outcome::Masked { .. } => "SOLDOUT 1".into(),
+        Outcome::Busy | Outcome::Masked { shown: Mask::Busy, .. } => "BUSY".into(),
+        Outcome::Masked { shown: Mask::SoldOut, .. } => "SOLDOUT 1".into(),
+        Outcome::Taken { unit } | Outcome::Masked { shown: Mask::Taken(unit), .. } => {
+            format!("TAKEN {unit}")
+        }
         Outcome::Waiting(Place { ticket, ahead, units_ahead }) => {
             format!("WAITING {ticket} {ahead} {units_ahead}")
         }
@@ -665,40 +715,53 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::NextRound => "the next round".into(),
         Outcome::ManyOwnEnding => "TRYAGAIN own".into(),
         Outcome::ManyEnding => "TRYAGAIN others".into(),
-        Outcome::Misuse(misuse) => match misuse {
-            Misuse::SaleExists => "SALEEXISTS",
-            Misuse::ReqMismatch => "REQMISMATCH",
-            Misuse::WindowEmpty | Misuse::HoldTooLong => "ERR terms",
-            Misuse::OutboxTooLong | Misuse::OutboxSet => "ERR outbox",
-            Misuse::Ambiguous => "AMBIGUOUS",
-            Misuse::SupplyTooLarge => "ERR supply",
-            Misuse::GrantsFull => "ERR grants",
-            Misuse::Exhausted => "ERR exhausted",
-            Misuse::DrawTakesNoAmount => "ERR amount",
-            Misuse::DrawTakesNoKeep => "ERR keep",
-            Misuse::DrawTakesNoLimit => "ERR limit",
-            Misuse::DrawFixesSupply => "ERR fixed",
-            Misuse::PeriodOutOfRange | Misuse::LastsOutOfRange => "ERR rounds",
-            Misuse::RoundsTakeNoImport | Misuse::DrawListRepeats => "ERR rounds",
-            Misuse::ModNoResidue | Misuse::ModResidueTooLarge => "ERR admission",
-            Misuse::ModTooManyResidues | Misuse::SampleTooLarge => "ERR admission",
-            Misuse::SaltTooLong => "ERR admission",
-            Misuse::WaitlistTooLong | Misuse::OfferTooLong => "ERR list",
-            Misuse::OfferNeedsTime | Misuse::WaitlistTakesNoDraw => "ERR list",
-            Misuse::DrawNoPackets | Misuse::DrawMinZero | Misuse::DrawSupplyTooSmall => "ERR draw",
-            Misuse::DrawAmountZero | Misuse::DrawRangeEmpty => "ERR draw",
-            Misuse::DrawSumDiffers => "ERR draw",
-            Misuse::WrongPart => "WRONGPART",
-            Misuse::NotAPart => "ERR no part",
-            Misuse::NotThisSplit => "ERR split",
-            Misuse::NotAnotherPart => "ERR peer",
-            Misuse::MovedTooMany => "ERR moved",
-            Misuse::ShareAboveTotal => "ERR share",
-            Misuse::PartOutOfRange | Misuse::SplitIdSize => "ERR part",
-            Misuse::PartTakesNoDraw => "ERR part draws",
-            _ => "ERR other",
-        }
-        .into(),
+        Outcome::Misuse(misuse) => error(*misuse).into(),
+    }
+}
+
+/// A mistake in the words of the specification.
+fn error(misuse: Misuse) -> &'static str {
+    match misuse {
+        Misuse::SaleExists => "SALEEXISTS",
+        Misuse::ReqMismatch => "REQMISMATCH",
+        Misuse::WindowEmpty | Misuse::HoldTooLong => "ERR terms",
+        Misuse::OutboxTooLong | Misuse::OutboxSet => "ERR outbox",
+        Misuse::Ambiguous => "AMBIGUOUS",
+        Misuse::SupplyTooLarge => "ERR supply",
+        Misuse::GrantsFull => "ERR grants",
+        Misuse::Exhausted => "ERR exhausted",
+        Misuse::DrawTakesNoAmount => "ERR amount",
+        Misuse::DrawTakesNoKeep => "ERR keep",
+        Misuse::DrawTakesNoLimit => "ERR limit",
+        Misuse::DrawFixesSupply => "ERR fixed",
+        Misuse::PeriodOutOfRange | Misuse::LastsOutOfRange => "ERR rounds",
+        Misuse::RoundsTakeNoImport | Misuse::DrawListRepeats => "ERR rounds",
+        Misuse::ModNoResidue | Misuse::ModResidueTooLarge => "ERR admission",
+        Misuse::ModTooManyResidues | Misuse::SampleTooLarge => "ERR admission",
+        Misuse::SaltTooLong => "ERR admission",
+        Misuse::WaitlistTooLong | Misuse::OfferTooLong => "ERR list",
+        Misuse::OfferNeedsTime | Misuse::WaitlistTakesNoDraw => "ERR list",
+        Misuse::DrawNoPackets | Misuse::DrawMinZero | Misuse::DrawSupplyTooSmall => "ERR draw",
+        Misuse::DrawAmountZero | Misuse::DrawRangeEmpty => "ERR draw",
+        Misuse::DrawSumDiffers => "ERR draw",
+        Misuse::WrongPart => "WRONGPART",
+        Misuse::NotAPart => "ERR no part",
+        Misuse::NotThisSplit => "ERR split",
+        Misuse::NotAnotherPart => "ERR peer",
+        Misuse::MovedTooMany => "ERR moved",
+        Misuse::ShareAboveTotal => "ERR share",
+        Misuse::PartOutOfRange | Misuse::SplitIdSize => "ERR part",
+        Misuse::PartTakesNoDraw => "ERR part draws",
+        Misuse::NumberedTakesNoDraw => "ERR numbered",
+        Misuse::TooManyUnits => "ERR numbers",
+        Misuse::NumberedOnlyGrows => "ERR negative",
+        Misuse::NumberedTakesNoUpTo => "ERR upto",
+        Misuse::NumberedTakesNoKeep => "ERR keep",
+        Misuse::TooManyAtOnce => "ERR many",
+        Misuse::NotNumbered => "NOTNUMBERED",
+        Misuse::NoSuchUnit => "ERR no unit",
+        Misuse::ImportNeedsUnits => "ERR units",
+        _ => "ERR other",
     }
 }
 

@@ -17,6 +17,7 @@ Outcome = Literal[
     "DENIED",
     "BUSY",
     "WAITING",
+    "TAKEN",
 ]
 # The elements of a reply, by its first word; there may be more.
 FIELDS = {
@@ -32,6 +33,7 @@ FIELDS = {
     "DENIED": "outcome".split(),
     "BUSY": "outcome".split(),
     "WAITING": "outcome ticket ahead units_ahead".split(),
+    "TAKEN": "outcome unit".split(),
     "HELD": "state seq qty deadline_ms".split(),
     "SOLD": "state seq qty deadline_ms".split(),
     "CANCELLED": "state seq qty deadline_ms".split(),
@@ -52,6 +54,7 @@ MISTAKES = [
     "NOPERM",
     "NOSALE",
     "NOSCRIPT",
+    "NOTNUMBERED",
     "REQMISMATCH",
     "SALEEXISTS",
     "WRONGPART",

@@ -26,7 +26,7 @@ fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
 }
 
 fn drawing(draw: Draw) -> Terms {
-    Terms { limit: 0, grabs: 1, draw: Some(draw), ..Terms::default() }
+    Terms { limit: 0, grabs: 1, kind: Some(draw).into(), ..Terms::default() }
 }
 
 fn texts_of(sale: &Sale) -> Vec<Vec<u8>> {

@@ -38,9 +38,11 @@ impl Oracle {
         let draws = self.rules.drawing != Drawing::Named;
         if draws && ask != Ask::Unsaid {
             return "ERR amount".into();
+        } else if let Some(error) = self.bad_grab(ask) {
+            return error.into();
         }
         let known = req.and_then(|req| self.by_req(user, req));
-        if !draws && known.is_some_and(|row| !row.suits(ask)) {
+        if !draws && known.is_some_and(|row| !row.suits(ask) || !self.suits_wish(row)) {
             return "REQMISMATCH".into();
         }
         let is_new = known.is_none();
@@ -82,13 +84,13 @@ impl Oracle {
         }
         let qty = match () {
             () if draws => self.draw(allowance, now),
-            () if self.somebody_stands(t) => {
-                let judged = self.behind(user, ask, allowance, now);
-                if let Ok((qty, passed)) = judged {
+            () if self.somebody_stands(t) => match self.behind(user, ask, allowance, now) {
+                Ok((qty, passed)) => {
                     return self.grant_behind(user, qty, passed, ask, req, now);
                 }
-                judged.map(|(qty, _)| qty)
-            }
+                Err(refusal) => Err(refusal),
+            },
+            () if self.wish.is_some() => self.amount_wished(ask, allowance, now),
             () => self.amount(ask, allowance, now),
         };
         let is_out = |refusal: &str| refusal.starts_with("SOLDOUT") || refusal.starts_with("SHORT");
@@ -114,6 +116,9 @@ impl Oracle {
         req: Option<&Bytes>,
         now: Moment,
     ) -> String {
+        if let Err(refusal) = self.wish.as_ref().map_or(Ok(()), |wish| self.wish_met(wish, qty)) {
+            return refusal;
+        }
         self.flush_lapses();
         self.drop_own(user, now);
         if passed.is_some() {
@@ -144,7 +149,12 @@ impl Oracle {
     }
 
     /// How many units `ask` gets, or the refusal. Due holds of others make room for it.
-    fn amount(&mut self, ask: Ask, allowance: Option<u64>, now: Moment) -> Result<u64, String> {
+    pub(super) fn amount(
+        &mut self,
+        ask: Ask,
+        allowance: Option<u64>,
+        now: Moment,
+    ) -> Result<u64, String> {
         let allowance = allowance.unwrap_or(INTEGER_MAX);
         let ask = if ask == Ask::Unsaid { Ask::Qty(1) } else { ask };
         let wanted = match ask {
@@ -181,6 +191,7 @@ impl Oracle {
         let draws = self.rules.drawing != Drawing::Named;
         let asked = if draws || matches!(ask, Ask::UpTo(_)) { "UPTO" } else { "QTY" };
         self.take_amount(qty, true);
+        let units = self.choose(qty);
         self.rows.push(Row {
             seq,
             user: user.to_vec(),
@@ -194,6 +205,7 @@ impl Oracle {
             epoch: self.epoch,
             round: self.round,
             refused: false,
+            units,
         });
         self.last_grant_at = self.t;
         self.happen_to(seq, "GRANT");
@@ -201,7 +213,8 @@ impl Oracle {
     }
 
     pub(super) fn settle(&mut self, user: &[u8], pick: &Pick, deed: Deed, now: Moment) -> String {
-        if matches!(deed, Deed::Keep(..)) && self.rules.drawing != Drawing::Named {
+        let is_counted = self.rules.drawing == Drawing::Named && !self.rules.numbered;
+        if matches!(deed, Deed::Keep(..)) && !is_counted {
             return "ERR keep".into();
         }
         let mine: Vec<u64> = self.rows_of(user).map(|row| row.seq).collect();
@@ -293,10 +306,12 @@ impl Oracle {
         let left = self.allowance_in(round, &row.user);
         let most = self.available_in(round) + self.units_in(round, "HELD");
         let permitted = left.is_none_or(|left| qty <= left) && qty <= most;
-        if permitted && self.expire_until(round, now, |oracle| oracle.is_free(round, qty)) {
+        if permitted && self.rules.numbered {
+            self.expire_owners(&row.units, now);
+        } else if permitted && self.expire_until(round, now, |oracle| oracle.is_free(round, qty)) {
             return false;
         }
-        if permitted && self.is_free(round, qty) {
+        if permitted && self.is_free(round, qty) && self.taken_of(&row.units).is_none() {
             self.take_amount(qty, false);
             self.move_to(seq, "SOLD", "RECLAIM", now);
         } else {
@@ -337,7 +352,7 @@ impl Oracle {
     }
 
     /// Holds that are due and that `of` picks, in the order of their deadlines.
-    fn due(&self, t: u64, of: impl Fn(&Row) -> bool) -> Vec<&Row> {
+    pub(super) fn due(&self, t: u64, of: impl Fn(&Row) -> bool) -> Vec<&Row> {
         let mut due: Vec<&Row> = self.rows.iter().filter(|row| row.is_due(t) && of(row)).collect();
         due.sort_by_key(|row| (row.deadline, row.seq));
         due

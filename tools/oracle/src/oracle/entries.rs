@@ -41,6 +41,7 @@ impl Oracle {
         data += &unless_0("round", row.round);
         data += &number("born", row.epoch);
         data += &more;
+        data += &self.told_numbers(&row);
         let mut raw = format!(" user={}", row.user.escape_ascii());
         if let Some(req) = &row.req {
             raw += &format!(" req={}", req.escape_ascii());
@@ -86,6 +87,7 @@ impl Oracle {
             data += &unless_0("offer_ms", list.offer_ms);
             data += &number("overtake", list.overtake);
         }
+        data += if rules.numbered { ",\"numbered\":1" } else { "" };
         self.happen_with(event, data, raw);
     }
 

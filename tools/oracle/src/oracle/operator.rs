@@ -1,6 +1,7 @@
 //! The operator's commands.
 
 use super::entries::number;
+use super::units::sorted;
 use super::{
     Bytes, Moment, Oracle, Patch, Restocked, Row, Rules, INTEGER_MAX, LEFT, RESTOCKS_KNOWN,
 };
@@ -26,6 +27,12 @@ impl Oracle {
                 true => restock.reply.clone(),
                 false => "REQMISMATCH".into(),
             };
+        }
+        if self.rules.numbered && delta < 0 {
+            return "ERR negative".into();
+        }
+        if !Oracle::fits_numbers(self.supply.saturating_add_signed(delta), self.rules.numbered) {
+            return "ERR numbers".into();
         }
         let size = delta.unsigned_abs();
         let applied = if delta > 0 {
@@ -101,11 +108,15 @@ impl Oracle {
         no_deficit: bool,
         now: Moment,
     ) -> String {
+        let units = &self.wished();
         if self.rules.drawing.packets().is_some() {
             return "ERR fixed".into();
         }
         if self.rules.every.is_some() {
             return "ERR rounds".into();
+        }
+        if let Some(error) = self.bad_import(units, qty) {
+            return error.into();
         }
         let known = self.by_req(user, req).cloned();
         let t = self.time(now);
@@ -114,12 +125,16 @@ impl Oracle {
         }
         let has = match &known {
             Some(row) if row.first != qty => return "REQMISMATCH".into(),
+            Some(row) if row.units != sorted(units) => return "REQMISMATCH".into(),
             Some(row) if matches!(row.state, "SOLD" | "REFUNDED") => return row.shown("REPLAY"),
             Some(row) if row.is_live() => row.qty,
             _ => 0,
         };
         if let Err(refusal) = self.missing(qty - has, no_deficit) {
             return refusal;
+        }
+        if let Err(taken) = self.import_units(units, has > 0, now) {
+            return taken;
         }
         if known.is_none() {
             self.drop_own_of(user, req, now);
@@ -146,6 +161,7 @@ impl Oracle {
             epoch: self.epoch,
             round: self.round,
             refused: false,
+            units: sorted(units),
         });
         self.happen_to(seq, "IMPORT");
         self.list.freed = true;

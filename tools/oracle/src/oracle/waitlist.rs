@@ -176,7 +176,7 @@ impl Oracle {
             Ask::Qty(qty) => qty == entry.qty,
             Ask::Unsaid => entry.qty == 1,
             Ask::UpTo(_) => false,
-        };
+        } && !self.wants_these();
         Some(if same { self.shown_place(entry.ticket) } else { "REQMISMATCH".into() })
     }
 
@@ -457,6 +457,7 @@ impl Oracle {
             self.pass(head, entry.ticket);
         }
         let seq = self.rows.len() as u64 + 1;
+        let units = self.lowest(entry.qty);
         self.rows.push(super::Row {
             seq,
             user: entry.user.clone(),
@@ -470,6 +471,7 @@ impl Oracle {
             epoch: self.epoch,
             round: self.round,
             refused: false,
+            units,
         });
         self.last_grant_at = self.t;
         self.list.offers += 1;

@@ -112,7 +112,7 @@ impl Cluster {
             }
             let Some(grant) = held.sale.grant(before + 1).filter(|_| all) else { continue };
             same("user of an MGRAB", &grant.user, &user.as_slice())?;
-            if held.sale.terms().draw.is_none() {
+            if held.sale.terms().draw().is_none() {
                 same("quantity of an MGRAB", &grant.qty, &qty[sale])?;
             }
             verify_limits(held, user, held.sale.balances().round)?;

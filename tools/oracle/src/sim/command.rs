@@ -179,7 +179,7 @@ impl Cluster {
     }
 
     fn draws_at_random(&self, sale: usize) -> bool {
-        let draw = &self.primary.held[sale].sale.terms().draw;
+        let draw = self.primary.held[sale].sale.terms().draw();
         matches!(draw, Some(Draw::Packets { .. } | Draw::Uniform { .. }))
     }
 
@@ -254,7 +254,7 @@ impl Cluster {
     ) -> Check {
         let now = self.now();
         let grab = |(place, qty): (usize, &u64)| {
-            let draws = self.primary.held[place].sale.terms().draw.is_some();
+            let draws = self.primary.held[place].sale.terms().draw().is_some();
             let amount = if draws { Amount::Unsaid } else { Amount::Exactly(*qty) };
             Grab { user, amount, req }
         };

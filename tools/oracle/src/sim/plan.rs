@@ -36,7 +36,7 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
     let sale = random.below(cluster.primary.held.len() as u64) as usize;
     let replica = random.below(REPLICAS as u64) as usize;
     let value = &cluster.primary.held[sale].sale;
-    let draws = value.terms().draw.is_some();
+    let draws = value.terms().draw().is_some();
     match swarm.next(random) {
         // A sale that draws takes no amounts.
         0 if draws && !once_in(random, 12) => Step::Ask { sale, op: drawn(random) },

@@ -30,6 +30,8 @@ public enum Outcome {
     BUSY,
     /** On the waiting list, now or since before. */
     WAITING("ticket", "ahead", "units_ahead"),
+    /** Somebody has this unit, the first of those asked for that is not free. */
+    TAKEN("unit"),
     /** Reserved until its deadline. */
     HELD("seq", "qty", "deadline_ms"),
     /** Paid, or granted by a sale without holds. */

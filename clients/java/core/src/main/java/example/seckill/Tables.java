@@ -29,6 +29,7 @@ final class Tables {
             "NOPERM",
             "NOSALE",
             "NOSCRIPT",
+            "NOTNUMBERED",
             "REQMISMATCH",
             "SALEEXISTS",
             "WRONGPART",

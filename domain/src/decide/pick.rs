@@ -1,0 +1,98 @@
+//! GRAB in a sale whose units have numbers: which of them a buyer gets.
+
+mod tests;
+
+use super::expire::Expiries;
+use crate::ledger::Grant;
+use crate::model::limits::UNITS_PER_GRANT_MAX;
+use crate::model::outcome::{Misuse, Outcome};
+use crate::numbers::{Numbers, UnitList};
+use crate::plan::Planning;
+use crate::request::{Amount, Pick, Wish};
+use crate::units::Free;
+use crate::Sale;
+
+/// Checks a GRAB with ADJACENT or UNITS before anything else is judged.
+pub(super) fn check_pick(sale: &Sale, pick: &Pick<'_>) -> Result<(), Misuse> {
+    let numbers = sale.numbers().ok_or(Misuse::NotNumbered)?;
+    if pick.waits {
+        return Err(Misuse::PickTakesNoWait);
+    }
+    match &pick.wish {
+        Wish::Adjacent => Ok(()),
+        Wish::These(units) => check_units(numbers, units),
+    }
+}
+
+/// Checks that a sale has these numbers, and that one grant can have so many.
+pub(super) fn check_units(numbers: &Numbers, units: &[u32]) -> Result<(), Misuse> {
+    check_amount(units.len() as u64)?;
+    match units.iter().all(|unit| (1..=numbers.units().len()).contains(unit)) {
+        true => Ok(()),
+        false => Err(Misuse::NoSuchUnit),
+    }
+}
+
+/// Checks the amount of a GRAB of numbered units.
+pub(super) fn check_grab(amount: Amount) -> Result<(), Misuse> {
+    match amount.is_exact() {
+        true => check_amount(amount.units()),
+        false => Err(Misuse::NumberedTakesNoUpTo),
+    }
+}
+
+fn check_amount(qty: u64) -> Result<(), Misuse> {
+    match qty <= UNITS_PER_GRANT_MAX as u64 {
+        true => Ok(()),
+        false => Err(Misuse::TooManyAtOnce),
+    }
+}
+
+/// Whether a request for these units, in any order, is the one that this grant was made for.
+pub(super) fn asks_for(sale: &Sale, wish: Option<&Wish>, grant: &Grant<'_>) -> bool {
+    match (wish, sale.numbers()) {
+        (Some(Wish::These(units)), Some(numbers)) => rising(units) == numbers.of(grant.seq),
+        _ => true,
+    }
+}
+
+/// Numbers in the order in which a grant has them.
+pub(super) fn rising(units: &[u32]) -> UnitList {
+    let mut rising = UnitList::from_slice(units);
+    rising.sort_unstable();
+    rising
+}
+
+/// Expires due holds of others until the wish of a GRAB for `qty` units can be met. The answer if
+/// it can't.
+pub(super) fn make_room(
+    plan: &mut Planning<'_, '_>,
+    wish: &Wish,
+    qty: u64,
+    most: Expiries,
+) -> Result<Option<Outcome>, Misuse> {
+    let balances = &plan.draft.balances;
+    let can_be = qty <= balances.available + balances.held;
+    let is_cut = match wish {
+        Wish::These(units) => plan.expire_holders(units, most.units)?,
+        Wish::Adjacent if can_be => {
+            let has_run = |plan: &mut Planning<'_, '_>| u64::from(plan.draft.longest_run()) >= qty;
+            plan.expire_until(&plan.sale().ledger, most, has_run)?
+        }
+        Wish::Adjacent => false,
+    };
+    Ok(refusal(plan, wish, qty).map(|refused| if is_cut { Outcome::ManyEnding } else { refused }))
+}
+
+/// The answer to a wish that can't be met as the numbers stand.
+pub(super) fn refusal(plan: &mut Planning<'_, '_>, wish: &Wish, qty: u64) -> Option<Outcome> {
+    let draft = &mut plan.draft;
+    match wish {
+        Wish::These(units) => draft.first_taken(units).map(|unit| Outcome::Taken { unit }),
+        Wish::Adjacent => match u64::from(draft.longest_run()) {
+            longest if longest >= qty => None,
+            0 => Some(Outcome::SoldOut { held: draft.balances.may_come_back() }),
+            available => Some(Outcome::Short { available }),
+        },
+    }
+}

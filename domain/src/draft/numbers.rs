@@ -1,0 +1,118 @@
+//! Numbered units in a draft.
+
+use super::Draft;
+use crate::model::outcome::{check, Refused, State};
+use crate::numbers::UnitList;
+use crate::units::{Free, Overlaid, Overlay, Units};
+
+/// The numbers of a sale's units as they would stand.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NumbersDraft {
+    /// All numbers with those that were added, if some were.
+    grown: Option<Units>,
+    changes: Overlay,
+    /// New grants.
+    grants: u64,
+}
+
+impl<'s> Draft<'s> {
+    fn numbers(&self) -> Option<&NumbersDraft> {
+        self.touched.as_ref()?.numbers.as_deref()
+    }
+
+    /// The numbers under the changes so far; of a sale whose units have numbers.
+    fn units(&self) -> Option<Overlaid<'_>> {
+        let draft = self.numbers();
+        let grown = draft.and_then(|draft| draft.grown.as_ref());
+        let units = grown.or_else(|| Some(self.sale.numbers()?.units()))?;
+        Some(Overlaid { units, overlay: draft.map(|draft| &draft.changes) })
+    }
+
+    /// The same, with a tree that is up to date: runs may be looked for.
+    fn runs(&mut self) -> Option<Overlaid<'_>> {
+        if let Some(draft) = self.touched.as_mut().and_then(|it| it.numbers.as_deref_mut()) {
+            let NumbersDraft { grown, changes, .. } = draft;
+            changes.refresh(grown.as_ref().or_else(|| Some(self.sale.numbers()?.units()))?);
+        }
+        self.units()
+    }
+
+    /// Frees or takes numbers.
+    fn set_units(&mut self, these: &[u32], free: bool) -> Result<(), Refused> {
+        let sale = self.sale;
+        let draft = self.touched_mut().numbers.get_or_insert_with(Box::default);
+        let stored = || sale.numbers().map(|numbers| numbers.units());
+        let units = draft.grown.as_ref().or_else(stored).ok_or(Refused::Law)?;
+        draft.changes.set(units, these, free).map_err(|_| Refused::Law)
+    }
+
+    /// Takes the numbers of a new grant.
+    pub(crate) fn take_units(&mut self, these: &[u32], is_live: bool) -> Result<(), Refused> {
+        self.set_units(if is_live { these } else { &[] }, false)?;
+        if let Some(draft) = &mut self.touched_mut().numbers {
+            draft.grants += 1;
+        }
+        Ok(())
+    }
+
+    /// Moves the numbers of a grant with its units, if they have any.
+    pub(crate) fn move_units(&mut self, seq: u64, from: State, to: State) -> Result<(), Refused> {
+        match self.sale.numbers() {
+            Some(numbers) if from.is_live() != to.is_live() => {
+                self.set_units(&numbers.of(seq), from.is_live())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Adds numbers behind the last, if units have any. It is refused behind other changes of
+    /// numbers: a RESTOCK is the first of its step.
+    pub(crate) fn add_units(&mut self, more: i64) -> Result<(), Refused> {
+        let Some(numbers) = self.sale.numbers() else { return Ok(()) };
+        let draft = self.touched_mut().numbers.get_or_insert_with(Box::default);
+        check(draft.changes.is_empty())?;
+        let grown = draft.grown.get_or_insert_with(|| numbers.units().clone());
+        grown.grow(more as u32);
+        Ok(())
+    }
+
+    /// Whether the draft numbers as many new grants as it makes, and leaves as many numbers free as
+    /// there are units available.
+    pub(crate) fn numbers_agree(&self) -> bool {
+        let Some(units) = self.units() else { return true };
+        let free = units.overlay.map_or(units.units.free(), |it| it.free(units.units));
+        let grants = self.balances.grants - self.sale.balances.grants;
+        self.numbers().map_or(0, |draft| draft.grants) == grants
+            && u64::from(free) == self.balances.available
+    }
+
+    /// Numbers that the draft has freed.
+    pub(crate) fn freed_units(&self) -> u32 {
+        self.numbers().map_or(0, |draft| draft.changes.freed())
+    }
+
+    /// Whether all of these are numbers and free.
+    pub(crate) fn are_free(&self, these: &[u32]) -> bool {
+        self.first_taken(these).is_none()
+    }
+
+    /// The first of these that is not free.
+    pub(crate) fn first_taken(&self, these: &[u32]) -> Option<u32> {
+        let units = self.units()?;
+        these.iter().copied().find(|unit| !units.is_free(*unit))
+    }
+
+    /// The longest run of free numbers.
+    pub(crate) fn longest_run(&mut self) -> u32 {
+        self.runs().map_or(0, |units| units.longest_run())
+    }
+
+    /// The numbers for a grant of `qty` units: the lowest run, or where there is none the lowest.
+    pub(crate) fn lowest_units(&mut self, qty: u64) -> UnitList {
+        let Some(units) = self.runs() else { return UnitList::new() };
+        match units.lowest_run(qty as u32) {
+            Some(first) => (first..first + qty as u32).collect(),
+            None => units.iter_free().take(qty as usize).collect(),
+        }
+    }
+}

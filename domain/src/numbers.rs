@@ -1,0 +1,166 @@
+//! The numbers of a sale whose units have one: which are free, which each grant has or had last,
+//! and whose each of them is.
+//!
+//! It knows nothing of states and rules: callers say which grants are live.
+
+use smallvec::SmallVec;
+
+use crate::ledger::Block;
+use crate::memory::Pages;
+use crate::model::limits::UNITS_PER_GRANT_MAX;
+use crate::units::{Free, Units};
+
+mod tests;
+
+/// Numbers of a grant, rising.
+pub type UnitList = SmallVec<[u32; 4]>;
+
+/// A position in the pages is kept for each so many grants; those between are read over.
+const GRANTS_PER_PLACE: u64 = 16;
+
+/// Numbers whose owners are kept in one block. A block is made when its first number is granted.
+const OWNERS_PER_BLOCK: u32 = 4096;
+
+/// Marks the last number of a grant.
+const LAST: u32 = 1 << 31;
+
+const NUMBER_BYTES: usize = size_of::<u32>();
+
+/// The numbers of a sale's units and grants.
+///
+/// Memory: 2 bits a number, 4 bytes for each of a block of numbers with a grant, and 4 bytes for
+/// each number that was ever granted. A question about one number or grant takes O(log N) steps.
+#[derive(Clone, Debug, Default)]
+pub struct Numbers {
+    units: Units,
+    /// The numbers of the grants in seq order, 4 bytes each, little-endian. [`LAST`] marks the last
+    /// one of each grant.
+    pages: Pages,
+    /// Position in the pages of each grant whose seq minus 1 is a multiple of
+    /// [`GRANTS_PER_PLACE`]. The grants up to the next one are in the same page.
+    places: Vec<u64>,
+    /// Grants so far.
+    grants: u64,
+    /// Seq of the live grant that has a number, 0 if it is free. Number 1 comes first.
+    owners: Vec<Vec<u32>>,
+}
+
+impl Numbers {
+    /// The numbers 1 to `len`, all free, and no grant.
+    pub fn new(len: u32) -> Numbers {
+        let mut numbers = Numbers::default();
+        numbers.grow(len);
+        numbers
+    }
+
+    /// Which numbers are free.
+    pub fn units(&self) -> &Units {
+        &self.units
+    }
+
+    /// Adds `more` free numbers behind the last.
+    pub fn grow(&mut self, more: u32) {
+        self.units.grow(more);
+        let blocks = self.units.len().div_ceil(OWNERS_PER_BLOCK) as usize;
+        self.owners.resize_with(blocks, Vec::new);
+    }
+
+    /// Seq of the live grant that has a number; none if it is free or no number.
+    pub fn owner(&self, unit: u32) -> Option<u64> {
+        let (block, at) = owner_at(unit)?;
+        let seq = self.owners.get(block)?.get(at).copied()?;
+        (seq != 0).then_some(seq.into())
+    }
+
+    /// The numbers that a grant has or had last; none of a grant that is not there.
+    pub fn of(&self, seq: u64) -> UnitList {
+        let mut units = UnitList::new();
+        let Some(before) = seq.checked_sub(1).filter(|_| seq <= self.grants) else { return units };
+        let place = self.places.get((before / GRANTS_PER_PLACE) as usize);
+        let bytes = place.and_then(|place| self.pages.get(*place)).unwrap_or_default();
+        let mut left = before % GRANTS_PER_PLACE;
+        for bytes in bytes.chunks_exact(NUMBER_BYTES) {
+            let number = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            if left == 0 {
+                units.push(number & !LAST);
+                if number & LAST != 0 {
+                    break;
+                }
+            }
+            left -= u64::from(left > 0 && number & LAST != 0);
+        }
+        units
+    }
+
+    /// Adds the next grant. Its numbers are free if it is live.
+    pub fn grant(&mut self, units: &[u32], is_live: bool) {
+        let room = match self.grants % GRANTS_PER_PLACE {
+            // Grants of one place are in one page.
+            0 => GRANTS_PER_PLACE as usize * UNITS_PER_GRANT_MAX * NUMBER_BYTES,
+            _ => 0,
+        };
+        let (place, page) = self.pages.open(room);
+        if room > 0 {
+            self.places.push(place);
+        }
+        let last = units.len().saturating_sub(1);
+        for (i, unit) in units.iter().enumerate() {
+            let number = if i == last { unit | LAST } else { *unit };
+            page.extend_from_slice(&number.to_le_bytes());
+        }
+        self.grants += 1;
+        if is_live {
+            self.own(units, self.grants as u32);
+        }
+    }
+
+    /// A grant becomes live again, and takes its numbers; or is no longer, and they are free.
+    pub fn set_live(&mut self, seq: u64, is_live: bool) {
+        let owner = if is_live { seq as u32 } else { 0 };
+        self.own(&self.of(seq), owner);
+    }
+
+    /// Gives numbers to a grant, or frees them if `owner` is 0.
+    fn own(&mut self, units: &[u32], owner: u32) {
+        let done = match owner {
+            0 => self.units.give_back(units),
+            _ => self.units.take(units),
+        };
+        debug_assert_eq!(done, Ok(()), "planning has looked");
+        for unit in units {
+            let Some((block, at)) = owner_at(*unit) else { continue };
+            let Some(block) = self.owners.get_mut(block) else { continue };
+            if block.is_empty() {
+                block.resize(OWNERS_PER_BLOCK as usize, 0);
+            }
+            block[at] = owner;
+        }
+    }
+
+    /// Bytes of heap in use.
+    pub fn heap_bytes(&self) -> usize {
+        let owners: usize = self.owners.iter().map(|block| block.capacity() * NUMBER_BYTES).sum();
+        self.units.heap_bytes()
+            + self.pages.heap_bytes()
+            + self.places.capacity() * size_of::<u64>()
+            + self.owners.capacity() * size_of::<Vec<u32>>()
+            + owners
+    }
+
+    /// Number of heap blocks: the cost of freeing them.
+    pub fn heap_blocks(&self) -> usize {
+        self.pages.heap_blocks() + self.owners.len()
+    }
+
+    /// The large blocks of memory, for a defragmenter that moves them.
+    pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
+        let owners = self.owners.iter_mut().filter(|block| !block.is_empty());
+        self.pages.blocks_mut().map(Block::Page).chain(owners.map(Block::Places))
+    }
+}
+
+/// Block and index of a number's owner.
+fn owner_at(unit: u32) -> Option<(usize, usize)> {
+    let at = unit.checked_sub(1)?;
+    Some(((at / OWNERS_PER_BLOCK) as usize, (at % OWNERS_PER_BLOCK) as usize))
+}

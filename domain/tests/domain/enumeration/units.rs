@@ -1,0 +1,107 @@
+//! Three units with numbers, and who gets which.
+
+use super::holds::{deed, req};
+use super::{grab, restock, walk_to, Ask, Op, Rules, START};
+use crate::oracle::{Deed, ListRules, Pick, Wish};
+
+const HOLD: u64 = 10;
+
+/// Operations of the longest sequence.
+const DEPTH: usize = 5;
+
+fn numbered() -> Rules {
+    Rules { limit: 0, hold_ms: HOLD, numbered: true, ..Rules::default() }
+}
+
+fn choose(user: &str, wish: Wish, qty: u64, req: Option<&str>) -> Op {
+    let req = req.map(|req| req.as_bytes().to_vec());
+    Op::Choose { user: user.as_bytes().to_vec(), qty, wish, req }
+}
+
+fn these(user: &str, units: &[u64], req: &str) -> Op {
+    choose(user, Wish::These(units.to_vec()), units.len() as u64, Some(req))
+}
+
+fn adjacent(user: &str, qty: u64) -> Op {
+    choose(user, Wish::Adjacent, qty, None)
+}
+
+fn import(user: &str, units: &[u32], id: &str) -> Op {
+    let (user, req) = (user.as_bytes().to_vec(), id.as_bytes().to_vec());
+    Op::ImportUnits { user, units: units.to_vec(), req }
+}
+
+/// Everything that takes numbers and gives them back, at the last ms of a hold and behind it.
+#[test]
+fn three_units_two_buyers() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(1), None),
+        grab("b", Ask::Qty(2), Some("r")),
+        these("a", &[3, 1], "r"),
+        these("b", &[2], "r"),
+        these("b", &[1, 2], "s"),
+        adjacent("a", 2),
+        adjacent("b", 3),
+        deed("a", req("r"), Deed::Confirm),
+        deed("a", req("r"), Deed::Reclaim),
+        deed("b", req("r"), Deed::Reclaim),
+        deed("a", Pick::Seq(1), Deed::Cancel),
+        deed("a", req("r"), Deed::Refund),
+        Op::ToDeadline(0),
+        Op::ToDeadline(-1),
+        Op::Sweep(1),
+    ];
+    walk_to(DEPTH, 3, numbered(), alphabet);
+}
+
+/// What the shop's database knows, and numbers that are added.
+#[test]
+fn two_units_imported_and_added() {
+    let alphabet = vec![
+        these("a", &[2], "r"),
+        these("a", &[3], "s"),
+        grab("b", Ask::Qty(2), Some("r")),
+        import("a", &[2], "r"),
+        import("b", &[1, 2], "r"),
+        import("b", &[2, 3], "r"),
+        import("b", &[1], "t"),
+        restock(1, "x"),
+        restock(-1, "y"),
+        deed("a", req("r"), Deed::Cancel),
+        deed("a", req("r"), Deed::Refund),
+        deed("b", req("r"), Deed::Reclaim),
+        Op::ToDeadline(0),
+        Op::Rewrite,
+        Op::Promote,
+    ];
+    walk_to(DEPTH, 2, Rules { outbox: Some('s'), ..numbered() }, alphabet);
+}
+
+/// Offers of the lowest numbers, and those who name theirs meanwhile.
+#[test]
+fn two_units_and_who_waits() {
+    let join = |user: &str, qty| Op::Join {
+        user: user.as_bytes().to_vec(),
+        ask: Ask::Qty(qty),
+        req: b"w".to_vec(),
+        until: START + 25,
+    };
+    let list = Some(ListRules { max: 2, offer_ms: 5, overtake: 1 });
+    let alphabet = vec![
+        these("a", &[1], "r"),
+        these("a", &[2], "s"),
+        these("b", &[2], "w"),
+        grab("c", Ask::Qty(1), None),
+        adjacent("c", 2),
+        join("b", 2),
+        join("c", 1),
+        import("b", &[1, 2], "w"),
+        restock(1, "x"),
+        deed("a", req("r"), Deed::Cancel),
+        deed("a", req("r"), Deed::Reclaim),
+        deed("b", req("w"), Deed::Confirm),
+        Op::Sweep(9),
+        Op::ToDeadline(0),
+    ];
+    walk_to(DEPTH, 2, Rules { list, outbox: Some('s'), ..numbered() }, alphabet);
+}
