@@ -20,7 +20,7 @@ WATCH_COST ?= redis-7.0.15 redis-8.10.2 valkey-9.1.2
 # And for `make shop-test`.
 SHOP ?=
 
-.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist demo-parts order-demo \
+.PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist demo-budget demo-parts order-demo \
 	orders-test watch-test watch-cost \
 	clients clients-deps clients-publish durability \
 	test test-domain test-server test-release mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
@@ -68,6 +68,10 @@ demo-redpacket: deps ## more: Pay out three rounds of red packets and draw what 
 demo-waitlist: deps ## more: Sell to 10,000 people of whom a third don't pay, with and without a waiting list
 	$(BUILD) -p waiting_list --bin waiting_list
 	target/release/waiting_list
+
+demo-budget: deps ## more: Let 500 workers share one budget, kill some all the time, and check every unit
+	$(BUILD) -p budget --bin budget
+	target/release/budget
 
 demo-parts: deps ## more: Sell on a cluster of three, and draw how units move to where they are asked for
 	$(BUILD) -p split_sale --bin split_sale -p seckill-cli --bin seckill

@@ -30,6 +30,7 @@ pub mod wait;
 pub mod watch;
 
 pub use client::Conn;
+pub use options::module_path;
 pub use reply::Reply;
 pub use server::{Options, Server};
 pub use skip::{skip, skipped};
