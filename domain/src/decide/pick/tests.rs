@@ -346,3 +346,81 @@ fn several_sales_at_once() {
     assert!(matches!(decided.outcome, MultiOutcome::Refused { index: 1, .. }));
     assert!(decided.decisions.iter().all(|decision| decision.plan.is_none()));
 }
+
+/// What no decision came to is refused whole: a grant without numbers or with too few, with some
+/// that are taken or beyond the last, and numbers where units have none.
+#[test]
+fn a_replica_takes_no_grant_whose_numbers_are_wrong() {
+    use crate::effect::{Change, Effect, Grant as Granting, Numbered, Reimport, Restock as Added};
+    let mut sale = hall(5);
+    run(&mut sale, &these("a", &[2, 3]), 2);
+    run(&mut sale, &settle("a", Deed::Cancel), 3);
+    run(&mut sale, &these("b", &[3]), 4);
+    let of = Granting { user: b"v", req: None, qty: 2, hold_ms: HOLD };
+    let numbered = |units: &[u32]| -> Effect<'static> {
+        Box::new(Numbered { units: UnitList::from_slice(units), of }).into()
+    };
+    // As many numbers as units in all, but not in each grant.
+    let uneven = |qty, units: &[u32]| -> Effect<'static> {
+        let of = Granting { qty, ..of };
+        Box::new(Numbered { units: UnitList::from_slice(units), of }).into()
+    };
+    let restock = |applied| Effect::Restock(Added { req: b"x", delta: applied, applied });
+    let takes = |sale: &Sale, effects: &[Effect<'static>]| {
+        let changes: Vec<_> = effects.iter().cloned().map(Change::untimed).collect();
+        sale.clone().apply(sale.balances().version, changes).is_ok()
+    };
+    for (effects, is_taken) in [
+        (vec![numbered(&[1, 5])], true),
+        (vec![Effect::Grant(of)], false),
+        (vec![numbered(&[1])], false),
+        (vec![numbered(&[1, 3])], false),
+        (vec![numbered(&[1, 6])], false),
+        (vec![numbered(&[1, 5]), numbered(&[2, 4])], true),
+        (vec![numbered(&[1, 5]), numbered(&[1, 4])], false),
+        (vec![uneven(2, &[1]), uneven(1, &[4, 5])], false),
+        // The first grant's numbers, one of which is another one's by now.
+        (vec![Effect::Reimport(Reimport { seq: 1 })], false),
+        (vec![restock(1), numbered(&[1, 6])], true),
+        (vec![numbered(&[1, 5]), restock(1)], false),
+        (vec![restock(-1)], false),
+        (vec![restock(UNITS_MAX as i64 - 4)], false),
+    ] {
+        assert_eq!(takes(&sale, &effects), is_taken, "{effects:?}");
+    }
+    let plain = created(&init(5, Terms { limit: 0, ..Terms::default() }), 1);
+    assert!(takes(&plain, &[Effect::Grant(of)]) && !takes(&plain, &[numbered(&[1, 5])]));
+}
+
+/// A dump whose grants have no numbers is refused, even if none of them is live.
+#[test]
+fn a_dump_has_the_numbers_of_each_grant() {
+    let [mut sale, mut plain] = [UnitKind::Numbered, UnitKind::Counted].map(|kind| {
+        let terms = Terms { limit: 0, hold_ms: HOLD, kind, ..Terms::default() };
+        created(&init(5, terms), 1)
+    });
+    for sale in [&mut sale, &mut plain] {
+        run(sale, &Request::Grab(grab("a", 2)), 2);
+        run(sale, &settle("a", Deed::Cancel), 3);
+    }
+    let (pieces, others) = (crate::testing::bytes_of(&sale), crate::testing::bytes_of(&plain));
+    for (grants, is_taken) in [(&pieces[1], true), (&others[1], false)] {
+        let mut loader = crate::plan::Loader::start(&pieces[0], [3, 4]).unwrap();
+        assert_eq!(loader.add(grants).is_ok(), is_taken);
+    }
+}
+
+/// In a step that grants and offers, the grant comes first, and so do its numbers.
+#[test]
+fn a_grant_gets_its_numbers_before_the_offers_of_its_step() {
+    let list = WaitTerms { max: 9, offer_ms: HOLD, overtake: 1 };
+    let mut sale = hall_with(3, Terms { hold_ms: HOLD, waitlist: Some(list), ..Terms::default() });
+    run(&mut sale, &these("a", &[1, 2, 3]), 2);
+    let wait = Request::Wait(Wait { grab: grab("b", 1), until: 0 });
+    assert!(matches!(run(&mut sale, &wait, 3), Outcome::Waiting(_)));
+    run(&mut sale, &Request::Pause, 3);
+    run(&mut sale, &settle("a", Deed::Cancel), 3);
+    run(&mut sale, &Request::Resume, 3);
+    assert_eq!(told(&mut sale, &Request::Grab(grab("c", 1)), 3), [1]);
+    assert_eq!((map(&sale).as_str(), sale.holder_of(2).unwrap().user), ("hh.", &b"b"[..]));
+}
