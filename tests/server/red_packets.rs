@@ -158,7 +158,7 @@ fn each_impossible_sale_has_its_own_error() {
     conn.check(&[
         (
             "SECKILL.ALTER k DRAW EQUAL 5",
-            "-ERR DRAW, EVERY and PART, and what goes with them, are fixed at INIT",
+            "-ERR DRAW, EVERY, PART and NUMBERED, and what goes with them, are fixed at INIT",
         ),
         ("SECKILL.ALTER k LIMIT 5 GRABS 2", NO_LIMIT),
     ]);
