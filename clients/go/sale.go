@@ -127,9 +127,10 @@ func (s *Sale) Place(ctx context.Context, user string) (*Place, error) {
 	}, user)
 }
 
-// Confirm: the user has paid. Here and below an empty req is the user's only grant.
-func (s *Sale) Confirm(ctx context.Context, user, req string) (Answer, error) {
-	return s.change(ctx, "CONFIRM", user, req)
+// Confirm: the user has paid. Here and below an empty req is the user's only grant. With keep, here,
+// in Cancel and in Refund, so many units are left of the grant and the others are given back.
+func (s *Sale) Confirm(ctx context.Context, user, req string, keep ...int64) (Answer, error) {
+	return s.change(ctx, "CONFIRM", user, req, part(keep)...)
 }
 
 // Reclaim is the same, and a hold that has expired is taken again if it can be; it needs a req.
@@ -138,8 +139,8 @@ func (s *Sale) Reclaim(ctx context.Context, user, req string) (Answer, error) {
 }
 
 // Cancel gives a hold back, leaves the waiting list, or fences off a req.
-func (s *Sale) Cancel(ctx context.Context, user, req string) (Answer, error) {
-	return s.change(ctx, "CANCEL", user, req)
+func (s *Sale) Cancel(ctx context.Context, user, req string, keep ...int64) (Answer, error) {
+	return s.change(ctx, "CANCEL", user, req, part(keep)...)
 }
 
 // Extend lets a hold last for so many ms from now, at least.
@@ -148,8 +149,8 @@ func (s *Sale) Extend(ctx context.Context, user string, ms int64, req string) (A
 }
 
 // Refund takes back what was sold.
-func (s *Sale) Refund(ctx context.Context, user, req string) (Answer, error) {
-	return s.change(ctx, "REFUND", user, req)
+func (s *Sale) Refund(ctx context.Context, user, req string, keep ...int64) (Answer, error) {
+	return s.change(ctx, "REFUND", user, req, part(keep)...)
 }
 
 // MGrab asks for units of this sale and of others in its slot: all, or none. qty: nothing, one
@@ -236,6 +237,13 @@ func (s *Sale) Winners(ctx context.Context, state string, after int64, each func
 		}
 		after = next
 	}
+}
+
+func part(keep []int64) (words []any) {
+	for _, units := range keep {
+		words = append(words, "KEEP", units)
+	}
+	return words
 }
 
 func orNew(req string) string {

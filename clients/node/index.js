@@ -31,6 +31,11 @@ function quantity(qty) {
   return (qty ?? 1) === 1 ? [] : ['QTY', whole('qty', qty)];
 }
 
+/** What is left of a grant of which a part is given back. */
+function part(keep) {
+  return (keep ?? null) === null ? [] : ['KEEP', whole('keep', keep)];
+}
+
 /** The part of a split sale that is this user's, and its key. */
 function home(name, parts, user) {
   const part = crc32(user) % parts;
@@ -79,20 +84,20 @@ class Sale {
     return this.#change('GRAB', user, id('req', req, true) || randomUUID(), words);
   }
 
-  async confirm(user, { req, reclaim = false } = {}) {
-    return this.#change('CONFIRM', user, req, reclaim ? ['RECLAIM'] : []);
+  async confirm(user, { req, reclaim = false, keep } = {}) {
+    return this.#change('CONFIRM', user, req, [...(reclaim ? ['RECLAIM'] : []), ...part(keep)]);
   }
 
-  async cancel(user, { req } = {}) {
-    return this.#change('CANCEL', user, req, []);
+  async cancel(user, { req, keep } = {}) {
+    return this.#change('CANCEL', user, req, part(keep));
   }
 
   async extend(user, ms, { req } = {}) {
     return this.#change('EXTEND', user, req, [whole('ms', ms)]);
   }
 
-  async refund(user, { req } = {}) {
-    return this.#change('REFUND', user, req, []);
+  async refund(user, { req, keep } = {}) {
+    return this.#change('REFUND', user, req, part(keep));
   }
 
   /** Units of this sale and of others in its slot, all or none. qty: one for all, or each. */

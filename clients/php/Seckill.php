@@ -55,13 +55,14 @@ interface SaleInterface
     /** The same, and joins the waiting list where nothing is left. */
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
 
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false): Answer;
+    /** $keep, here and below: so many units are left of the grant, the others are given back. */
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false, ?int $keep = null): Answer;
 
-    public function cancel(string $user, ?string $req = null): Answer;
+    public function cancel(string $user, ?string $req = null, ?int $keep = null): Answer;
 
     public function extend(string $user, int $ms, ?string $req = null): Answer;
 
-    public function refund(string $user, ?string $req = null): Answer;
+    public function refund(string $user, ?string $req = null, ?int $keep = null): Answer;
 
     /**
      * Units of this sale and of others in its slot, all or none.
@@ -709,14 +710,14 @@ final class Sale implements SaleInterface
         return $this->change('GRAB', $user, self::made($req), [...self::qty($qty), 'WAIT', ...$until]);
     }
 
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false): Answer
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false, ?int $keep = null): Answer
     {
-        return $this->change('CONFIRM', $user, $req ?? '', $reclaim ? ['RECLAIM'] : []);
+        return $this->change('CONFIRM', $user, $req ?? '', [...($reclaim ? ['RECLAIM'] : []), ...self::part($keep)]);
     }
 
-    public function cancel(string $user, ?string $req = null): Answer
+    public function cancel(string $user, ?string $req = null, ?int $keep = null): Answer
     {
-        return $this->change('CANCEL', $user, $req ?? '', []);
+        return $this->change('CANCEL', $user, $req ?? '', self::part($keep));
     }
 
     public function extend(string $user, int $ms, ?string $req = null): Answer
@@ -724,9 +725,9 @@ final class Sale implements SaleInterface
         return $this->change('EXTEND', $user, $req ?? '', [$ms]);
     }
 
-    public function refund(string $user, ?string $req = null): Answer
+    public function refund(string $user, ?string $req = null, ?int $keep = null): Answer
     {
-        return $this->change('REFUND', $user, $req ?? '', []);
+        return $this->change('REFUND', $user, $req ?? '', self::part($keep));
     }
 
     public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer
@@ -815,6 +816,12 @@ final class Sale implements SaleInterface
     private static function qty(?int $qty): array
     {
         return ($qty ?? 1) === 1 ? [] : ['QTY', $qty];
+    }
+
+    /** What is left of a grant of which a part is given back. */
+    private static function part(?int $keep): array
+    {
+        return $keep === null ? [] : ['KEEP', $keep];
     }
 
     /** The libraries put their prefix before no key of a call by name. */

@@ -98,6 +98,7 @@ type task struct {
 	Qty                      any
 	Upto, Ms, Idle_ms        *int64
 	Until_ms, After          int64
+	Keep                     *int64
 	Reclaim, Ack             bool
 	Others                   []string
 	Parts                    uint32
@@ -183,6 +184,10 @@ func run(base redis.UniversalClient, client *seckill.Client, order task) object 
 
 func call(sale *seckill.Sale, client *seckill.Client, order task) (object, error) {
 	user, req := string(order.User), string(order.Req)
+	var keep []int64
+	if order.Keep != nil {
+		keep = append(keep, *order.Keep)
+	}
 	qty := []int64{}
 	switch told := order.Qty.(type) {
 	case float64:
@@ -218,13 +223,13 @@ func call(sale *seckill.Sale, client *seckill.Client, order task) (object, error
 		if order.Reclaim {
 			return one(sale.Reclaim(ctx, user, req))
 		}
-		return one(sale.Confirm(ctx, user, req))
+		return one(sale.Confirm(ctx, user, req, keep...))
 	case "cancel":
-		return one(sale.Cancel(ctx, user, req))
+		return one(sale.Cancel(ctx, user, req, keep...))
 	case "extend":
 		return one(sale.Extend(ctx, user, *order.Ms, req))
 	case "refund":
-		return one(sale.Refund(ctx, user, req))
+		return one(sale.Refund(ctx, user, req, keep...))
 	case "mgrab":
 		told, err := sale.MGrab(ctx, user, order.Others, req, qty...)
 		return multi(told), err

@@ -105,6 +105,8 @@ public final class Driver {
     private static Map<String, Object> call(Sale sale, JsonObject order) {
         String user = text(order, "user");
         String req = text(order, "req");
+        boolean isPart = order.has("keep");
+        long keep = number(order, "keep", 0);
         return switch (text(order, "call")) {
             case "grab" -> answer(order.has("upto") ? sale.grab(user, req, Units.upTo(number(order, "upto", 0)))
                     : order.has("qty") ? sale.grab(user, req, Units.qty(number(order, "qty", 1)))
@@ -117,10 +119,11 @@ public final class Driver {
                         "units_ahead", place.unitsAhead());
             }
             case "confirm" -> answer(order.has("reclaim") && order.get("reclaim").getAsBoolean()
-                    ? sale.reclaim(user, req) : sale.confirm(user, req));
-            case "cancel" -> answer(sale.cancel(user, req));
+                    ? sale.reclaim(user, req)
+                    : isPart ? sale.confirm(user, req, keep) : sale.confirm(user, req));
+            case "cancel" -> answer(isPart ? sale.cancel(user, req, keep) : sale.cancel(user, req));
             case "extend" -> answer(sale.extend(user, number(order, "ms", 0), req));
-            case "refund" -> answer(sale.refund(user, req));
+            case "refund" -> answer(isPart ? sale.refund(user, req, keep) : sale.refund(user, req));
             case "mgrab" -> multi(sale.mgrab(user, texts(order.get("others")), req, numbers(order.get("qty"))));
             case "status" -> sale.status();
             case "user" -> {

@@ -42,14 +42,14 @@ final class Sale implements SaleInterface
         return $this->change('GRAB', $user, self::made($req), [...self::qty($qty), 'WAIT', ...$until]);
     }
 
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false): Answer
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false, ?int $keep = null): Answer
     {
-        return $this->change('CONFIRM', $user, $req ?? '', $reclaim ? ['RECLAIM'] : []);
+        return $this->change('CONFIRM', $user, $req ?? '', [...($reclaim ? ['RECLAIM'] : []), ...self::part($keep)]);
     }
 
-    public function cancel(string $user, ?string $req = null): Answer
+    public function cancel(string $user, ?string $req = null, ?int $keep = null): Answer
     {
-        return $this->change('CANCEL', $user, $req ?? '', []);
+        return $this->change('CANCEL', $user, $req ?? '', self::part($keep));
     }
 
     public function extend(string $user, int $ms, ?string $req = null): Answer
@@ -57,9 +57,9 @@ final class Sale implements SaleInterface
         return $this->change('EXTEND', $user, $req ?? '', [$ms]);
     }
 
-    public function refund(string $user, ?string $req = null): Answer
+    public function refund(string $user, ?string $req = null, ?int $keep = null): Answer
     {
-        return $this->change('REFUND', $user, $req ?? '', []);
+        return $this->change('REFUND', $user, $req ?? '', self::part($keep));
     }
 
     public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer
@@ -148,6 +148,12 @@ final class Sale implements SaleInterface
     private static function qty(?int $qty): array
     {
         return ($qty ?? 1) === 1 ? [] : ['QTY', $qty];
+    }
+
+    /** What is left of a grant of which a part is given back. */
+    private static function part(?int $keep): array
+    {
+        return $keep === null ? [] : ['KEEP', $keep];
     }
 
     /** The libraries put their prefix before no key of a call by name. */

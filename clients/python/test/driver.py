@@ -80,7 +80,8 @@ async def run(told: dict[str, Any], client: Any, order: dict[str, Any], hook: An
     answer = getattr(sale, call)(**order)
     if isinstance(answer, AsyncIterator | Iterator):
         rows = list(answer) if isinstance(answer, Iterator) else [row async for row in answer]
-        return {"count": len(rows), "first": plain(rows[0]), "last": plain(rows[-1])}
+        ends = {"first": plain(rows[0]), "last": plain(rows[-1])} if rows else {}
+        return {"count": len(rows), **ends}
     answer = await settled(answer)
     return {} if answer is None else answer
 

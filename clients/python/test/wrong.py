@@ -163,11 +163,19 @@ class Keepsake(seckill.Sale):
         return told_as(told, state="HELD") if told.state == "CANCELLED" else told
 
 
+class Whole(seckill.Sale):
+    """Sends no KEEP."""
+
+    def __init__(self, *args: Any, **options: Any):
+        super().__init__(*args, **options)
+        vars(self.calls)["_keep"] = lambda keep: []
+
+
 class Punctual(seckill.Sale):
     """Sends no RECLAIM."""
 
-    def confirm(self, user: Any, req: Any = None, reclaim: bool = False) -> Any:
-        return super().confirm(user, req)
+    def confirm(self, user: Any, req: Any = None, reclaim: bool = False, keep: Any = None) -> Any:
+        return super().confirm(user, req, keep=keep)
 
 
 class Stubborn(seckill.Sale):
@@ -262,6 +270,7 @@ CLIENTS: dict[str, Any] = {
     "hasty": Hasty,
     "counts": Counts,
     "keepsake": Keepsake,
+    "whole": Whole,
     "punctual": Punctual,
     "stubborn": Stubborn,
     "skims": Skims,

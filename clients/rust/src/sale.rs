@@ -91,7 +91,8 @@ impl<L: Link> Sale<L> {
     }
 
     /// The user has paid. With `reclaim` a hold that has expired is taken again if it can be. Here
-    /// and in the next three an empty `req` is the user's only grant.
+    /// and in the next three an empty `req` is the user's only grant. With `keep`, here, in `cancel`
+    /// and in `refund`, so many units are left of the grant and the others are given back.
     ///
     /// # Errors
     /// When there is no answer.
@@ -100,11 +101,13 @@ impl<L: Link> Sale<L> {
         user: impl Into<Id>,
         req: impl Into<Id>,
         reclaim: bool,
+        keep: Option<i64>,
     ) -> Result<Answer, Error> {
         let mut command = self.command("SECKILL.CONFIRM", user);
         if reclaim {
             command.arg("RECLAIM");
         }
+        part(&mut command, keep);
         self.change("CONFIRM", command, req.into())
     }
 
@@ -112,8 +115,14 @@ impl<L: Link> Sale<L> {
     ///
     /// # Errors
     /// When there is no answer.
-    pub fn cancel(&mut self, user: impl Into<Id>, req: impl Into<Id>) -> Result<Answer, Error> {
-        let command = self.command("SECKILL.CANCEL", user);
+    pub fn cancel(
+        &mut self,
+        user: impl Into<Id>,
+        req: impl Into<Id>,
+        keep: Option<i64>,
+    ) -> Result<Answer, Error> {
+        let mut command = self.command("SECKILL.CANCEL", user);
+        part(&mut command, keep);
         self.change("CANCEL", command, req.into())
     }
 
@@ -136,8 +145,14 @@ impl<L: Link> Sale<L> {
     ///
     /// # Errors
     /// When there is no answer.
-    pub fn refund(&mut self, user: impl Into<Id>, req: impl Into<Id>) -> Result<Answer, Error> {
-        let command = self.command("SECKILL.REFUND", user);
+    pub fn refund(
+        &mut self,
+        user: impl Into<Id>,
+        req: impl Into<Id>,
+        keep: Option<i64>,
+    ) -> Result<Answer, Error> {
+        let mut command = self.command("SECKILL.REFUND", user);
+        part(&mut command, keep);
         self.change("REFUND", command, req.into())
     }
 
@@ -266,6 +281,13 @@ impl<L: Link> Sale<L> {
         }
         told.value.tell(req, told.lost, kept);
         Ok(told.value)
+    }
+}
+
+/// What is left of a grant of which a part is given back.
+fn part(command: &mut Cmd, keep: Option<i64>) {
+    if let Some(units) = keep {
+        command.arg("KEEP").arg(units);
     }
 }
 

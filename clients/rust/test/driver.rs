@@ -120,10 +120,12 @@ fn call(sale: &mut Sale<&mut Servers>, order: &Json) -> Told {
                 "ticket": place.ticket, "ahead": place.ahead, "units_ahead": place.units_ahead
             })
         }),
-        "confirm" => answer_line(&sale.confirm(user()?, req, order["reclaim"] == true)?),
-        "cancel" => answer_line(&sale.cancel(user()?, req)?),
+        "confirm" => {
+            answer_line(&sale.confirm(user()?, req, order["reclaim"] == true, number("keep"))?)
+        }
+        "cancel" => answer_line(&sale.cancel(user()?, req, number("keep"))?),
         "extend" => answer_line(&sale.extend(user()?, number("ms").unwrap_or(0), req)?),
-        "refund" => answer_line(&sale.refund(user()?, req)?),
+        "refund" => answer_line(&sale.refund(user()?, req, number("keep"))?),
         "mgrab" => {
             let others: Vec<&str> =
                 order["others"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();

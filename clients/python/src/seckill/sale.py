@@ -99,18 +99,27 @@ class AsyncSale:
         return await self._change("GRAB", user, req or secrets.token_hex(16), *words)
 
     async def confirm(
-        self, user: Text, req: Text | None = None, reclaim: bool = False
+        self,
+        user: Text,
+        req: Text | None = None,
+        reclaim: bool = False,
+        keep: int | None = None,
     ) -> Answer[Settled]:
-        return await self._change("CONFIRM", user, req, *["RECLAIM"][:reclaim])
+        """keep, here and below: so many units are left of the grant, the others are given back."""
+        return await self._change("CONFIRM", user, req, *["RECLAIM"][:reclaim], *self._keep(keep))
 
-    async def cancel(self, user: Text, req: Text | None = None) -> Answer[Settled]:
-        return await self._change("CANCEL", user, req)
+    async def cancel(
+        self, user: Text, req: Text | None = None, keep: int | None = None
+    ) -> Answer[Settled]:
+        return await self._change("CANCEL", user, req, *self._keep(keep))
 
     async def extend(self, user: Text, ms: int, req: Text | None = None) -> Answer[Settled]:
         return await self._change("EXTEND", user, req, _number("ms", ms))
 
-    async def refund(self, user: Text, req: Text | None = None) -> Answer[Settled]:
-        return await self._change("REFUND", user, req)
+    async def refund(
+        self, user: Text, req: Text | None = None, keep: int | None = None
+    ) -> Answer[Settled]:
+        return await self._change("REFUND", user, req, *self._keep(keep))
 
     async def mgrab(
         self,
@@ -177,6 +186,9 @@ class AsyncSale:
     def _qty(self, qty: int | None) -> list[Any]:
         # One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
         return [] if qty is None or _number("qty", qty) == 1 else ["QTY", qty]
+
+    def _keep(self, keep: int | None) -> list[Any]:
+        return [] if keep is None else ["KEEP", _number("keep", keep)]
 
     async def _read(self, name: str, read: Callable[[Any], T], *words: Any) -> T:
         command = [f"SECKILL.{name}", self.key, *words]

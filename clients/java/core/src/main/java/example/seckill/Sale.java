@@ -105,7 +105,12 @@ public final class Sale {
         return change("CONFIRM", user, req, List.of());
     }
 
-    /** The same, and a hold that has expired is taken again if it can be; it needs a req. */
+    /** The same for so many units of the grant; the others are given back. */
+    public Answer confirm(String user, String req, long keep) {
+        return change("CONFIRM", user, req, List.of("KEEP", keep));
+    }
+
+    /** The same as confirm, and a hold that has expired is taken again if it can be; it needs a req. */
     public Answer reclaim(String user, String req) {
         return change("CONFIRM", user, req, List.of("RECLAIM"));
     }
@@ -113,6 +118,11 @@ public final class Sale {
     /** Gives a hold back, leaves the waiting list, or fences off a req. */
     public Answer cancel(String user, String req) {
         return change("CANCEL", user, req, List.of());
+    }
+
+    /** Gives back all but so many units of a hold, which lasts as before. */
+    public Answer cancel(String user, String req, long keep) {
+        return change("CANCEL", user, req, List.of("KEEP", keep));
     }
 
     /** A hold lasts for so many ms from now, at least. */
@@ -123,6 +133,11 @@ public final class Sale {
     /** Takes back what was sold. */
     public Answer refund(String user, String req) {
         return change("REFUND", user, req, List.of());
+    }
+
+    /** Takes back all but so many units of what was sold. */
+    public Answer refund(String user, String req, long keep) {
+        return change("REFUND", user, req, List.of("KEEP", keep));
     }
 
     /**

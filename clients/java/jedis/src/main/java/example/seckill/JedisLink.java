@@ -3,17 +3,21 @@ package example.seckill;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
+import java.util.stream.IntStream;
 import redis.clients.jedis.Connection;
+import redis.clients.jedis.ConnectionPool;
 import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisCluster;
 import redis.clients.jedis.JedisPooled;
+import redis.clients.jedis.Protocol;
+import redis.clients.jedis.exceptions.JedisAskDataException;
 import redis.clients.jedis.exceptions.JedisDataException;
-import redis.clients.jedis.exceptions.JedisMovedDataException;
+import redis.clients.jedis.exceptions.JedisException;
+import redis.clients.jedis.exceptions.JedisRedirectionException;
 import redis.clients.jedis.util.Pool;
 
 /** Over Jedis 5 to 7: a pool of a single server or of Sentinel, or a cluster. Threads may share it. */
@@ -62,42 +66,52 @@ public final class JedisLink implements Link {
 
     @Override
     public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) {
-        if (cluster != null && commands.size() == 1) {
-            // Jedis follows MOVED and ASK for single commands.
-            return Collections.singletonList(follow(key, commands.get(0)));
-        }
-        List<Object> replies = exchange(key, commands, within);
-        for (int at = 0; cluster != null && at < REDIRECTS && isMoved(replies); at++) {
-            follow(key, new byte[][] {"TYPE".getBytes(), key});
-            replies = exchange(key, commands, within);
+        List<Object> replies = exchange(borrow.apply(key), false, commands, within);
+        for (int at = 0; cluster != null && at < REDIRECTS; at++) {
+            // Jedis itself would follow for single commands, but also repeat what was lost, untold.
+            JedisRedirectionException redirect = redirect(replies);
+            if (redirect == null) {
+                break;
+            }
+            boolean isAsk = redirect instanceof JedisAskDataException;
+            if (!isAsk) {
+                renewMap(key);
+            }
+            ConnectionPool node = cluster.getClusterNodes().get(redirect.getTargetNode().toString());
+            replies = exchange(node == null ? borrow.apply(key) : of(node.getResource()), isAsk, commands, within);
         }
         return replies.stream().map(JedisLink::plain).toList();
     }
 
-    private Object follow(byte[] key, byte[][] words) {
+    private static JedisRedirectionException redirect(List<Object> replies) {
+        return replies.stream().filter(JedisRedirectionException.class::isInstance)
+                .map(JedisRedirectionException.class::cast).findFirst().orElse(null);
+    }
+
+    /** Jedis asks for the map again when it meets MOVED in a call of its own. */
+    private void renewMap(byte[] key) {
         try {
-            byte[][] rest = Arrays.copyOfRange(words, 1, words.length);
-            return plain(cluster.sendCommand(key, () -> words[0], rest));
-        } catch (JedisDataException error) {
-            return plain(error);
+            cluster.type(key);
+        } catch (JedisException later) {
+            // The next call meets MOVED again.
         }
     }
 
-    private static boolean isMoved(List<Object> replies) {
-        return replies.stream().anyMatch(JedisMovedDataException.class::isInstance);
-    }
-
-    private List<Object> exchange(byte[] key, List<byte[][]> commands, Duration within) {
-        try (Borrowed borrowed = borrow.apply(key)) {
+    private static List<Object> exchange(Borrowed from, boolean asking, List<byte[][]> commands, Duration within) {
+        try (Borrowed borrowed = from) {
             Connection connection = borrowed.connection();
             int before = connection.getSoTimeout();
             connection.setSoTimeout((int) Math.max(1, within.toMillis()));
             for (byte[][] words : commands) {
+                if (asking) {
+                    connection.sendCommand(Protocol.Command.ASKING);
+                }
                 connection.sendCommand(() -> words[0], Arrays.copyOfRange(words, 1, words.length));
             }
-            List<Object> replies = connection.getMany(commands.size());
+            int each = asking ? 2 : 1;
+            List<Object> replies = connection.getMany(commands.size() * each);
             connection.setSoTimeout(before);
-            return replies;
+            return IntStream.range(0, commands.size()).mapToObj(at -> replies.get(at * each + each - 1)).toList();
         }
     }
 
