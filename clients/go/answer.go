@@ -23,6 +23,7 @@ type Answer struct {
 	Ticket     int64  // the user's number on the waiting list
 	Ahead      int64  // who waits before them
 	UnitsAhead int64  // and for how many units
+	Unit       int64  // the numbered unit that somebody has
 	Lost       int    // attempts without a reply: after a refusal one may still arrive, so cancel
 	Durable    *bool  // whether so many replicas have the grant; nil if nobody asked
 }
@@ -61,7 +62,7 @@ func readAnswer(outcome string, words []any) (Answer, error) {
 	numbers := map[string]*int64{
 		"seq": &a.Seq, "qty": &a.Qty, "deadline_ms": &a.DeadlineMs, "available": &a.Available,
 		"held": &a.Held, "allowance": &a.Allowance, "opens_in_ms": &a.OpensInMs,
-		"ticket": &a.Ticket, "ahead": &a.Ahead, "units_ahead": &a.UnitsAhead,
+		"ticket": &a.Ticket, "ahead": &a.Ahead, "units_ahead": &a.UnitsAhead, "unit": &a.Unit,
 	}
 	for at, name := range strings.Fields(names) {
 		switch word := words[at].(type) {

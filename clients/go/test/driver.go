@@ -290,7 +290,7 @@ func answer(a seckill.Answer) object {
 	}
 	for name, number := range map[string]int64{
 		"seq": a.Seq, "qty": a.Qty, "deadline_ms": a.DeadlineMs, "available": a.Available, "held": a.Held,
-		"allowance": a.Allowance, "opens_in_ms": a.OpensInMs, "ticket": a.Ticket, "ahead": a.Ahead,
+		"allowance": a.Allowance, "opens_in_ms": a.OpensInMs, "unit": a.Unit, "ticket": a.Ticket, "ahead": a.Ahead,
 		"units_ahead": a.UnitsAhead,
 	} {
 		if a.Has(name) {

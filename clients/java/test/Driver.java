@@ -170,6 +170,7 @@ public final class Driver {
         told.put("available", answer.available());
         told.put("held", answer.held());
         told.put("allowance", answer.allowance());
+        told.put("unit", answer.unit());
         told.put("opens_in_ms", answer.opensInMs());
         told.put("ticket", answer.ticket());
         told.put("ahead", answer.ahead());

@@ -16,6 +16,8 @@ export async function told(sale: Sale): Promise<string> {
     case 'ALREADY':
     case 'REPLAY':
       return answer.state;
+    case 'TAKEN':
+      return `${answer.unit}`;
     case 'OVERLIMIT':
       return `${answer.allowance}`;
     case 'SHORT':

@@ -22,6 +22,7 @@ final class Answer
         public readonly ?int $ticket = null,
         public readonly ?int $ahead = null,
         public readonly ?int $unitsAhead = null,
+        public readonly ?int $unit = null,
         /** Attempts without a reply. After a refusal one of them may still arrive: cancel. */
         public readonly int $lost = 0,
         public readonly ?bool $durable = null,

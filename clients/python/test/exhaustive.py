@@ -12,7 +12,7 @@ def told(sale: Sale) -> str:
             return "yours" if answer.won else "not any more"
         case "OVERLIMIT" | "SHORT" | "DENIED" | "CLOSED":
             return "no"
-        case "SOLDOUT" | "NOTOPEN" | "PAUSED" | "BUSY" | "WAITING":
+        case "SOLDOUT" | "NOTOPEN" | "PAUSED" | "BUSY" | "WAITING" | "TAKEN":
             return "not now"
         case _ as other:
             assert_never(other)

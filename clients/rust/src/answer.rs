@@ -73,6 +73,8 @@ pub struct Answer {
     pub ahead: Option<u64>,
     /// And for how many units.
     pub units_ahead: Option<u64>,
+    /// The numbered unit that somebody has.
+    pub unit: Option<u64>,
     /// Attempts of this call without a reply. After a refusal one of them may still arrive: cancel.
     pub lost: u32,
     /// Whether so many replicas have the grant, where that was asked for.
@@ -108,6 +110,7 @@ impl Answer {
             ticket: None,
             ahead: None,
             units_ahead: None,
+            unit: None,
             lost: 0,
             durable: None,
         };
@@ -135,6 +138,7 @@ impl Answer {
             "ticket" => &mut self.ticket,
             "ahead" => &mut self.ahead,
             "units_ahead" => &mut self.units_ahead,
+            "unit" => &mut self.unit,
             _ => return None,
         })
     }

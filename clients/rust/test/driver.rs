@@ -189,7 +189,7 @@ fn answer_line(answer: &Answer) -> Json {
         "available": answer.available,
         "held": answer.held,
         "allowance": answer.allowance,
-        "opens_in_ms": answer.opens_in_ms,
+        "opens_in_ms": answer.opens_in_ms, "unit": answer.unit,
         "ticket": answer.ticket,
         "ahead": answer.ahead,
         "units_ahead": answer.units_ahead,

@@ -52,6 +52,7 @@ class Answer(Generic[W]):
     ticket: int | None = None
     ahead: int | None = None
     units_ahead: int | None = None
+    unit: int | None = None
     lost: int = 0  # Attempts without a reply. After a refusal one may still arrive: cancel.
     durable: bool | None = None
 
