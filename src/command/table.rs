@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn grammars_read_as_callers_type_them() {
         for line in [
-            "SECKILL.GRAB key user [QTY n | UPTO n] [REQ id] \
+            "SECKILL.GRAB key user [QTY n [ADJACENT] | UPTO n | UNITS u [u ...]] [REQ id] \
                 [WAIT [UNTIL unix-time-milliseconds]]",
             "SECKILL.RESTOCK key delta REQ id",
             "SECKILL.STATUS key [JSON]",
