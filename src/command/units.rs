@@ -25,7 +25,7 @@ pub const UNITS: Spec = Spec {
     reply: "A bulk string with one character for each number from `first` on: `.` free, `h` held, \
         `s` sold. It ends with the last number, so beyond that it is empty.",
     errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_NUMBERED],
-    example: "SECKILL.UNITS hall 1 COUNT 200",
+    example: "SECKILL.UNITS hall 11 COUNT 10",
     ..vocabulary::reader(units)
 };
 
