@@ -4,14 +4,16 @@ use std::io::{stdout, BufWriter, Write};
 
 use redis::Value;
 
+use crate::print::ListOut;
+
 /// The columns of a grant row of WINNERS, in order. A numbered sale has a last column `units`.
 pub const FIELDS: [&str; 9] =
     ["seq", "user", "qty", "state", "at", "deadline", "req", "epoch", "round"];
 
 /// A list that is being written.
 pub enum List {
-    Csv(Box<csv::Writer<std::io::StdoutLock<'static>>>),
-    Json(Vec<&'static str>, BufWriter<std::io::StdoutLock<'static>>),
+    Csv(Box<csv::Writer<ListOut>>),
+    Json(Vec<&'static str>, BufWriter<ListOut>),
 }
 
 impl List {
@@ -21,9 +23,10 @@ impl List {
     /// A sentence when nothing can be written; so do the others.
     pub fn begin(is_json: bool, names: &[&'static str]) -> Result<List, String> {
         if is_json {
-            return Ok(List::Json(names.to_vec(), BufWriter::new(stdout().lock())));
+            return Ok(List::Json(names.to_vec(), BufWriter::new(ListOut(stdout().lock()))));
         }
-        let mut csv = csv::WriterBuilder::new().flexible(true).from_writer(stdout().lock());
+        let out = ListOut(stdout().lock());
+        let mut csv = csv::WriterBuilder::new().flexible(true).from_writer(out);
         csv.write_record(names).map_err(|e| e.to_string())?;
         Ok(List::Csv(Box::new(csv)))
     }

@@ -4,24 +4,28 @@
 //! It ends with 0 when it has done its work or was told to stop (SIGTERM, Ctrl-C), with 1 and a
 //! sentence when it could not do its work, and with 2 when it was called wrongly.
 
+// `say!` and `tell!`: print! and println! panic when nobody reads.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod check;
 mod connect;
 mod exporter;
 mod grants;
 mod metrics;
 mod orders;
+mod print;
 mod sale;
 mod split;
 mod stop;
 mod web;
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use connect::Server;
+use print::tell;
 
 /// Tools for Redis and Valkey servers with the module seckill.
 #[derive(Parser)]
@@ -86,13 +90,14 @@ fn main() -> ExitCode {
         Command::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Seckill::command(), "seckill", &mut text);
-            std::io::stdout().write_all(&text).map_err(|e| e.to_string())
+            print::out(format_args!("{}", String::from_utf8_lossy(&text)));
+            Ok(())
         }
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
-            eprintln!("seckill: {sentence}");
+            tell!("seckill: {sentence}");
             ExitCode::FAILURE
         }
     }

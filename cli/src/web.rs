@@ -21,6 +21,7 @@ use rustix::process::{getrlimit, setrlimit, Resource, Rlimit};
 use socket2::SockRef;
 use tokio::sync::{oneshot, watch, Semaphore};
 
+use crate::print::tell;
 use crate::stop::Stop;
 
 /// Requests answered at a time.
@@ -201,7 +202,7 @@ pub fn serve(listener: &Listener, stop: &Stop, show: &(impl Fn(&Asked) -> Option
             scope.spawn(|| work(&asked, show));
         }
         if let Err(error) = front(listener, stop, ask) {
-            eprintln!("seckill: no web server: {error}");
+            tell!("seckill: no web server: {error}");
         }
     });
 }

@@ -6,6 +6,7 @@ mod look;
 use clap::Args;
 
 use crate::connect::Server;
+use crate::print::say;
 use look::Node;
 
 /// Which servers.
@@ -28,15 +29,21 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     for node in &nodes {
         let found = judge::node(node);
         match found.as_slice() {
-            [] => println!("{}: {}: no fault found", node.name, node.what()),
-            _ => println!("{}: {}:", node.name, node.what()),
+            [] => say!("{}: {}: no fault found", node.name, node.what()),
+            _ => say!("{}: {}:", node.name, node.what()),
+        };
+        for fault in &found {
+            say!("  - {fault}");
         }
-        found.iter().for_each(|fault| println!("  - {fault}"));
-        node.notes().iter().for_each(|note| println!("    ({note})"));
+        for note in node.notes() {
+            say!("    ({note})");
+        }
         faults += found.len();
     }
     let between = judge::between(&nodes);
-    between.iter().for_each(|fault| println!("- {fault}"));
+    for fault in &between {
+        say!("- {fault}");
+    }
     match faults + between.len() {
         0 => Ok(()),
         1 => Err("1 fault found".into()),

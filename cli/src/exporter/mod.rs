@@ -21,6 +21,7 @@ use clap::Args;
 
 use crate::connect::Server;
 use crate::metrics;
+use crate::print::tell;
 use crate::stop::Stop;
 use crate::web::{self, Answer, Asked, TEXT};
 use stock::Stock;
@@ -62,7 +63,7 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let watch = |one| Target::of(one, &options.sale, options.max_sales);
     let targets: Vec<Target> = servers.into_iter().map(watch).collect();
     for target in &targets {
-        eprintln!(
+        tell!(
             "seckill exporter: sales {} of {} as {}, at http://{}/",
             options.sale.join(", "),
             target.name,

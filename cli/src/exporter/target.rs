@@ -12,6 +12,7 @@ use super::history::History;
 use super::read::{self, Snapshot};
 use crate::connect::{self, connect, reach};
 use crate::metrics::Family;
+use crate::print::tell;
 use crate::stop::Stop;
 use crate::web::{Answer, TEXT};
 
@@ -189,8 +190,8 @@ impl Target {
             let is_known = self.sales.are_searched() || matches!(sight, Sight::Blind(_));
             if is_known && sight != told {
                 match &sight {
-                    Sight::Clear => eprintln!("seckill exporter: {}: all is well", self.name),
-                    Sight::NoSale(why) | Sight::Blind(why) => eprintln!("seckill exporter: {why}"),
+                    Sight::Clear => tell!("seckill exporter: {}: all is well", self.name),
+                    Sight::NoSale(why) | Sight::Blind(why) => tell!("seckill exporter: {why}"),
                 }
                 told = sight;
             }

@@ -33,6 +33,7 @@ use std::thread;
 use clap::{Args, ValueEnum};
 
 use crate::connect::Server;
+use crate::print::{self, tell};
 use crate::stop::Stop;
 use crate::web;
 use database::Trust;
@@ -148,14 +149,14 @@ fn name_of_host() -> String {
 pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let shop = options.shop()?;
     if let (Some(shop), true) = (&shop, options.print_schema) {
-        print!("{}", shop.schema());
+        print::out(format_args!("{}", shop.schema()));
         return Ok(());
     }
     let target = server.target()?;
     let stop = Stop::on_signals()?;
     let listener = options.listen.as_deref().map(web::listen).transpose()?;
     let numbers: Vec<Numbers> = options.stream.iter().map(|key| Numbers::of(key)).collect();
-    eprintln!(
+    tell!(
         "seckill orders: {} of {} as {}, into {}, as {} of group {}",
         options.stream.join(", "),
         target.name(),

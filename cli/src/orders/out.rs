@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::stream::Message;
 use crate::connect::Failure;
+use crate::print::tell;
 
 /// The reader of the printed lines.
 #[derive(Default)]
@@ -37,7 +38,7 @@ impl Out {
             for line in stdin().lines() {
                 match line.as_deref().map(|line| line.trim().parse::<u64>()) {
                     Ok(Ok(number)) => drop(listening.lock().open.remove(&number)),
-                    Ok(Err(_)) => eprintln!("standard input: no number of a line: {line:?}"),
+                    Ok(Err(_)) => tell!("standard input: no number of a line: {line:?}"),
                     Err(_) => break,
                 }
                 listening.came.notify_all();

@@ -9,6 +9,7 @@ use redis::{cmd, pipe, Cmd, Connection, RedisError, ToRedisArgs};
 
 use super::database::{bytes, Database, Value};
 use crate::connect::Failure;
+use crate::print::tell;
 
 /// Lost orders of a stream's sales that still matter:
 /// - a paid one, until a later entry of the same order says that it is sold or refunded;
@@ -45,7 +46,7 @@ pub struct Told(BTreeSet<String>);
 impl Told {
     fn tell(&mut self, sentence: String) {
         if self.0.insert(sentence.clone()) {
-            eprintln!("{sentence}");
+            tell!("{sentence}");
         }
     }
 }

@@ -13,6 +13,7 @@ use super::out::Out;
 use super::stream::{Message, Stream};
 use super::{repair, Options, To};
 use crate::connect::{Failure, Target};
+use crate::print::tell;
 use crate::stop::Stop;
 
 /// Between two attempts after Redis or the database could not be reached.
@@ -50,7 +51,7 @@ impl Writer<'_> {
             }
             // A server that stays away gives one message only.
             if said != told {
-                eprintln!("{}: {}: {said}; trying again", self.options.name, self.numbers.stream);
+                tell!("{}: {}: {said}; trying again", self.options.name, self.numbers.stream);
                 told = said;
             }
             thread::sleep(TRY_AGAIN_AFTER);
@@ -154,7 +155,7 @@ impl Session<'_> {
                         ours.push(message);
                     }
                     // Somebody else wrote to this stream. It is not ours, and must not come again.
-                    None => eprintln!("{} is no entry of a sale", message.id),
+                    None => tell!("{} is no entry of a sale", message.id),
                 }
             }
             let epoch = entries.iter().map(|entry| entry.epoch).max().unwrap_or_default();

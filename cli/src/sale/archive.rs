@@ -21,6 +21,7 @@ use super::show::object;
 use super::{Archive, Sale};
 use crate::connect::Server;
 use crate::grants::FIELDS;
+use crate::print::say;
 use crate::split::{number, said};
 
 const FORMAT: &str = "seckill 1";
@@ -50,7 +51,7 @@ pub fn export(server: &Server, options: &Archive) -> Result<(), String> {
         counted
     };
     fs::rename(&part, &options.file).map_err(failed)?;
-    println!(
+    say!(
         "{}: {grants} grants and {entries} entries are in {}. The sale is still there: DEL removes \
          it",
         sale.name,
@@ -175,7 +176,7 @@ pub fn import(server: &Server, options: &Archive) -> Result<(), String> {
     if found != grants {
         return Err(format!("{} has {found} grants, its archive {grants}", options.name));
     }
-    println!("{}: {grants} grants are back. {audit}", options.name);
+    say!("{}: {grants} grants are back. {audit}", options.name);
     Ok(())
 }
 

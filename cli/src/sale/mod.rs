@@ -11,6 +11,7 @@ use redis::{Cmd, Value};
 
 use crate::connect::Server;
 use crate::grants::{List, FIELDS};
+use crate::print::say;
 use crate::split::{number, one, pairs, said, seckill, Nodes};
 
 pub use archive::{export, import};
@@ -152,7 +153,7 @@ pub fn winners(server: &Server, options: &Winners) -> Result<(), String> {
 /// A sentence for each number that is not what the grants say.
 pub fn audit(server: &Server, options: &Name) -> Result<(), String> {
     let mut sale = Sale::of(server, &options.name)?;
-    println!("{}", sale.audit()?);
+    say!("{}", sale.audit()?);
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use serde_json::Map;
 use super::{text, Sale, Status, Watch};
 use crate::connect::Server;
 use crate::grants::json;
+use crate::print::say;
 use crate::split::{number, pairs};
 use crate::stop::Stop;
 
@@ -19,18 +20,18 @@ use crate::stop::Stop;
 pub fn status(server: &Server, options: &Status) -> Result<(), String> {
     let fields = Sale::of(server, &options.name)?.status()?;
     if options.json {
-        println!("{}", serde_json::Value::Object(object(&fields)));
+        say!("{}", serde_json::Value::Object(object(&fields)));
         return Ok(());
     }
     let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     for (name, value) in &fields {
         match pairs(value).as_slice() {
-            [] => println!("{name:width$}  {}", text(value)),
+            [] => say!("{name:width$}  {}", text(value)),
             nested => {
                 let nested = nested.iter().map(|(name, value)| format!("{name} {}", text(value)));
-                println!("{name:width$}  {}", nested.collect::<Vec<_>>().join(", "));
+                say!("{name:width$}  {}", nested.collect::<Vec<_>>().join(", "))
             }
-        }
+        };
     }
     Ok(())
 }
@@ -86,9 +87,9 @@ pub fn watch(server: &Server, options: &Watch) -> Result<(), String> {
         }
         // A terminal shows it in its place; a single look stays in the scrollback.
         let home = if options.times == 1 { "" } else { "\x1b[2J\x1b[H" };
-        println!("{home}{table}");
+        let is_read = say!("{home}{table}");
         shown += 1;
-        if shown == options.times {
+        if shown == options.times || !is_read {
             return Ok(());
         }
         std::thread::sleep(Duration::from_secs(1));

@@ -16,6 +16,7 @@ use super::numbers::{self, Numbers};
 use super::parts::{advice, number, one, Split, View};
 use super::replicas::Replicas;
 use crate::connect::Server;
+use crate::print::tell;
 use crate::stop::Stop;
 use crate::web;
 
@@ -63,7 +64,7 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
         stop.tell();
     });
     for Balancer { numbers: Numbers { name, moved, settled, unanswered, .. }, .. } in &balancers {
-        eprintln!(
+        tell!(
             "seckill split balance: {name}: {moved} units moved, some perhaps by others at the \
              same time; {settled} times units made twice were settled; {unanswered} times no \
              replica answered in time"
@@ -86,7 +87,7 @@ fn balance(
             balancer.numbers.is_well = done.is_ok();
             match done {
                 Ok(()) => balancer.numbers.looked = began,
-                Err(why) => eprintln!("seckill split balance: {}: {why}", balancer.split.name),
+                Err(why) => tell!("seckill split balance: {}: {why}", balancer.split.name),
             }
         }
         let numbers = balancers.iter().map(|balancer| balancer.numbers.clone()).collect();
@@ -182,9 +183,12 @@ impl Balancer {
         self.call_each(&owed)?;
         for one in found {
             self.numbers.settled += 1;
-            eprintln!(
+            tell!(
                 "seckill split balance: {}: part {} owes part {} what was made twice, {} units",
-                self.split.name, one.from, one.to, one.units
+                self.split.name,
+                one.from,
+                one.to,
+                one.units
             );
         }
         Ok(())
@@ -311,7 +315,7 @@ impl Balancer {
         let nodes = views.iter().zip(&silent).filter(|(_, is_silent)| **is_silent);
         let nodes: BTreeSet<String> = nodes.map(|(view, _)| view.node.clone()).collect();
         for node in nodes.difference(&self.numbers.silent) {
-            eprintln!(
+            tell!(
                 "seckill split balance: {}: too few replicas of {node} answer: until they do, \
                  nothing leaves its parts",
                 self.split.name

@@ -1,5 +1,6 @@
 //! `seckill split create`: the parts, with their shares.
 
+use crate::print::{say, tell};
 use clap::Args;
 use redis::{cmd, Cmd, Value};
 use seckill_balance::share;
@@ -65,7 +66,7 @@ pub fn run(mut nodes: Nodes, options: &Options) -> Result<(), String> {
     let supply = options.beginning.supply;
     let id = options.id.as_ref().unwrap_or(&options.name).as_bytes();
     if supply < 1_000 * parts as u64 {
-        eprintln!(
+        tell!(
             "seckill split create: fewer than 1,000 units a part: at the end they will be hunted \
              for from part to part; see parts.md, when not to split"
         );
@@ -88,6 +89,6 @@ pub fn run(mut nodes: Nodes, options: &Options) -> Result<(), String> {
             return Err(advice(&key, &reply));
         }
     }
-    println!("{} parts of {}: {} units", parts, options.name, supply);
+    say!("{} parts of {}: {} units", parts, options.name, supply);
     Ok(())
 }

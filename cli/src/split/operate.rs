@@ -1,5 +1,6 @@
 //! Operator commands that go to all parts.
 
+use crate::print::say;
 use clap::Args;
 use redis::{cmd, Value};
 use seckill_balance::{share, totals, Reading};
@@ -55,7 +56,7 @@ pub fn all(mut split: Split, name: &str, words: &[String]) -> Result<(), String>
             return Err(advice(&key, &reply));
         }
     }
-    println!("{} parts: OK", split.parts);
+    say!("{} parts: OK", split.parts);
     Ok(())
 }
 
@@ -77,7 +78,7 @@ pub fn users(mut split: Split, name: &str, words: &[String]) -> Result<(), Strin
         let reply = one(split.call(part, &[seckill(name, &words)])?);
         changed += number(&reply).ok_or_else(|| advice(&key, &reply))?;
     }
-    println!("{changed} changed");
+    say!("{changed} changed");
     Ok(())
 }
 
@@ -106,7 +107,7 @@ pub fn restock(mut split: Split, options: &Restock) -> Result<(), String> {
             let Value::Array(_) = reply else { return Err(advice(&key, &reply)) };
         }
     }
-    println!("{} units", options.units);
+    say!("{} units", options.units);
     Ok(())
 }
 
@@ -148,7 +149,7 @@ pub fn audit(mut split: Split) -> Result<(), String> {
     }
     match wrong.is_empty() {
         true => {
-            println!("OK: {} units put in, {} under way", totals.put_in, totals.under_way);
+            say!("OK: {} units put in, {} under way", totals.put_in, totals.under_way);
             Ok(())
         }
         false => Err(wrong.join("\n")),
@@ -171,6 +172,6 @@ pub fn destroy(mut split: Split, options: &Destroy) -> Result<(), String> {
         let reply = one(split.call(part, &[unlink])?);
         number(&reply).ok_or_else(|| advice(&split.key(part), &reply))?;
     }
-    println!("{} parts removed", split.parts);
+    say!("{} parts removed", split.parts);
     Ok(())
 }

@@ -7,6 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::print::{say, tell};
 use clap::Args;
 use redis::{cmd, Cmd, Value};
 
@@ -52,7 +53,7 @@ pub fn run(split: Split, options: &Options) -> Result<(), String> {
     let mut repair = Repair { split, options, views: Vec::new(), lost: Vec::new() };
     repair.look()?;
     if repair.lost.is_empty() {
-        println!("no part is missing");
+        say!("no part is missing");
         return Ok(());
     }
     repair.check_terms()?;
@@ -60,7 +61,7 @@ pub fn run(split: Split, options: &Options) -> Result<(), String> {
     for part in repair.lost.clone() {
         repair.make(part, &sold[part])?;
     }
-    eprintln!(
+    tell!(
         "seckill split repair: what `allow`, `deny` and `alter` told a lost part about who may buy \
          is lost: tell it again"
     );
@@ -192,7 +193,7 @@ impl Repair<'_> {
             }
         }
         let view = self.split.read(part)?;
-        println!(
+        say!(
             "part {part}: {put_in} units put in, {} sold, {} available, {} promised beyond what is \
              there; {}",
             view.number("sold"),

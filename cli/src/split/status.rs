@@ -7,6 +7,7 @@ use comfy_table::{presets, CellAlignment, Table};
 use seckill_balance::{totals, under_way, Reading, Totals};
 
 use super::parts::{Split, View};
+use crate::print::say;
 use crate::stop::Stop;
 
 /// What is shown, and how.
@@ -31,12 +32,12 @@ pub fn run(mut split: Split, options: &Options) -> Result<(), String> {
         // Units that moved between two readings only look as if they were duplicated.
         let twice = split.made_twice(&readings)?.iter().map(|one| one.units).sum();
         let totals = Totals { made_twice: twice, ..totals(&readings) };
-        match options.json {
-            true => println!("{}", json(&split, &views, &totals)),
-            false if options.watch => println!("\x1b[2J\x1b[H{}", table(&split, &views, &totals)),
-            false => println!("{}", table(&split, &views, &totals)),
-        }
-        if !options.watch || stop.is_told() {
+        let is_read = match options.json {
+            true => say!("{}", json(&split, &views, &totals)),
+            false if options.watch => say!("\x1b[2J\x1b[H{}", table(&split, &views, &totals)),
+            false => say!("{}", table(&split, &views, &totals)),
+        };
+        if !options.watch || !is_read || stop.is_told() {
             return Ok(());
         }
         std::thread::sleep(Duration::from_secs(1));

@@ -16,5 +16,6 @@ mod shown;
 mod silent;
 mod split;
 mod tls;
+mod unread;
 mod watch;
 mod web;

@@ -1,0 +1,57 @@
+//! What the program prints. A reader may leave before the end (`seckill winners sale | head -1`):
+//! that is no error, and work that changes a sale is finished without it.
+
+use std::fmt::Arguments;
+use std::io::{stderr, stdout, ErrorKind, Result, StdoutLock, Write};
+use std::process::exit;
+
+/// Prints a line on standard output. Is false when nobody reads it any more.
+macro_rules! say {
+    ($($text:tt)*) => { $crate::print::out(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+/// Prints a line on standard error, if that is there.
+macro_rules! tell {
+    ($($text:tt)*) => { $crate::print::err(format_args!("{}\n", format_args!($($text)*))) };
+}
+
+pub(crate) use {say, tell};
+
+/// See `say!`. Ends the program with a sentence when the text can't be stored, on a full disk for
+/// example.
+pub fn out(text: Arguments) -> bool {
+    match stdout().write_fmt(text).and_then(|()| stdout().flush()) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => false,
+        Err(error) => {
+            tell!("seckill: standard output: {error}");
+            exit(1)
+        }
+    }
+}
+
+/// See `tell!`.
+pub fn err(text: Arguments) {
+    // There is no third place to say it in.
+    let _ = stderr().write_fmt(text);
+}
+
+/// Standard output for a list. Ends the program with 0 when nobody reads it any more: the rest would
+/// be asked for in vain, and a list changes nothing.
+pub struct ListOut(pub StdoutLock<'static>);
+
+impl Write for ListOut {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize> {
+        self.0.write(bytes).inspect_err(end_unread)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.0.flush().inspect_err(end_unread)
+    }
+}
+
+fn end_unread(error: &std::io::Error) {
+    if error.kind() == ErrorKind::BrokenPipe {
+        exit(0)
+    }
+}
