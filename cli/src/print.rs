@@ -36,8 +36,8 @@ pub fn err(text: Arguments) {
     let _ = stderr().write_fmt(text);
 }
 
-/// Standard output for a list. Ends the program with 0 when nobody reads it any more: the rest would
-/// be asked for in vain, and a list changes nothing.
+/// Standard output for a list. Ends the program with 0 when nobody reads it any more: the rest
+/// would be asked for in vain, and a list changes nothing.
 pub struct ListOut(pub StdoutLock<'static>);
 
 impl Write for ListOut {
