@@ -10,22 +10,23 @@ import (
 // Answer is what GRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT reply. Has says which of the
 // numbers its word tells; the others are 0.
 type Answer struct {
-	Outcome    string // the first word
-	State      string // of the grant: HELD, SOLD, CANCELLED, EXPIRED, REFUNDED, or NOGRANT
-	Req        string // what the call was sent with; empty where it had none
-	Seq        int64  // the grant's number in its sale
-	Qty        int64  // units of the grant
-	DeadlineMs int64  // Unix ms until when the grant is held; 0 if it is not
-	Available  int64  // units left in the sale
-	Held       int64  // units that are not paid and may come back
-	Allowance  int64  // units that the user may still have
-	OpensInMs  int64  // until the window opens
-	Ticket     int64  // the user's number on the waiting list
-	Ahead      int64  // who waits before them
-	UnitsAhead int64  // and for how many units
-	Unit       int64  // the numbered unit that somebody has
-	Lost       int    // attempts without a reply: after a refusal one may still arrive, so cancel
-	Durable    *bool  // whether so many replicas have the grant; nil if nobody asked
+	Outcome    string  // the first word
+	State      string  // of the grant: HELD, SOLD, CANCELLED, EXPIRED, REFUNDED, or NOGRANT
+	Req        string  // what the call was sent with; empty where it had none
+	Seq        int64   // the grant's number in its sale
+	Qty        int64   // units of the grant
+	DeadlineMs int64   // Unix ms until when the grant is held; 0 if it is not
+	Available  int64   // units left in the sale
+	Held       int64   // units that are not paid and may come back
+	Allowance  int64   // units that the user may still have
+	OpensInMs  int64   // until the window opens
+	Ticket     int64   // the user's number on the waiting list
+	Ahead      int64   // who waits before them
+	UnitsAhead int64   // and for how many units
+	Unit       int64   // the numbered unit that somebody has
+	Units      []int64 // the grant's numbers; nil if the sale has none
+	Lost       int     // attempts without a reply: after a refusal one may still arrive, so cancel
+	Durable    *bool   // whether so many replicas have the grant; nil if nobody asked
 }
 
 var errNoAnswer = errors.New("not an answer of seckill")
@@ -80,7 +81,24 @@ func readAnswer(outcome string, words []any) (Answer, error) {
 			return a, wrong
 		}
 	}
+	a.Units = unitsOf(words[len(strings.Fields(names)):])
 	return a, nil
+}
+
+// What a sale with NUMBERED has behind the words of a reply or a row.
+func unitsOf(more []any) []int64 {
+	if len(more) == 0 {
+		return nil
+	}
+	list, isList := more[0].([]any)
+	if !isList {
+		return nil
+	}
+	units := make([]int64, len(list))
+	for at, unit := range list {
+		units[at], _ = unit.(int64)
+	}
+	return units
 }
 
 // MultiAnswer is what MGRAB replies: units of all sales, or of none.
@@ -142,7 +160,8 @@ type Row struct {
 	DeadlineMs int64  // until when it is held, Unix ms; 0 if it is not
 	Req        string // of its GRAB; empty if that had none
 	Epoch      int64
-	Round      int64 // 0 in a sale without
+	Round      int64   // 0 in a sale without
+	Units      []int64 // its numbers; nil in a sale without
 }
 
 func readRows(reply any) ([]Row, error) {
@@ -157,6 +176,7 @@ func readRows(reply any) ([]Row, error) {
 			return nil, errNoAnswer
 		}
 		row := &rows[at]
+		row.Units = unitsOf(cells[len(rowFields):])
 		numbers := map[string]*int64{"seq": &row.Seq, "qty": &row.Qty, "at_ms": &row.AtMs,
 			"deadline_ms": &row.DeadlineMs, "epoch": &row.Epoch, "round": &row.Round}
 		texts := map[string]*string{"user": &row.User, "state": &row.State, "req": &row.Req}

@@ -101,6 +101,18 @@ func Qty(units int64) Units {
 // UpTo is at most so many units.
 func UpTo(most int64) Units { return Units{"UPTO", most} }
 
+// Adjacent is so many units that are next to each other, in a sale with NUMBERED.
+func Adjacent(units int64) Units { return Units{"QTY", units, "ADJACENT"} }
+
+// Exactly is these units, by their numbers, in a sale with NUMBERED.
+func Exactly(units ...int64) Units {
+	words := Units{"UNITS"}
+	for _, unit := range units {
+		words = append(words, unit)
+	}
+	return words
+}
+
 // Grab asks for units. An empty req is made here, once for all attempts.
 func (s *Sale) Grab(ctx context.Context, user, req string, units Units) (Answer, error) {
 	return s.change(ctx, "GRAB", user, orNew(req), units...)
@@ -199,6 +211,31 @@ func (s *Sale) User(ctx context.Context, user string) (User, error) {
 		}
 		return User{allowance, admission, rows}, err
 	}, user)
+}
+
+// Units has a character for each number from first (1, ...) on: '.' free, 'h' held, 's' sold.
+func (s *Sale) Units(ctx context.Context, first, count int64) (string, error) {
+	return read(ctx, s, "UNITS", func(reply any) (string, error) {
+		text, isText := reply.(string)
+		if !isText {
+			return "", errNoAnswer
+		}
+		return text, nil
+	}, first, "COUNT", count)
+}
+
+// Unit is the grant that has this number; nil if none has.
+func (s *Sale) Unit(ctx context.Context, unit int64) (*Row, error) {
+	return read(ctx, s, "UNIT", func(reply any) (*Row, error) {
+		if reply == nil {
+			return nil, nil
+		}
+		rows, err := readRows([]any{reply})
+		if err != nil {
+			return nil, err
+		}
+		return &rows[0], nil
+	}, unit)
 }
 
 // Status is the object of STATUS, as it is; numbers are json.Number.

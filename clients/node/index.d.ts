@@ -15,7 +15,9 @@ interface Call {
 
 /** What one outcome has beside itself. A refusal has no state and is never won. */
 type Told<Word extends Outcome> = { outcome: Word } & Fields[Word] &
-  (Fields[Word] extends { state: State } ? { won: boolean } : { state?: undefined; won: false });
+  (Fields[Word] extends { state: State }
+    ? { won: boolean; units: number[] | null }
+    : { state?: undefined; won: false; units: null });
 
 type AnyOf<Word extends Outcome> = Word extends Outcome ? Told<Word> : never;
 
@@ -30,6 +32,8 @@ export interface Settled extends Call {
   qty: number;
   /** Unix ms, 0: none. */
   deadlineMs: number;
+  /** null: not a sale with NUMBERED. */
+  units: number[] | null;
 }
 
 /** What MGRAB tells: a grant for each sale, or the first sale that refused, and why. */
@@ -53,6 +57,7 @@ export interface Row {
   req: Id | null;
   epoch: number;
   round: number;
+  units: number[] | null;
 }
 
 export interface Place {
@@ -120,7 +125,15 @@ type Req = Id | null;
 export class Sale {
   constructor(client: object, key: Id, options?: Options);
   /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
-  grab(user: Id, options?: { req?: Req; qty?: number; upto?: number }): Promise<Answer>;
+  grab(
+    user: Id,
+    options?: { req?: Req } & (
+      | { qty?: number; upto?: number }
+      /** In a sale with NUMBERED: these numbers and no others, or such as are next to each other. */
+      | { units: number[] }
+      | { qty?: number; adjacent: boolean }
+    ),
+  ): Promise<Answer>;
   /** The same, and joins the waiting list where nothing is left. */
   wait(user: Id, options?: { req?: Req; qty?: number; untilMs?: number }): Promise<Answer>;
   /** keep, here and below: so many units are left of the grant, the others are given back. */
@@ -131,6 +144,10 @@ export class Sale {
   /** Units of this sale and of others in its slot, all or none. qty: one for all, or each. */
   mgrab(user: Id, others: Id[], options?: { req?: Req; qty?: number | number[] }): Promise<MultiAnswer>;
   status(): Promise<Record<string, unknown>>;
+  /** A character for each number from the first (1) on, count (1000): '.' free, 'h' held, 's' sold. */
+  units(options?: { first?: number; count?: number }): Promise<string>;
+  /** The grant that has this number. */
+  unit(unit: number): Promise<Row | null>;
   /** An allowance of -1 is no limit. */
   user(user: Id): Promise<{ allowance: number; admission: 'OK' | 'DENIED' | 'BUSY'; grants: Row[] }>;
   /** null: not on the waiting list, so ask `user`. */

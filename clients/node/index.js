@@ -31,6 +31,20 @@ function quantity(qty) {
   return (qty ?? 1) === 1 ? [] : ['QTY', whole('qty', qty)];
 }
 
+/** How many units, or which: in one way. */
+function asked({ qty, upto, units, adjacent }) {
+  const has = (value) => (value ?? null) !== null;
+  if (has(units) ? has(qty) || has(upto) || adjacent : has(upto) && adjacent) {
+    throw new TypeError('units are asked for in one way: by qty, upto, units or adjacent');
+  }
+  if (has(units)) {
+    if (!Array.isArray(units)) throw new TypeError('units must be an array of numbers');
+    return ['UNITS', ...units.map((unit) => whole('units', unit))];
+  }
+  if (adjacent) return ['QTY', whole('qty', qty ?? 1), 'ADJACENT'];
+  return has(upto) ? ['UPTO', whole('upto', upto)] : quantity(qty);
+}
+
 /** What is left of a grant of which a part is given back. */
 function part(keep) {
   return (keep ?? null) === null ? [] : ['KEEP', whole('keep', keep)];
@@ -72,9 +86,9 @@ class Sale {
   }
 
   /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
-  async grab(user, { req, qty, upto } = {}) {
-    const units = (upto ?? null) === null ? quantity(qty) : ['UPTO', whole('upto', upto)];
-    return this.#change('GRAB', user, id('req', req, true) || randomUUID(), units);
+  async grab(user, { req, qty, upto, units, adjacent } = {}) {
+    const words = asked({ qty, upto, units, adjacent });
+    return this.#change('GRAB', user, id('req', req, true) || randomUUID(), words);
   }
 
   /** The same, and joins the waiting list where nothing is left. */
@@ -112,6 +126,16 @@ class Sale {
 
   async status() {
     return this.#read('STATUS', JSON.parse, ['JSON']);
+  }
+
+  /** A character for each number from the first on: '.' free, 'h' held, 's' sold. */
+  async units({ first = 1, count = 1000 } = {}) {
+    return this.#read('UNITS', text, [whole('first', first), 'COUNT', whole('count', count)]);
+  }
+
+  /** The grant that has this number, or null. */
+  async unit(unit) {
+    return this.#read('UNIT', (told) => (told ? row(told) : null), [whole('unit', unit)]);
   }
 
   async user(user) {

@@ -30,7 +30,9 @@ function text(value) {
 /** There may be more values than names, but not fewer. */
 function named(names, values) {
   if (!names || values.length < names.length) throw new Error(`not an answer: ${values}`);
-  return Object.fromEntries(names.map((name, at) => [name, text(values[at])]));
+  // Behind them a sale with NUMBERED has the numbers of the grant.
+  const units = Array.isArray(values[names.length]) ? values[names.length] : null;
+  return { ...Object.fromEntries(names.map((name, at) => [name, text(values[at])])), units };
 }
 
 function stands(told, reply) {

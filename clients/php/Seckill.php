@@ -45,12 +45,24 @@ interface Connection
  * grant to the others. All throw SaleError and Unanswered.
  *
  * @phpstan-type Row array{seq: int, user: string, qty: int, state: string, atMs: int, deadlineMs: int, req: ?string,
- *     epoch: int, round: int}
+ *     epoch: int, round: int, units: ?list<int>}
  */
 interface SaleInterface
 {
-    /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
-    public function grab(string $user, ?string $req = null, ?int $qty = null, ?int $upto = null): Answer;
+    /**
+     * Asks for units with one REQ for all attempts: the order's, or one that is made here.
+     *
+     * @param ?list<int> $units in a sale with NUMBERED: these numbers and no others
+     * @param bool $adjacent in a sale with NUMBERED: such as are next to each other
+     */
+    public function grab(
+        string $user,
+        ?string $req = null,
+        ?int $qty = null,
+        ?int $upto = null,
+        ?array $units = null,
+        bool $adjacent = false,
+    ): Answer;
 
     /** The same, and joins the waiting list where nothing is left. */
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
@@ -74,6 +86,12 @@ interface SaleInterface
 
     /** @return array<string, mixed> */
     public function status(): array;
+
+    /** A character for each number from the first on: '.' free, 'h' held, 's' sold. */
+    public function units(int $first = 1, int $count = 1000): string;
+
+    /** @return ?Row the grant that has this number */
+    public function unit(int $unit): ?array;
 
     /** @return array{allowance: int, admission: string, grants: list<Row>} an allowance of -1 is no limit */
     public function user(string $user): array;
@@ -114,6 +132,8 @@ final class Answer
         public readonly ?int $ahead = null,
         public readonly ?int $unitsAhead = null,
         public readonly ?int $unit = null,
+        /** @var ?list<int> the grant's numbers; null: not a sale with NUMBERED */
+        public readonly ?array $units = null,
         /** Attempts without a reply. After a refusal one of them may still arrive: cancel. */
         public readonly int $lost = 0,
         public readonly ?bool $durable = null,
@@ -700,9 +720,15 @@ final class Sale implements SaleInterface
     ) {
     }
 
-    public function grab(string $user, ?string $req = null, ?int $qty = null, ?int $upto = null): Answer
-    {
-        return $this->change('GRAB', $user, self::made($req), $upto === null ? self::qty($qty) : ['UPTO', $upto]);
+    public function grab(
+        string $user,
+        ?string $req = null,
+        ?int $qty = null,
+        ?int $upto = null,
+        ?array $units = null,
+        bool $adjacent = false,
+    ): Answer {
+        return $this->change('GRAB', $user, self::made($req), self::asked($qty, $upto, $units, $adjacent));
     }
 
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer
@@ -743,6 +769,16 @@ final class Sale implements SaleInterface
     public function status(): array
     {
         return $this->read('STATUS', fn ($json) => json_decode($json, true, 9, JSON_THROW_ON_ERROR), 'JSON');
+    }
+
+    public function units(int $first = 1, int $count = 1000): string
+    {
+        return $this->read('UNITS', fn (string $told) => $told, $first, 'COUNT', $count);
+    }
+
+    public function unit(int $unit): ?array
+    {
+        return $this->read('UNIT', fn ($told) => is_array($told) ? Words::rows([$told])[0] ?? null : null, $unit);
     }
 
     public function user(string $user): array
@@ -811,6 +847,20 @@ final class Sale implements SaleInterface
     private static function made(?string $req): string
     {
         return (string) $req === '' ? bin2hex(random_bytes(16)) : $req;
+    }
+
+    /** How many units, or which: in one way. */
+    private static function asked(?int $qty, ?int $upto, ?array $units, bool $adjacent): array
+    {
+        if ($units !== null ? $qty !== null || $upto !== null || $adjacent : $upto !== null && $adjacent) {
+            throw new \TypeError('units are asked for in one way: by qty, upto, units or adjacent');
+        }
+        return match (true) {
+            $units !== null => ['UNITS', ...array_map(fn (int $unit) => $unit, array_values($units))],
+            $adjacent => ['QTY', $qty ?? 1, 'ADJACENT'],
+            $upto !== null => ['UPTO', $upto],
+            default => self::qty($qty),
+        };
     }
 
     /** One is what GRAB takes by itself, and a sale that draws amounts takes no other word. */
@@ -1104,17 +1154,25 @@ final class Words
             throw new \UnexpectedValueException('not an answer');
         }
         try {
-            return new Answer(...['req' => '', 'outcome' => $outcome, ...$told]);
+            $units = self::units(array_values($words), count($names));
+            return new Answer(...['req' => '', 'outcome' => $outcome, 'units' => $units, ...$told]);
         } catch (\TypeError) {
             throw new \UnexpectedValueException('not an answer');
         }
     }
 
+    /** What a reply or a row of a sale with NUMBERED has behind its words. */
+    private static function units(array $words, int $count): ?array
+    {
+        return is_array($words[$count] ?? null) ? $words[$count] : null;
+    }
+
     public static function rows(array $rows): array
     {
         // phpredis has false for null.
+        $count = count(Tables::ROW);
         return array_map(fn (array $row) => ['req' => $row[6] === false ? null : $row[6]]
-            + array_combine(Tables::ROW, array_slice($row, 0, count(Tables::ROW))), $rows);
+            + array_combine(Tables::ROW, array_slice($row, 0, $count)) + ['units' => self::units($row, $count)], $rows);
     }
 
     public static function event(array $fields): array

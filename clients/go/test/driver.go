@@ -78,6 +78,19 @@ func (i *id) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
+// A raw reply as a client has it.
+func raw(word any) any {
+	switch told := word.(type) {
+	case float64:
+		return int64(told)
+	case []any:
+		for at := range told {
+			told[at] = raw(told[at])
+		}
+	}
+	return word
+}
+
 func plain(id string) any {
 	if utf8.ValidString(id) {
 		return id
@@ -99,6 +112,9 @@ type task struct {
 	Upto, Ms, Idle_ms        *int64
 	Until_ms, After          int64
 	Keep                     *int64
+	Units                    []int64
+	First, Count, Unit       int64
+	Adjacent                 bool
 	Reclaim, Ack             bool
 	Others                   []string
 	Parts                    uint32
@@ -134,9 +150,7 @@ func run(base redis.UniversalClient, client *seckill.Client, order task) object 
 		return object{"part": part}
 	case "answer":
 		for at, word := range order.Reply {
-			if number, is := word.(float64); is {
-				order.Reply[at] = int64(number)
-			}
+			order.Reply[at] = raw(word)
 		}
 		told, err := seckill.ReadAnswer(order.Reply)
 		if err != nil {
@@ -207,6 +221,12 @@ func call(sale *seckill.Sale, client *seckill.Client, order task) (object, error
 		if order.Upto != nil {
 			units = seckill.UpTo(*order.Upto)
 		}
+		if order.Units != nil {
+			units = seckill.Exactly(order.Units...)
+		}
+		if order.Adjacent {
+			units = seckill.Adjacent(append(qty, 1)[0])
+		}
 		return one(sale.Grab(ctx, user, req, units))
 	case "wait":
 		if len(qty) == 0 {
@@ -233,6 +253,21 @@ func call(sale *seckill.Sale, client *seckill.Client, order task) (object, error
 	case "mgrab":
 		told, err := sale.MGrab(ctx, user, order.Others, req, qty...)
 		return multi(told), err
+	case "units":
+		if order.First == 0 {
+			order.First = 1
+		}
+		if order.Count == 0 {
+			order.Count = 1000
+		}
+		told, err := sale.Units(ctx, order.First, order.Count)
+		return object{"units": told}, err
+	case "unit":
+		told, err := sale.Unit(ctx, order.Unit)
+		if err != nil || told == nil {
+			return object{}, err
+		}
+		return row(*told), nil
 	case "status":
 		return sale.Status(ctx)
 	case "user":
@@ -285,6 +320,9 @@ func orders(client *seckill.Client, order task) (object, error) {
 
 func answer(a seckill.Answer) object {
 	line := object{"outcome": a.Outcome, "won": a.Won(), "req": plain(a.Req), "lost": a.Lost, "durable": a.Durable}
+	if a.Units != nil {
+		line["units"] = a.Units
+	}
 	if a.State != "" {
 		line["state"] = a.State
 	}
@@ -315,7 +353,7 @@ func multi(m seckill.MultiAnswer) object {
 
 func row(r seckill.Row) object {
 	return object{"seq": r.Seq, "user": plain(r.User), "qty": r.Qty, "state": r.State, "at_ms": r.AtMs,
-		"deadline_ms": r.DeadlineMs, "req": orNull(r.Req), "epoch": r.Epoch, "round": r.Round}
+		"deadline_ms": r.DeadlineMs, "req": orNull(r.Req), "epoch": r.Epoch, "round": r.Round, "units": r.Units}
 }
 
 func event(e *seckill.Event) any {

@@ -109,6 +109,8 @@ public final class Driver {
         long keep = number(order, "keep", 0);
         return switch (text(order, "call")) {
             case "grab" -> answer(order.has("upto") ? sale.grab(user, req, Units.upTo(number(order, "upto", 0)))
+                    : order.has("units") ? sale.grab(user, req, Units.exactly(numbers(order.get("units"))))
+                    : order.has("adjacent") ? sale.grab(user, req, Units.adjacent(number(order, "qty", 1)))
                     : order.has("qty") ? sale.grab(user, req, Units.qty(number(order, "qty", 1)))
                     : sale.grab(user, req));
             case "wait" -> answer(sale.wait(user, req, number(order, "qty", 1),
@@ -125,6 +127,12 @@ public final class Driver {
             case "extend" -> answer(sale.extend(user, number(order, "ms", 0), req));
             case "refund" -> answer(isPart ? sale.refund(user, req, keep) : sale.refund(user, req));
             case "mgrab" -> multi(sale.mgrab(user, texts(order.get("others")), req, numbers(order.get("qty"))));
+            case "units" -> Map.of("units",
+                    sale.units(number(order, "first", 1), (int) number(order, "count", 1000)));
+            case "unit" -> {
+                Row row = sale.unit(number(order, "unit", 1));
+                yield row == null ? Map.of() : row(row);
+            }
             case "status" -> sale.status();
             case "user" -> {
                 User told = sale.user(user);
@@ -171,6 +179,7 @@ public final class Driver {
         told.put("held", answer.held());
         told.put("allowance", answer.allowance());
         told.put("unit", answer.unit());
+        told.put("units", answer.units());
         told.put("opens_in_ms", answer.opensInMs());
         told.put("ticket", answer.ticket());
         told.put("ahead", answer.ahead());
@@ -196,6 +205,7 @@ public final class Driver {
                 "qty", row.qty(), "state", row.state(), "at_ms", row.atMs(),
                 "deadline_ms", row.deadlineMs(), "epoch", row.epoch(), "round", row.round()));
         told.put("req", plain(row.req()));
+        told.put("units", row.units());
         return told;
     }
 

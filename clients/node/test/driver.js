@@ -71,6 +71,8 @@ async function run(client, order, onAttempt) {
   if (call === 'status') return { outcome: undefined, ...(await sale.status()) };
   if (call === 'user') return sale.user(user);
   if (call === 'place') return (await sale.place(user)) ?? {};
+  if (call === 'units') return { units: await sale.units(order) };
+  if (call === 'unit') return (await sale.unit(order.unit)) ?? {};
   if (call === 'extend') return sale.extend(user, ms, { req });
   if (call === 'mgrab') return sale.mgrab(user, others, { ...order, req });
   if (call === 'winners') {

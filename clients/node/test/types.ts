@@ -45,6 +45,9 @@ export async function work(sale: Sale): Promise<void> {
   const seqs: number[] = many.grants.map((grant) => grant.seq);
   const ahead: number | undefined = (await sale.place('alice'))?.ahead;
   console.log(seqs, ahead, many.refusal?.outcome);
+  const seats: number[] | null = (await sale.grab('alice', { units: [17, 18] })).units;
+  const first: string = (await sale.units()).charAt(0);
+  console.log(seats, first, (await sale.unit(17))?.user);
   // @ts-expect-error null is no user
   await sale.grab(null);
 }

@@ -23,6 +23,8 @@ final class Answer
         public readonly ?int $ahead = null,
         public readonly ?int $unitsAhead = null,
         public readonly ?int $unit = null,
+        /** @var ?list<int> the grant's numbers; null: not a sale with NUMBERED */
+        public readonly ?array $units = null,
         /** Attempts without a reply. After a refusal one of them may still arrive: cancel. */
         public readonly int $lost = 0,
         public readonly ?bool $durable = null,

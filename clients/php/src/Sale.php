@@ -31,9 +31,15 @@ final class Sale implements SaleInterface
     ) {
     }
 
-    public function grab(string $user, ?string $req = null, ?int $qty = null, ?int $upto = null): Answer
-    {
-        return $this->change('GRAB', $user, self::made($req), $upto === null ? self::qty($qty) : ['UPTO', $upto]);
+    public function grab(
+        string $user,
+        ?string $req = null,
+        ?int $qty = null,
+        ?int $upto = null,
+        ?array $units = null,
+        bool $adjacent = false,
+    ): Answer {
+        return $this->change('GRAB', $user, self::made($req), self::asked($qty, $upto, $units, $adjacent));
     }
 
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer
@@ -74,6 +80,16 @@ final class Sale implements SaleInterface
     public function status(): array
     {
         return $this->read('STATUS', fn ($json) => json_decode($json, true, 9, JSON_THROW_ON_ERROR), 'JSON');
+    }
+
+    public function units(int $first = 1, int $count = 1000): string
+    {
+        return $this->read('UNITS', fn (string $told) => $told, $first, 'COUNT', $count);
+    }
+
+    public function unit(int $unit): ?array
+    {
+        return $this->read('UNIT', fn ($told) => is_array($told) ? Words::rows([$told])[0] ?? null : null, $unit);
     }
 
     public function user(string $user): array
@@ -142,6 +158,20 @@ final class Sale implements SaleInterface
     private static function made(?string $req): string
     {
         return (string) $req === '' ? bin2hex(random_bytes(16)) : $req;
+    }
+
+    /** How many units, or which: in one way. */
+    private static function asked(?int $qty, ?int $upto, ?array $units, bool $adjacent): array
+    {
+        if ($units !== null ? $qty !== null || $upto !== null || $adjacent : $upto !== null && $adjacent) {
+            throw new \TypeError('units are asked for in one way: by qty, upto, units or adjacent');
+        }
+        return match (true) {
+            $units !== null => ['UNITS', ...array_map(fn (int $unit) => $unit, array_values($units))],
+            $adjacent => ['QTY', $qty ?? 1, 'ADJACENT'],
+            $upto !== null => ['UPTO', $upto],
+            default => self::qty($qty),
+        };
     }
 
     /** One is what GRAB takes by itself, and a sale that draws amounts takes no other word. */

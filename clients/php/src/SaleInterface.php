@@ -9,12 +9,24 @@ namespace Seckill;
  * grant to the others. All throw SaleError and Unanswered.
  *
  * @phpstan-type Row array{seq: int, user: string, qty: int, state: string, atMs: int, deadlineMs: int, req: ?string,
- *     epoch: int, round: int}
+ *     epoch: int, round: int, units: ?list<int>}
  */
 interface SaleInterface
 {
-    /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
-    public function grab(string $user, ?string $req = null, ?int $qty = null, ?int $upto = null): Answer;
+    /**
+     * Asks for units with one REQ for all attempts: the order's, or one that is made here.
+     *
+     * @param ?list<int> $units in a sale with NUMBERED: these numbers and no others
+     * @param bool $adjacent in a sale with NUMBERED: such as are next to each other
+     */
+    public function grab(
+        string $user,
+        ?string $req = null,
+        ?int $qty = null,
+        ?int $upto = null,
+        ?array $units = null,
+        bool $adjacent = false,
+    ): Answer;
 
     /** The same, and joins the waiting list where nothing is left. */
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
@@ -38,6 +50,12 @@ interface SaleInterface
 
     /** @return array<string, mixed> */
     public function status(): array;
+
+    /** A character for each number from the first on: '.' free, 'h' held, 's' sold. */
+    public function units(int $first = 1, int $count = 1000): string;
+
+    /** @return ?Row the grant that has this number */
+    public function unit(int $unit): ?array;
 
     /** @return array{allowance: int, admission: string, grants: list<Row>} an allowance of -1 is no limit */
     public function user(string $user): array;

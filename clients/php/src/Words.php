@@ -36,17 +36,25 @@ final class Words
             throw new \UnexpectedValueException('not an answer');
         }
         try {
-            return new Answer(...['req' => '', 'outcome' => $outcome, ...$told]);
+            $units = self::units(array_values($words), count($names));
+            return new Answer(...['req' => '', 'outcome' => $outcome, 'units' => $units, ...$told]);
         } catch (\TypeError) {
             throw new \UnexpectedValueException('not an answer');
         }
     }
 
+    /** What a reply or a row of a sale with NUMBERED has behind its words. */
+    private static function units(array $words, int $count): ?array
+    {
+        return is_array($words[$count] ?? null) ? $words[$count] : null;
+    }
+
     public static function rows(array $rows): array
     {
         // phpredis has false for null.
+        $count = count(Tables::ROW);
         return array_map(fn (array $row) => ['req' => $row[6] === false ? null : $row[6]]
-            + array_combine(Tables::ROW, array_slice($row, 0, count(Tables::ROW))), $rows);
+            + array_combine(Tables::ROW, array_slice($row, 0, $count)) + ['units' => self::units($row, $count)], $rows);
     }
 
     public static function event(array $fields): array

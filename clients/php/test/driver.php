@@ -73,7 +73,7 @@ function run(Closure $connect, array $order, Closure $hook): mixed
         $rows = iterator_to_array($answer, false);
         return ['count' => count($rows), 'first' => $rows[0], 'last' => end($rows)];
     }
-    return $answer ?? [];
+    return $call === 'units' ? ['units' => $answer] : $answer ?? [];
 }
 
 function orders(Sale $sale, array $order): array

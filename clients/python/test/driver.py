@@ -83,6 +83,8 @@ async def run(told: dict[str, Any], client: Any, order: dict[str, Any], hook: An
         ends = {"first": plain(rows[0]), "last": plain(rows[-1])} if rows else {}
         return {"count": len(rows), **ends}
     answer = await settled(answer)
+    if call == "units":
+        return {"units": answer}
     return {} if answer is None else answer
 
 

@@ -264,7 +264,35 @@ class Grabs(seckill.Sale):
         return told_as(told, state=None) if told.outcome == told.state else told
 
 
+class Anywhere(seckill.Sale):
+    """Asks for as many units where some are named."""
+
+    def grab(self, *args: Any, units: Any = None, **more: Any) -> Any:
+        if isinstance(units, list) and "qty" not in more:
+            more["qty"] = len(units)
+        else:
+            more["units"] = units
+        return super().grab(*args, **more)
+
+
+class Scattered(seckill.Sale):
+    """Sends no ADJACENT."""
+
+    def grab(self, *args: Any, adjacent: bool = False, **more: Any) -> Any:
+        return super().grab(*args, **more)
+
+
+class Blind(seckill.Sale):
+    """Does not tell which units a grant has."""
+
+    def grab(self, *args: Any, **more: Any) -> Any:
+        return told_as(super().grab(*args, **more), units=None)
+
+
 CLIENTS: dict[str, Any] = {
+    "anywhere": Anywhere,
+    "scattered": Scattered,
+    "blind": Blind,
     "single": Single,
     "blunt": Blunt,
     "hasty": Hasty,

@@ -75,6 +75,8 @@ pub struct Answer {
     pub units_ahead: Option<u64>,
     /// The numbered unit that somebody has.
     pub unit: Option<u64>,
+    /// The grant's numbers; `None` in a sale without NUMBERED.
+    pub units: Option<Vec<u64>>,
     /// Attempts of this call without a reply. After a refusal one of them may still arrive: cancel.
     pub lost: u32,
     /// Whether so many replicas have the grant, where that was asked for.
@@ -111,6 +113,7 @@ impl Answer {
             ahead: None,
             units_ahead: None,
             unit: None,
+            units: None,
             lost: 0,
             durable: None,
         };
@@ -122,6 +125,7 @@ impl Answer {
                 None => answer.state = Some(State::read(text(word)?)?),
             }
         }
+        answer.units = words.next().and_then(units);
         Some(answer)
     }
 
@@ -211,6 +215,14 @@ pub(crate) fn text(value: &Value) -> Option<&[u8]> {
     match value {
         Value::BulkString(bytes) => Some(bytes),
         Value::SimpleString(text) => Some(text.as_bytes()),
+        _ => None,
+    }
+}
+
+/// What a sale with NUMBERED has behind the words of a reply or a row.
+pub(crate) fn units(value: &Value) -> Option<Vec<u64>> {
+    match value {
+        Value::Array(units) => units.iter().map(number).collect(),
         _ => None,
     }
 }

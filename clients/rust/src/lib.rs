@@ -31,6 +31,7 @@ mod rows;
 mod sale;
 mod servers;
 mod tables;
+mod units;
 
 pub use answer::{Answer, MultiAnswer};
 pub use attempts::{Attempt, Durable, OnAttempt, Options};
@@ -39,6 +40,7 @@ pub use id::{home, Id};
 pub use link::{slot, Link};
 pub use orders::{Order, Orders, OrdersOptions};
 pub use rows::{decode, Event, Place, Row, User};
-pub use sale::{Sale, Units, Winners};
+pub use sale::{Sale, Winners};
 pub use servers::Servers;
 pub use tables::{Outcome, State};
+pub use units::Units;

@@ -3,7 +3,7 @@
 use redis::{FromRedisValue, ParsingError, Value};
 use serde_json::{Map, Value as Json};
 
-use crate::answer::{number, text};
+use crate::answer::{number, text, units};
 use crate::tables::ROW;
 use crate::{Id, State};
 
@@ -29,6 +29,8 @@ pub struct Row {
     pub epoch: u64,
     /// Its round; 0 in a sale without.
     pub round: u64,
+    /// Its numbers; `None` in a sale without NUMBERED.
+    pub units: Option<Vec<u64>>,
 }
 
 impl Row {
@@ -47,6 +49,7 @@ impl Row {
             req: text(cell("req")?).map(Id::from),
             epoch: count("epoch")?,
             round: count("round")?,
+            units: cells.get(ROW.len()).and_then(units),
         })
     }
 

@@ -9,22 +9,11 @@ use crate::answer::number;
 use crate::attempts::{Call, Told};
 use crate::{
     slot, Answer, Error, Id, Link, MultiAnswer, Options, Orders, OrdersOptions, Place, Row, State,
-    User,
+    Units, User,
 };
 
 /// Rows of a page of WINNERS.
 const PAGE: u64 = 1000;
-
-/// How many units a GRAB asks for. The server judges the number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Units {
-    /// One; the only thing that a sale which draws amounts takes.
-    One,
-    /// So many, or none.
-    Qty(i64),
-    /// At most so many.
-    UpTo(i64),
-}
 
 /// One sale, over connections of its own.
 pub struct Sale<L> {
@@ -54,10 +43,10 @@ impl<L: Link> Sale<L> {
         &mut self,
         user: impl Into<Id>,
         req: impl Into<Id>,
-        units: Units,
+        units: Units<'_>,
     ) -> Result<Answer, Error> {
         let mut command = self.command("SECKILL.GRAB", user);
-        take(&mut command, units);
+        units.ask(&mut command);
         self.change("GRAB", command, req.into().or_new()?)
     }
 
@@ -73,7 +62,7 @@ impl<L: Link> Sale<L> {
         until_ms: Option<i64>,
     ) -> Result<Answer, Error> {
         let mut command = self.command("SECKILL.GRAB", user);
-        take(&mut command, Units::Qty(qty));
+        Units::Qty(qty).ask(&mut command);
         command.arg("WAIT");
         if let Some(until) = until_ms {
             command.arg("UNTIL").arg(until);
@@ -174,6 +163,31 @@ impl<L: Link> Sale<L> {
             command.arg("QTY").arg(qty);
         }
         self.change("MGRAB", command, req.into().or_new()?)
+    }
+
+    /// A character for each number from `first` (1) on: `.` free, `h` held, `s` sold.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub fn units(&mut self, first: u64, count: u64) -> Result<String, Error> {
+        let mut command = cmd("SECKILL.UNITS");
+        command.arg(self.key.as_ref()).arg(first).arg("COUNT").arg(count);
+        self.read("UNITS", command, |reply| {
+            Some(String::from_utf8_lossy(crate::answer::text(reply)?).into_owned())
+        })
+    }
+
+    /// The grant that has this number, if one has.
+    ///
+    /// # Errors
+    /// When there is no answer.
+    pub fn unit(&mut self, unit: u64) -> Result<Option<Row>, Error> {
+        let mut command = cmd("SECKILL.UNIT");
+        command.arg(self.key.as_ref()).arg(unit);
+        self.read("UNIT", command, |reply| match reply {
+            Value::Nil => Some(None),
+            row => Row::read(row).map(Some),
+        })
     }
 
     /// What the user has, and may still have.
@@ -289,15 +303,6 @@ fn part(command: &mut Cmd, keep: Option<i64>) {
     if let Some(units) = keep {
         command.arg("KEEP").arg(units);
     }
-}
-
-fn take(command: &mut Cmd, units: Units) {
-    match units {
-        // One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
-        Units::One | Units::Qty(1) => command,
-        Units::Qty(qty) => command.arg("QTY").arg(qty),
-        Units::UpTo(most) => command.arg("UPTO").arg(most),
-    };
 }
 
 /// An answer to a call that changes a sale.

@@ -104,10 +104,14 @@ fn call(sale: &mut Sale<&mut Servers>, order: &Json) -> Told {
     let number = |name: &str| order[name].as_i64();
     Ok(match order["call"].as_str().unwrap_or_default() {
         "grab" => {
-            let units = match (number("upto"), number("qty")) {
-                (Some(most), _) => Units::UpTo(most),
-                (None, Some(qty)) => Units::Qty(qty),
-                (None, None) => Units::One,
+            let named: Option<Vec<i64>> =
+                order["units"].as_array().map(|all| all.iter().filter_map(Json::as_i64).collect());
+            let units = match (number("upto"), number("qty"), &named) {
+                (_, _, Some(named)) => Units::Exactly(named),
+                (_, qty, _) if order["adjacent"] == true => Units::Adjacent(qty.unwrap_or(1)),
+                (Some(most), _, _) => Units::UpTo(most),
+                (None, Some(qty), _) => Units::Qty(qty),
+                (None, None, _) => Units::One,
             };
             answer_line(&sale.grab(user()?, req, units)?)
         }
@@ -143,6 +147,11 @@ fn call(sale: &mut Sale<&mut Servers>, order: &Json) -> Told {
                 "grants": told.grants.iter().map(row).collect::<Vec<_>>(),
             })
         }
+        "units" => {
+            let count = |name: &str, otherwise| order[name].as_u64().unwrap_or(otherwise);
+            json!({ "units": sale.units(count("first", 1), count("count", 1000))? })
+        }
+        "unit" => sale.unit(order["unit"].as_u64().unwrap_or(1))?.as_ref().map_or(json!({}), row),
         "status" => Json::Object(sale.status()?),
         "winners" => {
             let state = order["state"].as_str().unwrap_or("LIVE");
@@ -190,6 +199,7 @@ fn answer_line(answer: &Answer) -> Json {
         "held": answer.held,
         "allowance": answer.allowance,
         "opens_in_ms": answer.opens_in_ms, "unit": answer.unit,
+        "units": answer.units,
         "ticket": answer.ticket,
         "ahead": answer.ahead,
         "units_ahead": answer.units_ahead,
@@ -214,6 +224,7 @@ fn row(row: &Row) -> Json {
         "seq": row.seq, "user": plain(row.user.as_ref()), "qty": row.qty,
         "state": row.state.word(), "at_ms": row.at_ms, "deadline_ms": row.deadline_ms,
         "req": id(row.req.as_ref()), "epoch": row.epoch, "round": row.round,
+        "units": row.units,
     })
 }
 

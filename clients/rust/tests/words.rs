@@ -31,6 +31,7 @@ fn a_reply_may_have_more_words_and_not_fewer() {
     let answer = Answer::read(&Value::Array(words)).unwrap();
     assert_eq!((answer.outcome, answer.state), (Outcome::Granted, Some(State::Held)));
     assert_eq!((answer.seq, answer.qty, answer.available), (Some(7), Some(2), Some(3)));
+    assert_eq!(answer.units, Some(vec![1]));
     assert!(answer.won());
     assert_eq!(Answer::read(&Value::Array(vec![word("SOMETHING")])), None);
     let wrong = [word("REPLAY"), Value::Int(1), Value::Int(1), word("GONE"), Value::Int(0)];

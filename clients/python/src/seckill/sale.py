@@ -80,11 +80,19 @@ class AsyncSale:
         _number("timeout_ms", timeout_ms)
 
     async def grab(
-        self, user: Text, req: Text | None = None, qty: int | None = None, upto: int | None = None
+        self,
+        user: Text,
+        req: Text | None = None,
+        qty: int | None = None,
+        upto: int | None = None,
+        units: Sequence[int] | None = None,
+        adjacent: bool = False,
     ) -> Answer[Outcome]:
-        """Asks for units with one REQ for all attempts: the order's, or one that is made here."""
-        units = self._qty(qty) if upto is None else ["UPTO", _number("upto", upto)]
-        return await self._change("GRAB", user, req or secrets.token_hex(16), *units)
+        """Asks for units with one REQ for all attempts: the order's, or one that is made here.
+        In a sale with NUMBERED `units` are those numbers and no others, `adjacent` such that are
+        next to each other."""
+        words = self._asked(qty, upto, units, adjacent)
+        return await self._change("GRAB", user, req or secrets.token_hex(16), *words)
 
     async def wait(
         self,
@@ -139,6 +147,16 @@ class AsyncSale:
     async def status(self) -> dict[str, Any]:
         return dict(await self._read("STATUS", json.loads, "JSON"))
 
+    async def units(self, first: int = 1, count: int = 1000) -> str:
+        """A character for each number from the first on: "." free, "h" held, "s" sold."""
+        words = [_number("first", first), "COUNT", _number("count", count)]
+        return str(await self._read("UNITS", text, *words))
+
+    async def unit(self, unit: int) -> Row | None:
+        """The grant that has this number."""
+        number = _number("unit", unit)
+        return await self._read("UNIT", lambda told: row(told) if told else None, number)
+
     async def user(self, user: Text) -> User:
         return cast(
             User,
@@ -182,6 +200,17 @@ class AsyncSale:
         while (batch := await reader.batch()) or follow:
             for identity, event in batch:
                 yield Order(identity, event, partial(reader.ack, identity))
+
+    def _asked(self, qty: Any, upto: Any, units: Any, adjacent: bool) -> list[Any]:
+        if adjacent + sum(way is not None for way in (upto, units)) > 1 or None not in (qty, units):
+            raise TypeError("units are asked for in one way: by qty, upto, units or adjacent")
+        if units is not None:
+            if isinstance(units, str | bytes):
+                raise TypeError("units must be numbers")
+            return ["UNITS", *(_number("units", unit) for unit in units)]
+        if adjacent:
+            return ["QTY", 1 if qty is None else _number("qty", qty), "ADJACENT"]
+        return self._qty(qty) if upto is None else ["UPTO", _number("upto", upto)]
 
     def _qty(self, qty: int | None) -> list[Any]:
         # One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
@@ -322,7 +351,7 @@ class Sale:
     confirm, cancel = _sync(AsyncSale.confirm), _sync(AsyncSale.cancel)
     extend, refund = _sync(AsyncSale.extend), _sync(AsyncSale.refund)
     mgrab, status, user = _sync(AsyncSale.mgrab), _sync(AsyncSale.status), _sync(AsyncSale.user)
-    page = _sync(AsyncSale.page)
+    page, units, unit = _sync(AsyncSale.page), _sync(AsyncSale.units), _sync(AsyncSale.unit)
 
     def winners(self, state: str = "LIVE", after: int | None = 0) -> Iterator[Row]:
         while after is not None:

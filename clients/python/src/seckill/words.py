@@ -53,6 +53,7 @@ class Answer(Generic[W]):
     ahead: int | None = None
     units_ahead: int | None = None
     unit: int | None = None
+    units: tuple[int, ...] | None = None  # None: not a sale with NUMBERED.
     lost: int = 0  # Attempts without a reply. After a refusal one may still arrive: cancel.
     durable: bool | None = None
 
@@ -90,6 +91,7 @@ class Row(NamedTuple):
     req: str | None
     epoch: int
     round: int
+    units: tuple[int, ...] | None = None
 
 
 class User(NamedTuple):
@@ -137,7 +139,12 @@ def _named(names: list[str], words: list[Any]) -> Answer[Any]:
     told = dict(zip(names, words))
     if len(told) < len(names) or told.get("state", "HELD") not in get_args(Settled):
         raise ValueError(f"not an answer: {words}")
-    return Answer(**{"outcome": words[0], **told})
+    return Answer(**{"outcome": words[0], **told}, units=_units(words[len(names) :]))
+
+
+def _units(more: list[Any]) -> tuple[int, ...] | None:
+    """The numbers that a reply or a row of a sale with NUMBERED has behind its words."""
+    return tuple(more[0]) if more and isinstance(more[0], list) else None
 
 
 def answers(reply: Any) -> MultiAnswer:
@@ -152,7 +159,8 @@ def answers(reply: Any) -> MultiAnswer:
 
 
 def row(reply: Any) -> Row:
-    return Row(*map(text, reply[: len(Row._fields)]))
+    last = len(Row._fields) - 1
+    return Row(*cast(Any, [*map(text, reply[:last]), _units(reply[last:])]))
 
 
 def decode(fields: Mapping[Any, Any] | list[Any]) -> Event:

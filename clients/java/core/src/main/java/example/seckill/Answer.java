@@ -21,13 +21,14 @@ import java.util.List;
  * @param ahead who waits before them
  * @param unitsAhead and for how many units
  * @param unit the numbered unit that somebody has
+ * @param units the grant's numbers; null in a sale without
  * @param lost attempts of this call without a reply: after a refusal one of them may still arrive,
  *     so cancel
  * @param durable whether so many replicas have the grant; null if that was not asked for
  */
 public record Answer(Outcome outcome, State state, String req, Long seq, Long qty, Long deadlineMs,
         Long available, Long held, Long allowance, Long opensInMs, Long ticket, Long ahead,
-        Long unitsAhead, Long unit, int lost, Boolean durable) {
+        Long unitsAhead, Long unit, List<Long> units, int lost, Boolean durable) {
 
     /** Whether the user has the units. */
     public boolean won() {
@@ -59,12 +60,13 @@ public record Answer(Outcome outcome, State state, String req, Long seq, Long qt
         return new Answer(outcome, state, "", told.number("seq"), told.number("qty"),
                 told.number("deadline_ms"), told.number("available"), told.number("held"),
                 told.number("allowance"), told.number("opens_in_ms"), told.number("ticket"),
-                told.number("ahead"), told.number("units_ahead"), told.number("unit"), 0, null);
+                told.number("ahead"), told.number("units_ahead"), told.number("unit"),
+                Reply.units(words, outcome.fields.length), 0, null);
     }
 
     Answer told(String withReq, int lostAttempts, Boolean isDurable) {
         return new Answer(outcome, state, withReq, seq, qty, deadlineMs, available, held, allowance,
-                opensInMs, ticket, ahead, unitsAhead, unit, lostAttempts, isDurable);
+                opensInMs, ticket, ahead, unitsAhead, unit, units, lostAttempts, isDurable);
     }
 
     boolean isSame(Answer other) {

@@ -17,9 +17,10 @@ import java.util.function.ToLongFunction;
  * @param req the REQ of its GRAB, or null
  * @param epoch the epoch in which it was granted
  * @param round its round; 0 in a sale without
+ * @param units its numbers; null in a sale without
  */
 public record Row(long seq, String user, long qty, State state, long atMs, long deadlineMs,
-        String req, long epoch, long round) {
+        String req, long epoch, long round, List<Long> units) {
 
     static Row of(Object reply, Charset charset) {
         List<?> row = Reply.list(reply);
@@ -30,7 +31,7 @@ public record Row(long seq, String user, long qty, State state, long atMs, long 
         return new Row(number.applyAsLong("seq"), text.apply("user"), number.applyAsLong("qty"),
                 Reply.word(State.class, cell.apply("state"), charset), number.applyAsLong("at_ms"),
                 number.applyAsLong("deadline_ms"), text.apply("req"), number.applyAsLong("epoch"),
-                number.applyAsLong("round"));
+                number.applyAsLong("round"), Reply.units(row, Tables.ROW.size()));
     }
 
     static List<Row> all(Object reply, Charset charset) {

@@ -157,6 +157,16 @@ public final class Sale {
                 answer -> answer.refusal() == null, MultiAnswer::isSame, MultiAnswer::told));
     }
 
+    /** A character for each number from the first (1) on: '.' free, 'h' held, 's' sold. */
+    public String units(long first, int count) {
+        return read("UNITS", reply -> Reply.text(reply, options.charset()), first, "COUNT", count);
+    }
+
+    /** The grant that has this number; null if none has. */
+    public Row unit(long unit) {
+        return read("UNIT", reply -> reply == null ? null : Row.of(reply, options.charset()), unit);
+    }
+
     /** What the user has, and may still have. */
     public User user(String user) {
         return read("USER", reply -> {

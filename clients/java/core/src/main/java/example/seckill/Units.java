@@ -1,5 +1,7 @@
 package example.seckill;
 
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 
 /** How many units a GRAB asks for. The server judges the number. */
@@ -21,6 +23,18 @@ public final class Units {
     /** At most so many. */
     public static Units upTo(long most) {
         return new Units("UPTO", most);
+    }
+
+    /** So many that are next to each other, in a sale with NUMBERED. */
+    public static Units adjacent(long units) {
+        return new Units("QTY", units, "ADJACENT");
+    }
+
+    /** These, by their numbers, in a sale with NUMBERED. */
+    public static Units exactly(long... units) {
+        List<Object> words = new ArrayList<>(List.of("UNITS"));
+        Arrays.stream(units).forEach(words::add);
+        return new Units(words.toArray());
     }
 
     List<Object> words() {

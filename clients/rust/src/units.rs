@@ -1,0 +1,31 @@
+//! What a GRAB asks for.
+
+use redis::Cmd;
+
+/// How many units a GRAB asks for. The server judges the number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Units<'a> {
+    /// One; the only thing that a sale which draws amounts takes.
+    One,
+    /// So many, or none.
+    Qty(i64),
+    /// At most so many.
+    UpTo(i64),
+    /// So many that are next to each other, in a sale with NUMBERED.
+    Adjacent(i64),
+    /// These, by their numbers, in a sale with NUMBERED.
+    Exactly(&'a [i64]),
+}
+
+impl Units<'_> {
+    pub(crate) fn ask(self, command: &mut Cmd) {
+        match self {
+            // One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
+            Units::One | Units::Qty(1) => command,
+            Units::Qty(qty) => command.arg("QTY").arg(qty),
+            Units::UpTo(most) => command.arg("UPTO").arg(most),
+            Units::Adjacent(qty) => command.arg("QTY").arg(qty).arg("ADJACENT"),
+            Units::Exactly(units) => command.arg("UNITS").arg(units),
+        };
+    }
+}
