@@ -217,7 +217,7 @@ pub(super) fn grab<'a>(
         plan.is_served = true;
         served.into_iter().try_for_each(|effect| plan.push_ahead(effect))?;
     }
-    Ok(Outcome::Granted { grant, available: 0 })
+    Ok(Outcome::Granted { grant, available: plan.complete()? })
 }
 
 /// What a request id that is known stands for.

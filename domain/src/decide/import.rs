@@ -45,7 +45,7 @@ pub(super) fn import<'a>(
     let effect = effect::Import { user, req, qty, at: at.unwrap_or(t) };
     let (these, places) = (pick::rising(units), Places { user: found, req: Some(known) });
     let grant = plan.push_new(effect, qty, Some(these), places)?;
-    Ok(Outcome::Granted { grant, available: 0 })
+    Ok(Outcome::Granted { grant, available: plan.complete()? })
 }
 
 /// Checks that an import names as many units as it asks for where units have numbers, and none

@@ -53,21 +53,15 @@ impl<'a> Decision<'a> {
     /// changes.
     #[inline(always)]
     fn of(mut plan: Planning<'_, 'a>, judged: Result<Outcome, Misuse>) -> Self {
-        let mut outcome = match judged {
+        let outcome = match judged {
             Ok(outcome) => outcome,
             Err(misuse) => return Self::misuse(misuse),
         };
-        // A plain sale has no waiters.
-        if !plan.sale().is_plain() {
-            if let Err(misuse) = plan.serve() {
-                return Self::misuse(misuse);
-            }
+        match plan.complete() {
+            Err(misuse) => Self::misuse(misuse),
+            Ok(_) if plan.changes().is_empty() => Decision { outcome, plan: None },
+            Ok(_) => Decision { outcome, plan: Some(plan.finish()) },
         }
-        if plan.changes().is_empty() {
-            return Decision { outcome, plan: None };
-        }
-        outcome.set_available(plan.draft.balances.available);
-        Decision { outcome, plan: Some(plan.finish()) }
     }
 }
 

@@ -25,16 +25,15 @@ pub(super) fn send<'a>(plan: &mut Planning<'_, 'a>, send: &Send<'a>) -> Result<O
     };
     let owed = units.saturating_sub(available);
     let total = sent + units;
-    let outcome = Outcome::Moved { total, available };
     // An equal total is replicated again, so that a WAIT after it covers the first SEND.
     if units == 0 && send.total != sent {
-        return Ok(outcome);
+        return Ok(Outcome::Moved { total, available });
     }
     if escrow.sent + units > INTEGER_MAX || deficit + owed > INTEGER_MAX {
         return Err(Misuse::MovedTooMany);
     }
     plan.push(effect::Send { to, total, owed })?;
-    Ok(outcome)
+    Ok(Outcome::Moved { total, available: plan.complete()? })
 }
 
 /// Judges a RECEIVE.
@@ -55,7 +54,7 @@ pub(super) fn receive<'a>(
         return Err(Misuse::MovedTooMany);
     }
     plan.push(effect::Receive { from, total })?;
-    Ok(Outcome::Moved { total, available })
+    Ok(Outcome::Moved { total, available: plan.complete()? })
 }
 
 /// Judges an ELSEWHERE.

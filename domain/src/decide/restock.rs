@@ -39,5 +39,5 @@ pub(super) fn restock<'a>(
         -(delta.unsigned_abs().min(balances.available) as i64)
     };
     plan.push(effect::Restock { req, delta, applied })?;
-    Ok(Outcome::Restocked { applied, available: 0 })
+    Ok(Outcome::Restocked { applied, available: plan.complete()? })
 }

@@ -204,14 +204,26 @@ impl Planning<'_, '_> {
         }
     }
 
-    /// Appends offers that the plan's changes allow.
-    #[cold]
-    pub(super) fn serve(&mut self) -> Result<(), Misuse> {
-        let list = self.sale().waiters().filter(|_| !self.is_served);
-        match list.filter(|_| self.changes().iter().any(|change| change.effect.frees())) {
-            Some(list) => Service::new(self, list).run(true).map(|_| ()),
-            None => Ok(()),
+    /// Ends a plan with the offers that it allows. Returns the units that are available after it,
+    /// which an answer tells.
+    #[inline(always)]
+    pub(super) fn complete(&mut self) -> Result<u64, Misuse> {
+        // A plain sale has no waiters.
+        if !self.sale().is_plain() {
+            self.serve()?;
         }
+        Ok(self.draft.balances.available)
+    }
+
+    /// Appends offers if the plan frees units, once.
+    #[cold]
+    fn serve(&mut self) -> Result<(), Misuse> {
+        let Some(list) = self.sale().waiters().filter(|_| !self.is_served) else { return Ok(()) };
+        if self.changes().iter().any(|change| change.effect.frees()) {
+            self.is_served = true;
+            Service::new(self, list).run(true)?;
+        }
+        Ok(())
     }
 
     /// Appends offers whatever has changed, and drops entries that are over.

@@ -341,17 +341,6 @@ impl From<Misuse> for Outcome {
 }
 
 impl Outcome {
-    /// Sets the units available after the whole step, offers included.
-    #[inline]
-    pub(crate) fn set_available(&mut self, left: u64) {
-        if let Outcome::Granted { available, .. }
-        | Outcome::Restocked { available, .. }
-        | Outcome::Moved { available, .. } = self
-        {
-            *available = left;
-        }
-    }
-
     /// Its index in [`OUTCOMES`], if it is an answer to GRAB.
     #[inline]
     pub fn row(&self) -> Option<usize> {
