@@ -8,7 +8,6 @@ const MENU = [
     ['clients', 'From your code', '在代码里用'],
     ['java', 'From a Lua script in Java', '从 Java 里的 Lua 脚本换过来'],
     ['shop', 'A whole shop', '一个完整的店铺'],
-    ['migrate', 'Move a program that oversells', '迁移会超卖的程序'],
     ['faq', 'Questions', '常见问题'],
     ['glossary', 'Glossary', '术语']
   ]],
@@ -19,7 +18,21 @@ const MENU = [
     ['red-packets', 'Red packets and rounds', '红包与场次'],
     ['waiting-list', 'Waiting list', '候补'],
     ['admission', 'Who may buy', '谁有资格抢'],
+    ['units', 'Numbered units: seats, codes', '带号的件：座位、兑换码'],
     ['parts', 'One sale on many nodes', '库存分桶：一场活动，多个节点']
+  ]],
+  ['Move from your code', '迁移', [
+    ['migrate', 'Which is yours', '找到你的那一种'],
+    ['migrate-counter', 'A counter', '计数器'],
+    ['migrate-work', 'A counter with work behind it', '计数器，后面还有业务'],
+    ['migrate-watch', 'WATCH', 'WATCH'],
+    ['migrate-coins', 'Coins', '金币'],
+    ['migrate-list', 'A list', '列表'],
+    ['migrate-lock', 'A lock', '锁'],
+    ['migrate-table', 'A table', '数据库表'],
+    ['migrate-lua', 'A Lua script', 'Lua 脚本'],
+    ['migrate-java', 'In Java', 'Java 程序'],
+    ['migrate-more', 'Behind the steps', '步骤的背后']
   ]],
   ['Operate', '运维', [
     ['production', 'First sale in production', '第一次在生产上卖'],

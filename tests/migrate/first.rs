@@ -1,4 +1,4 @@
-//! The first quarter of an hour with docs/migrate.md: a program is seen to break, the page in its place is
+//! The first quarter of an hour with a page of docs/migrate*.md: a program is seen to break, the page in its place is
 //! tried as it stands, and those who have bought are written down. Each line runs as it is shown.
 
 use std::fs;
@@ -9,11 +9,7 @@ use seckill_harness::mariadb::MariaDb;
 use seckill_harness::server::{Options, Server};
 
 use crate::tables::{dsn, sql};
-use crate::{output, root};
-
-fn page() -> String {
-    fs::read_to_string(root().join("docs/migrate.md")).expect("a page")
-}
+use crate::{output, pages, root};
 
 /// Each block of a shell that begins with `start` in one of its lines, and the next block of text.
 fn shown(page: &str, start: &str) -> Vec<(String, String)> {
@@ -52,7 +48,7 @@ fn without_chance(told: &str) -> String {
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn programs_break_as_shown() {
-    let lines = shown(&page(), "php examples/migrate/break.php");
+    let lines = shown(&pages().concat(), "php examples/migrate/break.php");
     assert!(lines.len() >= 6, "one for each family on Redis: {}", lines.len());
     for (line, told) in lines {
         // A packet of a few coins is a number without letters, too.
@@ -191,7 +187,7 @@ fn pages_that_are_not_to_be_tried() {
     }
 }
 
-/// What a section's lines find: an old server and a database with the small sale of the samples, a server
+/// What a page's lines find: an old server and a database with the small sale of the samples, a server
 /// with the module, and the folder of a web server.
 struct Sample<'d> {
     old: Server,
@@ -254,21 +250,18 @@ impl Sample<'_> {
     }
 }
 
-/// Every line of every section, as it stands and in order, on a small sale of its kind: the page is tried, the
+/// Every line of every page, as it stands and in order, on a small sale of its kind: the page is tried, the
 /// data is carried with the answer that is shown, the books are right, a click while it is paused is told so,
 /// and all goes back.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
-fn sections_are_walked_as_shown() {
+fn pages_are_walked_as_shown() {
     let database = MariaDb::start().unwrap();
-    let page = page();
-    let steps = page.split("\n## Start\n").nth(1).expect("the start");
-    let steps = steps.split("\n## Behind").next().expect("its sections");
     let mut walked = 0;
-    for section in steps.split("\n## ").flat_map(|part| part.split("\n### ")).skip(1) {
-        let heading = section.lines().next().unwrap_or_default();
+    for page in pages().iter().filter(|page| page.contains("\nPAGE=")) {
+        let heading = page.lines().next().unwrap_or_default();
         let sample = Sample::of(&database);
-        let blocks: Vec<_> = section.split("```").skip(1).step_by(2).collect();
+        let blocks: Vec<_> = page.split("```").skip(1).step_by(2).collect();
         let (mut moved, mut names) = (String::new(), "export DB_PASSWORD=; ".to_owned());
         fs::write(sample.folder.join("goods.php"), "old").expect("the old page");
         for (at, block) in blocks.iter().enumerate() {
@@ -331,7 +324,8 @@ fn an_order_number_that_is_there() {
     let dsn = format!("{};dbname=shop", dsn(&database));
     let new = shop(&server, "order.php", Some(&dsn)).join("order.php").display().to_string();
     let names = format!("export DB_PASSWORD= NEW={new}; ");
-    let line = page().lines().find(|line| line.contains("order_sn/g")).expect("a line").to_owned();
+    let page = pages().concat();
+    let line = page.lines().find(|line| line.contains("order_sn/g")).expect("a line");
     shell(&format!("{names}{line}"));
     let tries = "php examples/migrate/try.php $NEW 'LIMIT 1 HOLD 900000'";
     let told = shell(&format!("{names}{tries}"));
@@ -344,7 +338,7 @@ fn an_order_number_that_is_there() {
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn buyers_from_redis_and_from_a_file() {
-    let page = page();
+    let page = pages().concat();
     let old = Options::new().without_module().start();
     let folder =
         std::env::temp_dir().join(format!("seckill-{}-{}", std::process::id(), old.port()));

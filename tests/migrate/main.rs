@@ -15,7 +15,8 @@ mod page;
 mod records;
 mod tables;
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 
 use seckill_harness::server::{Options, Server};
@@ -25,6 +26,19 @@ const LATE: i32 = 2;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The pages about moving a sale: docs/migrate.md and one for each kind of program.
+fn pages() -> Vec<String> {
+    let files = fs::read_dir(root().join("docs")).expect("docs").map(|file| file.unwrap().path());
+    let is_one = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("migrate") && name.ends_with(".md")
+    };
+    let mut files: Vec<_> = files.filter(is_one).collect();
+    files.sort();
+    assert!(files.len() > 9, "one for each kind of program: {files:?}");
+    files.iter().map(|file| fs::read_to_string(file).expect("a page")).collect()
 }
 
 /// A shop's plain server, and one with the module.

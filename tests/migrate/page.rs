@@ -1,10 +1,10 @@
-//! What docs/migrate.md shows is what runs.
+//! What docs/migrate*.md shows is what runs.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::{output, root, Move};
+use crate::{output, pages, root, Move};
 
 /// Who is logged in, and the order that their session has; a shop's database where none is needed.
 const PREPEND: &str = r#"<?php
@@ -90,11 +90,11 @@ fn a_client_of_another_type_is_a_mistake() {
     assert_eq!(output(&mut php).0, "TypeError");
 }
 
-/// What docs/migrate.md shows as a replacement is in the programs that run.
+/// What docs/migrate*.md shows as a replacement is in the programs that run.
 #[test]
 fn replacements_are_those_that_run() {
     let read = |path: PathBuf| fs::read_to_string(path).expect("a page");
-    let page = read(root().join("docs/migrate.md"));
+    let shown = pages().concat();
     let flat = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let examples = root().join("examples/migrate");
     let pages =
@@ -102,14 +102,14 @@ fn replacements_are_those_that_run() {
     let pages = pages.chain([examples.join("GoodsSale.php")]).collect();
     for (language, files) in [("php", pages), ("java", vec![examples.join("After.java")])] {
         let programs: Vec<_> = files.into_iter().map(|file| flat(&read(file))).collect();
-        let blocks = page.split("```").skip(1).step_by(2);
+        let blocks = shown.split("```").skip(1).step_by(2);
         let blocks = blocks.filter_map(|block| block.strip_prefix(&format!("{language}\n")));
         let is_ours = |block: &&str| {
             language == "java" || block.contains("sale->") || block.contains("Seckill")
         };
-        let shown: Vec<_> = blocks.filter(|block| is_ours(block)).map(flat).collect();
-        assert!(shown.len() >= 5, "{language}: {}", shown.len());
-        for block in shown {
+        let replacements: Vec<_> = blocks.filter(|block| is_ours(block)).map(flat).collect();
+        assert!(replacements.len() >= 5, "{language}: {}", replacements.len());
+        for block in replacements {
             let block = block.trim();
             assert!(programs.iter().any(|p| p.contains(block)), "in none of them:\n{block}");
         }
@@ -182,7 +182,7 @@ public class Pool {
 fn calls_are_those_that_the_programs_take() {
     let folder = root().join("examples/migrate");
     let shared = fs::read_to_string(folder.join("carry.php")).expect("carry.php");
-    let page = fs::read_to_string(root().join("docs/migrate.md")).expect("a page");
+    let page = pages().concat();
     let calls: Vec<_> = page.lines().filter(|line| line.starts_with("php examples/")).collect();
     assert!(calls.len() >= 6, "one for each family: {calls:?}");
     for call in calls {
@@ -196,16 +196,15 @@ fn calls_are_those_that_the_programs_take() {
     }
 }
 
-/// The lines of redis-cli, section by section, are calls that a server takes: a sale that they name may
+/// The lines of redis-cli, page by page, are calls that a server takes: a sale that they name may
 /// be missing where a program would have made it.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn lines_of_redis_cli_are_calls() {
-    let page = fs::read_to_string(root().join("docs/migrate.md")).expect("a page");
     let mut calls = 0;
-    for section in page.split("\n## ") {
+    for page in pages() {
         let server = seckill_harness::server::Server::start();
-        for line in section.lines().filter_map(|line| line.strip_prefix("redis-cli -p 6390 ")) {
+        for line in page.lines().filter_map(|line| line.strip_prefix("redis-cli -p 6390 ")) {
             let line = line.split(" | ").next().unwrap_or(line);
             let told = server.call(line);
             let is_refused = told.starts_with('-') && !told.contains("NOSALE");

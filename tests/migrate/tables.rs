@@ -1,12 +1,11 @@
 //! A number and a table of orders in a database.
 
-use std::fs;
 use std::process::Command;
 
 use seckill_harness::mariadb::MariaDb;
 use seckill_harness::wait::holds_in_time;
 
-use crate::{output, page, root, Move, LATE};
+use crate::{output, page, Move, LATE};
 
 /// Each row takes longer than a hold of 1 ms.
 const SLOW_ROWS: &str = "CREATE TRIGGER shop.slow BEFORE INSERT ON shop.orders
@@ -175,7 +174,7 @@ fn coins() {
     assert_eq!(shop.old.call("MGET totalkey totalkey:moved"), "['4' nil]", "packets, not coins");
 }
 
-/// The line of docs/migrate.md that writes the file of buyers, with names as users choose them.
+/// The line of docs/migrate*.md that writes the file of buyers, with names as users choose them.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn buyers_from_a_database() {
@@ -189,7 +188,7 @@ fn buyers_from_a_database() {
             r#"INSERT INTO shop.orders (id, user) VALUES ('1', 'li na'), ('2', 'o"h''a\\b,c')"#,
         ],
     );
-    let page = fs::read_to_string(root().join("docs/migrate.md")).unwrap();
+    let page = crate::pages().concat();
     let line =
         page.lines().find(|line| line.starts_with("mysql --batch") && line.contains("CONCAT"));
     let line = line.unwrap();

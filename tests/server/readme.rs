@@ -173,7 +173,7 @@ fn every_session_is_what_redis_cli_shows() {
         "admission",
         "failover",
         "outbox",
-        "migrate",
+        "migrate-more",
         "faq",
         "holds",
     ];
