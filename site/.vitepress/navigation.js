@@ -18,7 +18,7 @@ const MENU = [
     ['red-packets', 'Red packets and rounds', '红包与场次'],
     ['waiting-list', 'Waiting list', '候补'],
     ['admission', 'Who may buy', '谁有资格抢'],
-    ['units', 'Numbered units: seats, codes', '带号的件：座位、兑换码'],
+    ['units', 'Numbered units: seats, codes', '编号库存：座位、兑换码'],
     ['parts', 'One sale on many nodes', '库存分桶：一场活动，多个节点']
   ]],
   ['Move from your code', '迁移', [
