@@ -33,7 +33,7 @@ pub fn assert_listed(line: &str, error: &str) {
         _ => format!("\n- `{error}`\n"),
     };
     let own = section(name);
-    let is_change = own.contains("\n- those of every command that changes a sale\n");
+    let is_change = own.contains("\n- the errors of every command that changes a sale\n");
     let is_listed = own.contains(&item) || is_change && section("Commands").contains(&item);
     assert!(is_listed, "{line}: {error} is not among the errors of {name}");
 }

@@ -140,7 +140,7 @@ fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Resu
         list(page, errors.iter().map(|error| format!("`{error}`")))?;
     }
     if changes_a_sale(spec) {
-        let all = "those of every command that changes a sale";
+        let all = "the errors of every command that changes a sale";
         list(page, [language.of(all, "以及凡是改动活动的命令都可能有的错误")])?;
     }
     writeln!(page, "{}", heading("Example:", "例："))?;
