@@ -6,20 +6,9 @@ use std::time::Duration;
 
 use redis::Connection;
 
-use crate::contender::Rush;
 use crate::gate::{lock, Gate};
-use crate::sql::{Session, SqlError};
-
-/// Why a request ends without an answer of its own.
-#[derive(Debug)]
-pub enum Stop {
-    /// The process died.
-    Died,
-    /// The database threw. Nobody catches it, the buyer sees HTTP 500.
-    Sql(SqlError),
-    /// The lab itself is in trouble, and says why.
-    Trouble(String),
-}
+use crate::session::Session;
+use crate::told::{Rush, Stop};
 
 /// What the processes of a shop share beside Redis and the database.
 #[derive(Debug, Default)]
@@ -81,7 +70,7 @@ impl Buyer {
             redis,
             sql,
             house,
-            rush: crate::contender::BASE.rush,
+            rush: Rush::USUAL,
             number: 0,
             round_trips: 0,
             paid: 0,
@@ -197,5 +186,14 @@ impl Buyer {
             self.quietly("ROLLBACK")?;
         }
         Ok(())
+    }
+
+    pub(crate) fn session(&mut self) -> Result<&mut Session, Stop> {
+        self.sql.as_mut().ok_or_else(|| Stop::Trouble("this buyer has no database".into()))
+    }
+
+    /// Without a turn and without a line: what the lab itself has to say.
+    pub fn quietly(&mut self, statement: &str) -> Result<(), Stop> {
+        self.session()?.ask(statement).map(drop)
     }
 }

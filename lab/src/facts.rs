@@ -3,8 +3,8 @@
 use redis::{Connection, Value};
 use serde::{Deserialize, Serialize};
 
-use crate::buyer::Stop;
 use crate::servers::Servers;
+use crate::told::Stop;
 use crate::wire::shown;
 
 /// A question, what was asked, and what the server said.

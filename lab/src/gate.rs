@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::contender::Verdict;
+use crate::told::Verdict;
 
 /// What the interleaver says to a buyer who waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

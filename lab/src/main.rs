@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, ValueEnum};
 use seckill_harness::program::{exit_told, module_file};
 use seckill_lab::run::{self, Wanted};
-use seckill_lab::servers::Maker;
+use seckill_lab::told::Maker;
 
 /// Every strategy of the posts on real servers, beside the module.
 #[derive(Parser)]

@@ -10,14 +10,16 @@ use crate::facts::facts;
 use crate::interleave::explore::{prove, Proof};
 use crate::interleave::stage::Stage;
 use crate::page::words::Language;
-use crate::page::{self, schedules, summary as sums, Elsewhere, Report};
+use crate::page::{self, schedules, summary as sums};
 use crate::progress::Progress;
 use crate::quiet;
+use crate::report::{Elsewhere, Report};
 use crate::rush::cell::Cell;
-use crate::rush::count::Crowd;
+use crate::rush::cell::Crowd;
 use crate::rush::{Plan, Pool};
-use crate::servers::{Maker, Servers};
+use crate::servers::Servers;
 use crate::strategies::chosen;
+use crate::told::Maker;
 
 /// What was asked for.
 pub struct Wanted {
@@ -324,7 +326,7 @@ pub fn again(from: &Path, docs: Option<&Path>) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::Host;
+    use crate::host::Host;
 
     #[test]
     fn what_was_not_loaded_has_no_figures() {

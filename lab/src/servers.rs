@@ -10,31 +10,13 @@ use redis::Connection;
 use seckill_harness::mariadb::MariaDb;
 use seckill_harness::postgres::Postgres;
 use seckill_harness::program::Server;
-use serde::{Deserialize, Serialize};
 
 use crate::buyer::{Buyer, House};
 use crate::gate::Gate;
-use crate::page::Host;
-use crate::sql::Session;
+use crate::host::Host;
+use crate::session::Session;
 use crate::strategies::{TABLES, TABLES_OF_POSTGRES};
-
-/// Which database the rows in SQL run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Maker {
-    MariaDb,
-    MySql,
-    Postgres,
-}
-
-impl Maker {
-    pub fn name(self) -> &'static str {
-        match self {
-            Maker::MariaDb => "MariaDB",
-            Maker::MySql => "MySQL",
-            Maker::Postgres => "PostgreSQL",
-        }
-    }
-}
+use crate::told::Maker;
 
 /// A database that runs.
 enum Database {

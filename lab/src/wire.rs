@@ -2,19 +2,8 @@
 
 use redis::{FromRedisValue, Value};
 
-use crate::buyer::{Buyer, Stop};
-
-impl From<redis::RedisError> for Stop {
-    fn from(error: redis::RedisError) -> Stop {
-        Stop::Trouble(format!("Redis says: {error}"))
-    }
-}
-
-impl From<redis::ParsingError> for Stop {
-    fn from(error: redis::ParsingError) -> Stop {
-        Stop::Trouble(format!("Redis says something else than was expected: {error}"))
-    }
-}
+use crate::buyer::Buyer;
+use crate::told::Stop;
 
 impl Buyer {
     /// Any command.

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use seckill_harness::program::module_file;
 use seckill_lab::interleave::explore::prove;
 use seckill_lab::interleave::stage::Stage;
-use seckill_lab::servers::{Maker, Servers};
+use seckill_lab::servers::Servers;
 use seckill_lab::strategies::chosen;
+use seckill_lab::told::{Fault, Maker};
 
 /// One of each kind of mistake, and those that make none.
 const TEN: [&str; 10] = ["R02", "R05", "R08", "R10b", "R14", "R18", "L06", "L09", "P01", "S01"];
@@ -38,8 +39,7 @@ fn the_shortest_schedule_of_check_then_act_has_four_steps() {
     let mut stage = Stage::new(&servers).expect("a stage");
     let rows = chosen(&["R02".to_owned()]).expect("a row");
     let proof = prove(&mut stage, rows[0], SCHEDULES).expect("schedules are played");
-    let oversold =
-        proof.findings.iter().find(|f| f.fault == seckill_lab::contender::Fault::Oversold);
+    let oversold = proof.findings.iter().find(|f| f.fault == Fault::Oversold);
     let text = oversold.expect("it oversells").timeline.text();
     assert_eq!(
         text,

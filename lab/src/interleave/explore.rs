@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contender::{Contender, Fault};
+use crate::contender::Contender;
 use crate::interleave::judge::faults;
 use crate::interleave::setting::{settings, Kind, Setting};
 use crate::interleave::stage::Stage;
 use crate::interleave::timeline::Timeline;
 use crate::interleave::{Choice, Played};
-use crate::servers::Maker;
+use crate::told::{Fault, Maker};
 
 /// The sample's seed: the same schedules in every run.
 const SEED: u64 = 7;

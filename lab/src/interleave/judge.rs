@@ -1,8 +1,8 @@
 //! What is wrong with a schedule that was played.
 
-use crate::contender::{Fault, Reason, Verdict};
 use crate::interleave::setting::{Kind, Setting};
 use crate::interleave::{Outcome, Played};
+use crate::told::{Fault, Reason, Verdict};
 
 /// All faults of one schedule.
 pub fn faults(setting: &Setting, played: &Played) -> Vec<Fault> {

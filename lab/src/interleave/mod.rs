@@ -6,8 +6,8 @@ pub mod setting;
 pub mod stage;
 pub mod timeline;
 
-use crate::contender::{Books, Verdict};
 use crate::gate::Line;
+use crate::told::{Books, Verdict};
 use setting::Person;
 
 /// What can happen next.

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{Contender, Reason, Rush, Told, Verdict};
+use crate::buyer::Buyer;
+use crate::contender::Contender;
 use crate::gate::{lock, Gate, Line, Message, Order, Scene, SharedScene, Turns};
 use crate::interleave::setting::{Kind, Person, Setting};
 use crate::interleave::{Choice, Outcome, Played};
 use crate::servers::Servers;
-use crate::sql::Session;
+use crate::session::Session;
+use crate::told::{Reason, Rush, Stop, Told, Verdict};
 
 /// More people than any setting has.
 const ACTORS: usize = 5;

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contender::{Reason, Verdict};
 use crate::interleave::Played;
+use crate::told::{Reason, Verdict};
 
 /// What a buyer is told, in a word or two.
 pub fn told(verdict: Verdict) -> String {

@@ -6,9 +6,9 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 use seckill_chart::{picture, text, Area, Drawn, INK, PALE_INK};
 
-use crate::page::Report;
+use crate::report::Report;
 use crate::rush::cell::Cell;
-use crate::rush::count::Crowd;
+use crate::rush::cell::Crowd;
 use crate::strategies::ALL;
 
 const LINE: i32 = 17;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use crate::contender::Contender;
 use crate::interleave::explore::Proof;
 use crate::page::words::{fault, Language};
-use crate::page::{Elsewhere, Report};
+use crate::report::{Elsewhere, Report};
 use crate::strategies::ALL;
 
 /// A column a database, a line for each row that differs somewhere; then those that do not.
@@ -60,7 +60,7 @@ fn found(proof: &Proof, language: Language) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::page::Host;
+    use crate::host::Host;
 
     fn proof(id: &str) -> Proof {
         Proof { id: id.into(), schedules: 1, complete: true, findings: Vec::new() }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::contender::Fault;
 use crate::interleave::explore::{Finding, Proof};
-use crate::page::tables::row_of;
+use crate::page::rows::row_of;
 use crate::page::words::{fault, steps, timeline, Language};
-use crate::page::Report;
+use crate::report::Report;
+use crate::told::Fault;
 
 /// The fault that a reader wants to see first.
 fn chief(proof: &Proof) -> Option<&Finding> {

@@ -1,10 +1,11 @@
 //! What the whole run comes to, and where it ran.
 
-use crate::contender::{Contender, Fault, Origin};
+use crate::contender::{Contender, Origin};
 use crate::interleave::explore::Proof;
-use crate::page::tables::{has_crash, row_of};
+use crate::page::rows::{has_crash, row_of};
 use crate::page::words::Language;
-use crate::page::Report;
+use crate::report::Report;
+use crate::told::Fault;
 
 pub fn run(report: &Report, language: Language) -> String {
     let h = &report.host;

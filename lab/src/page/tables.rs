@@ -2,16 +2,18 @@
 
 use std::fmt::Write;
 
-use crate::contender::{Contender, Fault, Origin};
+use crate::contender::{Contender, Origin};
 use crate::interleave::explore::{Finding, Proof};
 use crate::page::databases;
+use crate::page::rows::{has_crash, row_of};
 use crate::page::schedules::timelines;
 use crate::page::summary::{run, verdict};
 use crate::page::words::{fact, fault, steps, Language};
-use crate::page::Report;
+use crate::report::Report;
+use crate::rush::cell::Crowd;
 use crate::rush::cell::{Cell, Spread};
-use crate::rush::count::Crowd;
 use crate::strategies::ALL;
+use crate::told::Fault;
 
 /// Name of the place on the page, and what goes there.
 pub fn all(report: &Report, language: Language) -> Vec<(&'static str, String)> {
@@ -25,14 +27,6 @@ pub fn all(report: &Report, language: Language) -> Vec<(&'static str, String)> {
         ("facts", facts(report, language)),
         ("timelines", timelines(report, language)),
     ]
-}
-
-pub fn row_of(proof: &Proof) -> Option<&'static Contender> {
-    ALL.iter().find(|one| one.id == proof.id)
-}
-
-pub fn has_crash(proof: &Proof) -> bool {
-    proof.findings.iter().any(|finding| finding.fault.needs_crash())
 }
 
 fn head(table: &mut String, names: &[&str]) {

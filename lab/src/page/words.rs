@@ -1,6 +1,6 @@
 //! The words of the page in both languages: those of the field, and those of the posts.
 
-use crate::contender::{Fault, Text};
+use crate::told::{Fault, Text};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {

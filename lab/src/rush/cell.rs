@@ -3,8 +3,35 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::contender::{Contender, Fault};
-use crate::rush::count::Crowd;
+use crate::contender::Contender;
+use crate::told::Fault;
+
+/// Who comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Crowd {
+    /// Each request is of another user.
+    Distinct,
+    /// Each user clicks twice, at the same moment; half of them with the same request id.
+    DoubleClicks,
+}
+
+impl Crowd {
+    pub fn user(self, request: usize) -> usize {
+        match self {
+            Crowd::Distinct => request,
+            Crowd::DoubleClicks => request / 2,
+        }
+    }
+
+    pub fn req(self, request: usize) -> String {
+        match self {
+            Crowd::DoubleClicks if (request / 2).is_multiple_of(2) => {
+                format!("r{}", request / 2 * 2)
+            }
+            _ => format!("r{request}"),
+        }
+    }
+}
 
 /// One rush.
 #[derive(Clone, Copy, Debug, Default)]

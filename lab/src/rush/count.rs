@@ -3,38 +3,9 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-
-use crate::contender::{Books, Reason, Verdict};
 use crate::interleave::judge::is_refusal;
 use crate::rush::cell::Run;
-
-/// Who comes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Crowd {
-    /// Each request is of another user.
-    Distinct,
-    /// Each user clicks twice, at the same moment; half of them with the same request id.
-    DoubleClicks,
-}
-
-impl Crowd {
-    pub fn user(self, request: usize) -> usize {
-        match self {
-            Crowd::Distinct => request,
-            Crowd::DoubleClicks => request / 2,
-        }
-    }
-
-    pub fn req(self, request: usize) -> String {
-        match self {
-            Crowd::DoubleClicks if (request / 2).is_multiple_of(2) => {
-                format!("r{}", request / 2 * 2)
-            }
-            _ => format!("r{request}"),
-        }
-    }
-}
+use crate::told::{Books, Reason, Verdict};
 
 /// One request, from its sending to its answer.
 #[derive(Clone, Copy, Debug)]

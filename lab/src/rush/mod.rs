@@ -10,13 +10,14 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{Contender, Rush, Verdict};
+use crate::buyer::Buyer;
+use crate::contender::Contender;
 use crate::gate::Gate;
 use crate::interleave::stage::verdict;
 use crate::servers::Servers;
-use cell::{Cell, Run, RUNS_MIN};
-use count::{count, Call, Crowd};
+use crate::told::{Rush, Stop, Verdict};
+use cell::{Cell, Crowd, Run, RUNS_MIN};
+use count::{count, Call};
 
 /// How many requests, how often, how long at most.
 #[derive(Clone, Copy, Debug)]
@@ -133,8 +134,7 @@ impl Pool {
             desk.comes("alone".into(), "alone".into(), 1 << 40);
             let told = verdict((contender.buy)(desk))?;
             desk.script_ends()?;
-            run.stuck =
-                !matches!(told, Verdict::Won(_) | Verdict::Lost(crate::contender::Reason::Shed));
+            run.stuck = !matches!(told, Verdict::Won(_) | Verdict::Lost(crate::told::Reason::Shed));
         }
         (run.round_trips, run.cpu_us, run.paid) = (round_trips, cpu_us, paid);
         Ok(run)

@@ -3,10 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{
-    lost, won, Books, Contender, Fault::*, Origin, Reason::*, Rush, Told, Verdict, BASE,
-};
+use crate::buyer::Buyer;
+use crate::contender::{Contender, Origin, BASE};
+use crate::told::{lost, won, Books, Fault::*, Reason::*, Rush, Stop, Told, Verdict};
 
 fn fill(b: &mut Buyer, stock: u64) -> Result<(), Stop> {
     b.set("goods", stock)

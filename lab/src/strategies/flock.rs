@@ -4,9 +4,10 @@ use std::fs::File;
 
 use rustix::fs::{flock, FlockOperation};
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, Contender, Fault::*, Origin, Reason::*, Told, BASE};
+use crate::buyer::Buyer;
+use crate::contender::{Contender, Origin, BASE};
 use crate::strategies::counter::{get_then_decr, goods_books, goods_fill};
+use crate::told::{lost, Fault::*, Reason::*, Stop, Told};
 
 /// `fopen("/tmp/lock.txt", "r+")`, and on the second host another /tmp.
 fn fopen(b: &Buyer, host: usize) -> Result<File, Stop> {

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*, BASE};
+use crate::buyer::Buyer;
+use crate::contender::{Contender, Origin, BASE};
+use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop};
 
 /// A list of so many units, in chunks that a server likes.
 pub fn fill_list(b: &mut Buyer, key: &str, units: u64) -> Result<(), Stop> {

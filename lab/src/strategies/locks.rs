@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use crate::buyer::Buyer;
-use crate::contender::{
-    lost, won, Books, Contender, Fault::*, Origin, Reason::*, Rush, Told, Verdict, BASE,
-};
+use crate::contender::{Contender, Origin, BASE};
 use crate::strategies::counter::{get_then_decr, goods_books, goods_fill};
+use crate::told::{lost, won, Books, Fault::*, Reason::*, Rush, Told, Verdict};
 
 const LOCK: &str = "lock:goods";
 
@@ -197,7 +196,7 @@ fn slow_business(b: &mut Buyer) -> Told {
 }
 
 /// `if ($redisClient->get($this->goodsKey) == $client) { /* 此处存在时间差 */ del }`.
-fn compare_then_del(b: &mut Buyer, token: &str) -> Result<(), crate::buyer::Stop> {
+fn compare_then_del(b: &mut Buyer, token: &str) -> Result<(), crate::told::Stop> {
     if b.get_text(LOCK)?.as_deref() == Some(token) {
         b.del(LOCK)?;
     }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use redis::Value;
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Reason::*, Rush, Told, Verdict, BASE, MODULE};
+use crate::buyer::Buyer;
+use crate::contender::{Contender, BASE, MODULE};
+use crate::told::{lost, won, Books, Reason::*, Rush, Stop, Told, Verdict};
 
 /// The first word of a reply, and its numbers.
 pub struct Reply(Vec<Value>);

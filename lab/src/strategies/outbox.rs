@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use redis::Value;
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, Books, Contender, Reason::*, Told, Verdict, BASE, MODULE};
-use crate::contender::{Needs, Rush};
+use crate::buyer::Buyer;
+use crate::contender::Needs;
+use crate::contender::{Contender, BASE, MODULE};
 use crate::strategies::module::{grab, init, status, told, S01};
+use crate::told::{lost, Books, Reason::*, Rush, Stop, Told, Verdict};
 
 const STREAM: &str = "sale:events";
 

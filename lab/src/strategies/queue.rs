@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use crate::buyer::Buyer;
-use crate::contender::{
-    lost, won, Books, Contender, Fault::*, Origin, Reason::*, Rush, Told, Verdict, BASE, SQL,
-};
+use crate::contender::{Contender, Origin, BASE, SQL};
 use crate::strategies::counter::{get_then_decr, goods_fill};
 use crate::strategies::list::fill_list;
+use crate::told::{lost, won, Books, Fault::*, Reason::*, Rush, Told, Verdict};
 
 const NAP: Duration = Duration::from_millis(1);
 /// A page asks now and then for its answer; 500 that ask without a pause leave the worker no turn.

@@ -1,7 +1,8 @@
 //! Row 49: "redis+lua", the strongest rival, as a script and as a function.
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*, Told, BASE};
+use crate::buyer::Buyer;
+use crate::contender::{Contender, Origin, BASE};
+use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop, Told};
 
 /// What those who write it well write: the user, the stock, the record, in one script.
 const BODY: &str = "

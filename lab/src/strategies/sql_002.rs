@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*, Told, BASE, SQL};
+use crate::buyer::Buyer;
+use crate::contender::{Contender, Origin, BASE, SQL};
+use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop, Told};
 
 /// As many products as given, each with the same stock.
 fn products(b: &mut Buyer, stock: u64, count: u64) -> Result<(), Stop> {
@@ -181,7 +182,7 @@ pub const M07: Contender = Contender {
     says: ("-", "-"),
     buy: |b| loop {
         let told = optimistic(b)?;
-        if told != crate::contender::Verdict::Lost(Conflict) {
+        if told != crate::told::Verdict::Lost(Conflict) {
             return Ok(told);
         }
     },

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{
-    lost, won, Books, Contender, Fault::*, Origin, Reason::*, Rush, Told, BASE, SQL,
-};
-use crate::servers::Maker;
+use crate::buyer::Buyer;
+use crate::contender::{Contender, Origin, BASE, SQL};
+use crate::told::{lost, won, Books, Fault::*, Maker, Reason::*, Rush, Stop, Told};
 
 /// Empties a table of products and fills it with two, the second to be left alone.
 fn products(b: &mut Buyer, table: &str, stock: u64) -> Result<(), Stop> {

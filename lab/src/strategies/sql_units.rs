@@ -1,8 +1,8 @@
 //! Two ways that no post has and that readers know: the winner's row first, and a row a unit.
 
-use crate::buyer::Stop;
-use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*};
+use crate::contender::{Contender, Origin};
 use crate::strategies::sql_004::{M03, M15};
+use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop};
 
 /// M15 turned round: the winner's row first, under the unique key of (sale, user). Who asks again
 /// after a lost answer meets their own row.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::buyer::{Buyer, Stop};
-use crate::contender::{lost, won, Books, Contender, Fault::*, Origin, Reason::*, Told, BASE};
+use crate::buyer::Buyer;
+use crate::contender::{Contender, Origin, BASE};
+use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop, Told};
 
 /// The counters of 000 and 001 count upwards; how many there are is a constant of the program.
 fn none_yet(b: &mut Buyer, _: u64) -> Result<(), Stop> {
@@ -166,7 +167,7 @@ pub const R09: Contender = Contender {
     ..R08
 };
 
-fn try_once(b: &mut Buyer) -> Result<Option<crate::contender::Verdict>, Stop> {
+fn try_once(b: &mut Buyer) -> Result<Option<crate::told::Verdict>, Stop> {
     b.watch("mywatchkey")?;
     let total = b.get("mywatchkey")?;
     if total < b.rush.supply as i64 {
