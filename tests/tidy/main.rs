@@ -63,7 +63,9 @@ fn bare(line: &str) -> String {
 fn sources() -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in ["src", "domain", "cli", "tests", "tools", "lab", "examples", "fuzz"] {
+    for folder in
+        ["src", "domain", "cli", "tests", "tools", "lab", "examples", "fuzz", "clients/runner"]
+    {
         collect(&root.join(folder), &mut files);
     }
     files.sort();

@@ -283,7 +283,7 @@ pub fn compare(place: &Place, keys: &[String], told: &BTreeSet<Grant>) -> Result
 /// # Errors
 /// What is wrong with the file.
 pub fn cases() -> Result<Vec<Case>, String> {
-    let text = include_str!("../../../../clients/cases.json");
+    let text = include_str!("../../cases.json");
     let cases: Vec<Case> =
         serde_json::from_str(text).map_err(|e| format!("clients/cases.json: {e}"))?;
     match cases.iter().find(|case| case.catches.is_empty()) {

@@ -236,7 +236,7 @@ impl Driver {
         let mut child = command(program.as_ref())
             .args(rest)
             .arg(told.to_string())
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../clients"))
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

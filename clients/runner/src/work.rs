@@ -55,7 +55,7 @@ pub fn run(told: &Options) -> Result<(), String> {
     let (mut admin, mut operator) = (login(&server, "admin"), login(&server, "operator"));
     let more = if has_more(&mut admin) { MORE_WORK } else { "" };
     let work = server.dir().join("work.txt");
-    let lines = [include_str!("../../../../examples/clients/work.txt"), more].concat();
+    let lines = [include_str!("../../../examples/clients/work.txt"), more].concat();
     fs::write(&work, lines).map_err(|e| format!("No list of work: {e}"))?;
     operator.check(&[(&format!("SECKILL.INIT {TICKER} 1"), "+OK")]);
     let is_over = AtomicBool::new(false);
@@ -87,7 +87,7 @@ fn tick(operator: &mut Conn, is_over: &AtomicBool) {
 }
 
 fn work_with(library: &Library, server: &Server, work: &Path) -> Result<(), String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/clients");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/clients");
     let [runtime, program] = library.run;
     // A library may wait for ever for what was refused to it.
     let output = Command::new("timeout")

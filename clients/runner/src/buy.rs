@@ -95,7 +95,7 @@ fn expect(
 ) -> Result<(), String> {
     let address =
         if language.takes_url { server.url() } else { format!("127.0.0.1:{}", server.port()) };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/clients");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/clients");
     let Some((runtime, rest)) = language.run.split_first() else { return Ok(()) };
     let output = Command::new(runtime)
         .args(rest)

@@ -80,7 +80,7 @@ pub fn write(files: &[PathBuf]) -> Result<(), String> {
             None => results.push(more),
         }
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
     let (english, chinese) = tables(&results)?;
     into(&folder.join("clients.md"), &english)?;
     into(&folder.join("zh/clients.md"), &chinese)
