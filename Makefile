@@ -142,8 +142,8 @@ shop-test: deps shop-deps ## test: Play the shop's visitors in a browser, then `
 	@NODE_PATH=$(CURDIR)/target/shop-test/node_modules exec node examples/shop/test/test.js $(SHOP)
 
 durability: deps ## more: Measure what is lost when a server dies, setting by setting
-	$(BUILD) -p seckill-tools --bin durability
-	target/release/durability
+	$(BUILD) -p seckill-tools --bin torture
+	target/release/torture durability
 
 broken: deps ## more: Break the code on purpose, and see that sim and torture tell (5 minutes)
 	@.ci/broken

@@ -9,6 +9,8 @@
 //!
 //! A seed repeats what clients ask for and which faults come in which order. It can't repeat how
 //! the system schedules threads, so a failing seed may need several runs to fail again.
+//!
+//! `torture durability` measures what is lost where nothing is promised.
 
 mod ask;
 mod check;
@@ -16,6 +18,7 @@ mod clock;
 mod crowd;
 mod disk;
 mod draws;
+mod durability;
 mod episode;
 mod faults;
 mod history;
@@ -36,11 +39,11 @@ mod waiting;
 mod world;
 
 use std::io::{stderr, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use disk::Disk;
@@ -66,19 +69,34 @@ struct Options {
     #[arg(long)]
     only: Option<Setting>,
     /// The module's file [default: the one built here, or $SECKILL_MODULE]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     module: Option<PathBuf>,
+    #[command(subcommand)]
+    mode: Option<Mode>,
+}
+
+#[derive(Subcommand)]
+enum Mode {
+    Durability(durability::Options),
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    disk::move_in();
-    seckill_harness::program::exit_told(run(&options))
+    let module = seckill_harness::program::module_file(options.module.clone());
+    let told = module.and_then(|module| match &options.mode {
+        Some(Mode::Durability(options)) => {
+            durability::run(options, &module).map(|table| println!("{table}")).map(|()| true)
+        }
+        None => {
+            disk::move_in();
+            run(&options, &module)
+        }
+    });
+    seckill_harness::program::exit_told(told)
 }
 
 /// Whether all promises were kept.
-fn run(options: &Options) -> Result<bool, String> {
-    let module = seckill_harness::program::module_file(options.module.clone())?;
+fn run(options: &Options, module: &Path) -> Result<bool, String> {
     let seed = options.seed.unwrap_or_else(new_seed);
     let disks = [0, 1, 2].map(Disk::mount);
     println!("Seed {seed}.");
@@ -102,7 +120,7 @@ fn run(options: &Options) -> Result<bool, String> {
         let (setting, tally) = &mut tallies[number % count];
         show(&bar, started, number, *setting);
         let episode = Episode {
-            module: &module,
+            module,
             disks: &disks,
             setting: *setting,
             clients: options.clients.into(),

@@ -4,18 +4,21 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use redis::Connection;
 use seckill_client::{Answer, Outcome};
+use seckill_crowd::sale;
 use seckill_harness::program::Server;
+use seckill_harness::wait::holds_in_time;
+
+use super::nodes::tell;
+use crate::ask::command;
 
 pub const KEY: &str = "sale:durability";
 const BUYERS: usize = 16;
-const DEADLINE: Duration = Duration::from_secs(60);
-const POLL_EVERY: Duration = Duration::from_millis(1);
 const WAIT_MS: u64 = 1_000;
-const WAIT_FOR_DISK: [&str; 4] = ["WAITAOF", "0", "1", "2000"];
+const WAIT_FOR_DISK: &str = "WAITAOF 0 1 2000";
 
 /// What a buyer waits for before a grant counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,14 +65,11 @@ impl Buyers {
     /// # Errors
     /// A sentence when it takes too long.
     pub fn reach(&self, count: u64) -> Result<(), String> {
-        let deadline = Instant::now() + DEADLINE;
-        while self.acknowledged() < count {
-            if Instant::now() > deadline || self.all_gave_up() {
-                return Err(format!("Only {} grants were acknowledged.", self.acknowledged()));
-            }
-            thread::sleep(POLL_EVERY);
+        holds_in_time(|| self.acknowledged() >= count || self.all_gave_up());
+        match self.acknowledged() {
+            enough if enough >= count => Ok(()),
+            few => Err(format!("Only {few} grants were acknowledged.")),
         }
-        Ok(())
     }
 
     /// Acknowledged grants a second, from the start up to now.
@@ -135,33 +135,22 @@ impl Wait {
         match self {
             Wait::No => true,
             Wait::Replicas(wanted) => {
-                let mut waiting = redis::cmd("WAIT");
-                let replicas: Result<u64, _> = waiting.arg(wanted).arg(WAIT_MS).query(connection);
-                replicas.is_ok_and(|replicas| replicas >= wanted)
+                let waiting = redis::cmd("WAIT").arg(wanted).arg(WAIT_MS).query(connection);
+                waiting.is_ok_and(|replicas: u64| replicas >= wanted)
             }
             Wait::ReplicaDisk => {
-                let disks: Result<(u64, u64), _> = command(&WAIT_FOR_DISK).query(connection);
-                disks.is_ok_and(|(_, replicas)| replicas >= 1)
+                let disks = command(WAIT_FOR_DISK.split(' ')).query(connection);
+                disks.is_ok_and(|(_, replicas): (u64, u64)| replicas >= 1)
             }
         }
     }
-
-    /// Whether this server can do it: Redis 7.0 has no WAITAOF.
-    pub fn is_offered(self, server: &Server) -> bool {
-        let known = server.connect().and_then(|mut connection| {
-            command(&["COMMAND", "GETKEYS", "WAITAOF", "0", "1", "1"])
-                .query::<redis::Value>(&mut connection)
-                .map_err(|e| e.to_string())
-        });
-        // A known command without keys is another error than an unknown one.
-        self != Wait::ReplicaDisk || known.is_err_and(|why| why.contains("no key arguments"))
-    }
 }
 
-fn command(words: &[&str]) -> redis::Cmd {
-    let mut command = redis::Cmd::new();
-    command.arg(words);
-    command
+/// Whether this server has WAITAOF: Redis 7.0 has not.
+pub fn has_waitaof(server: &Server) -> bool {
+    // A known command without keys is another error than an unknown one.
+    let said = tell(server, "COMMAND GETKEYS WAITAOF 0 1 1");
+    said.is_err_and(|why| why.contains("no key arguments"))
 }
 
 /// The users whom the server lists as winners; none when it knows no sale.
@@ -170,20 +159,13 @@ fn command(words: &[&str]) -> redis::Cmd {
 /// A sentence when AUDIT finds a difference or the server does not answer.
 pub fn listed(server: &Server) -> Result<HashSet<String>, String> {
     let mut connection = server.connect()?;
-    let kind: String = redis::cmd("TYPE").arg(KEY).query(&mut connection).map_err(failed)?;
+    let kind: String =
+        redis::cmd("TYPE").arg(KEY).query(&mut connection).map_err(|e| e.to_string())?;
     if kind == "none" {
         return Ok(HashSet::new());
     }
-    let audit: Vec<redis::Value> =
-        redis::cmd("SECKILL.AUDIT").arg(KEY).query(&mut connection).map_err(failed)?;
-    if audit.get(1) != Some(&redis::Value::Int(1)) {
-        return Err(format!("AUDIT found a difference: {audit:?}"));
-    }
-    let live = |row: &seckill_client::Row| row.state.is_live();
-    let rows = seckill_crowd::sale::grants(&mut connection, KEY, None)?;
-    Ok(rows.into_iter().filter(live).map(|row| row.user.to_string()).collect())
-}
-
-fn failed(error: redis::RedisError) -> String {
-    format!("The server that remains answers with an error: {error}")
+    sale::audit(&mut connection, KEY)?.check()?;
+    let rows = sale::grants(&mut connection, KEY, None)?;
+    let live = rows.into_iter().filter(|row| row.state.is_live());
+    Ok(live.map(|row| row.user.to_string()).collect())
 }
