@@ -88,7 +88,7 @@ orders-test: deps orders-deps ## test: Kill seckill orders at every point, on Ma
 	@.ci/deps postgres
 	@.ci/servers mysql-9.7.4
 	@.ci/deps brokers
-	@python3 -m pip install --quiet --target $(CURDIR)/target/python confluent-kafka
+	@python3 -m pip install --quiet --target $(CURDIR)/target/python confluent-kafka rocketmq-python-client
 	PYTHONPATH=$(CURDIR)/target/python cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
 
 # The page needs a browser, the alerts a Prometheus; WATCH=docs takes the picture of docs/watch.md anew.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sends a sale's outbox to a topic of RocketMQ: rocketmq.py TOPIC --stream KEY [--redis URL ...]
+"""Sends a sale's outbox to a topic of RocketMQ: send_rocketmq.py TOPIC --stream KEY [--redis URL ...]
 
 An entry is acknowledged in Redis only when the proxy has answered for it. ROCKETMQ names the proxy."""
 import json
