@@ -21,6 +21,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Where a server listens that is named without a port.
 const PORT: u16 = 6379;
 
+const NO_URL: &str = "--redis: this is no address. It has the form redis://host:port/database, \
+    rediss://host:port/database with TLS, or unix:///path/of/the/socket";
+
 /// Never an option: what stands on a command line is for everybody on the machine to read.
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 
@@ -276,8 +279,8 @@ impl Server {
     }
 
     fn client_of(&self, url: &str) -> Result<Client, String> {
-        let info: ConnectionInfo =
-            url.into_connection_info().map_err(|e| format!("--redis: {e}"))?;
+        // The library's words are for programmers, and the URL itself may have a password.
+        let info: ConnectionInfo = url.into_connection_info().map_err(|_| NO_URL)?;
         let tls = self.tls.address(info.addr())?;
         let mut settings = info.redis_settings().clone().set_skip_set_lib_name();
         if let Some(user) = &self.redis_user {

@@ -10,11 +10,15 @@ use std::time::{Duration, Instant};
 
 use redis::{cmd, Arg, Cmd, Connection, ConnectionLike, Pipeline, Value};
 
-use crate::connect::{connect, Target};
+use crate::connect::{connect, words, Failure, Target};
+use crate::print::tell;
 
 /// A call is retried for this time: a failover ends within it.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
+
+/// Who waits for longer is told for what.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// Calls sent to a node before their answers are read: meanwhile the node serves no other client.
 const AT_ONCE: usize = 32;
@@ -50,6 +54,8 @@ enum Attempt {
     Ask(String),
     /// A retry may succeed; the reason why this attempt failed.
     Again(String),
+    /// The same, where a retry would fail as well: of a wrong password, for example.
+    Never(String),
 }
 
 impl Nodes {
@@ -92,7 +98,7 @@ impl Nodes {
                             self.is_cluster = true;
                             (to, None)
                         }
-                        Attempt::Ask(_) | Attempt::Again(_) => continue,
+                        Attempt::Ask(_) | Attempt::Again(_) | Attempt::Never(_) => continue,
                     };
                     self.known.insert(key.clone(), to);
                     answers[*at] = answer;
@@ -124,7 +130,7 @@ impl Nodes {
     /// # Errors
     /// A sentence when no node answers for this key.
     pub fn call(&mut self, key: &str, part: usize, cmds: &[Cmd]) -> Result<Vec<Value>, String> {
-        let until = Instant::now() + PATIENCE;
+        let (until, mut quiet) = (Instant::now() + PATIENCE, Some(Instant::now() + QUIET));
         loop {
             let address = self.place(key, part);
             let why = match self.attempt(&address, false, cmds) {
@@ -139,6 +145,7 @@ impl Nodes {
                 }
                 Attempt::Moved(to) | Attempt::Ask(to) => format!("it is said to be at {to}"),
                 Attempt::Again(why) => why,
+                Attempt::Never(why) => return Err(why),
             };
             self.known.remove(key);
             // A primary may have become a replica: another is to be found.
@@ -146,6 +153,9 @@ impl Nodes {
             self.turn += 1;
             if Instant::now() > until {
                 return Err(format!("no node answers for {key}: {why}"));
+            }
+            if quiet.take_if(|quiet| Instant::now() > *quiet).is_some() {
+                tell!("seckill: {why}; it is asked again, for {} s in all", PATIENCE.as_secs());
             }
             thread::sleep(PAUSE);
         }
@@ -164,7 +174,8 @@ impl Nodes {
     fn attempt(&mut self, address: &str, asking: bool, cmds: &[Cmd]) -> Attempt {
         let replies = match self.exchange(address, asking, cmds) {
             Ok(replies) => replies,
-            Err(why) => return Attempt::Again(why),
+            Err(failure) if failure.heals => return Attempt::Again(failure.said),
+            Err(failure) => return Attempt::Never(failure.said),
         };
         match judge(replies, cmds.first().is_some_and(is_multi)) {
             Attempt::Ask(to) if !asking => self.attempt(&to, true, cmds),
@@ -178,7 +189,7 @@ impl Nodes {
         address: &str,
         asking: bool,
         cmds: &[Cmd],
-    ) -> Result<Vec<Value>, String> {
+    ) -> Result<Vec<Value>, Failure> {
         let mut connection = match self.open.remove(address) {
             Some(connection) => connection,
             None => self.connect(address)?,
@@ -194,23 +205,25 @@ impl Nodes {
         let each = 1 + usize::from(asking);
         let count = cmds.len() * each;
         let packed = pipeline.get_packed_pipeline();
-        let replies =
-            connection.req_packed_commands(&packed, 0, count).map_err(|error| error.to_string())?;
+        let replies = connection
+            .req_packed_commands(&packed, 0, count)
+            .map_err(|error| Failure::passing(format!("{address}: {}", words(&error))))?;
         self.open.insert(address.to_owned(), connection);
         Ok(replies.into_iter().skip(each - 1).step_by(each).collect())
     }
 
-    fn connect(&self, address: &str) -> Result<Connection, String> {
+    fn connect(&self, address: &str) -> Result<Connection, Failure> {
         if let Some(seed) = self.seeds.iter().find(|seed| seed.name() == address) {
-            return connect(seed).map_err(String::from);
+            return connect(seed);
         }
         let parsed = address.rsplit_once(':').and_then(|(host, port)| {
             let port: u16 = port.parse().ok()?;
             Some((host.trim_matches(['[', ']']), port))
         });
-        let (host, port) = parsed.ok_or(format!("{address} is no address"))?;
-        let client = self.seeds[0].at(host, port)?;
-        connect(&Target::Address(client)).map_err(String::from)
+        let unknown = || Failure::passing(format!("{address} is no address"));
+        let (host, port) = parsed.ok_or_else(unknown)?;
+        let client = self.seeds[0].at(host, port).map_err(Failure::lasting)?;
+        connect(&Target::Address(client))
     }
 }
 

@@ -1,7 +1,10 @@
 //! Subcommands about one sale that is not split.
 
 use std::fs;
-use std::process::Output;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 use seckill_harness::{Options, Server};
 
@@ -116,6 +119,44 @@ fn a_sale_that_goes_on_is_not_archived() {
     assert!(told.contains("sale is paused, 1 units are held"), "{told}");
     assert!(!server.cmd("SECKILL.CANCEL sale u").is_error());
     assert!(refused(&server, &["export", "sale", "/nowhere/file"]).contains("No such file"));
+}
+
+/// A wrong password stays wrong; a server that is not there may come back, so that is said, and
+/// waited for.
+#[test]
+fn who_waits_is_told_for_what() {
+    let server = Options::new().start();
+    let url = |user: &str, port: u16| format!("redis://{user}127.0.0.1:{port}/");
+    let begun = Instant::now();
+    let ran = run(&["--redis", &url("nobody:wrong@", server.port()), "status", "sale"]);
+    let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(1), "{told}");
+    assert!(told.contains("it refuses this user and password (WRONGPASS)"), "{told}");
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let away = free.local_addr().expect("its number").port();
+    drop(free);
+    let mut waiting = seckill(&["--redis", &url("", away), "status", "sale"])
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    let mut told = String::new();
+    BufReader::new(waiting.stderr.take().expect("stderr")).read_line(&mut told).expect("a line");
+    let goes_on = waiting.try_wait().expect("its state").is_none();
+    waiting.kill().expect("it ends");
+    waiting.wait().expect("it has ended");
+    let sentence =
+        format!("no Redis at 127.0.0.1:{away}: nothing listens there; it is asked again");
+    assert!(told.contains(&sentence) && goes_on, "{told}");
+}
+
+#[test]
+fn a_wrong_address_is_a_sentence() {
+    let ran = run(&["--redis", "me:secret@nonsense", "status", "sale"]);
+    let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert_eq!(ran.status.code(), Some(2), "{told}");
+    assert!(told.contains("redis://host:port/database") && !told.contains("secret"), "{told}");
 }
 
 /// What a shell is given completes commands and options.
