@@ -53,36 +53,39 @@ func ReadAnswer(reply any) (Answer, error) {
 func readAnswer(outcome string, words []any) (Answer, error) {
 	a := Answer{Outcome: outcome}
 	names, known := fields[outcome]
-	wrong := fmt.Errorf("%w: %s %v", errNoAnswer, outcome, words)
-	if !known || len(words) < len(strings.Fields(names)) {
-		return a, wrong
-	}
 	if names == settled {
 		a.State = outcome
 	}
-	numbers := map[string]*int64{
+	isRead := fill(strings.Fields(names), words, map[string]*int64{
 		"seq": &a.Seq, "qty": &a.Qty, "deadline_ms": &a.DeadlineMs, "available": &a.Available,
 		"held": &a.Held, "allowance": &a.Allowance, "opens_in_ms": &a.OpensInMs,
 		"ticket": &a.Ticket, "ahead": &a.Ahead, "units_ahead": &a.UnitsAhead, "unit": &a.Unit,
-	}
-	for at, name := range strings.Fields(names) {
-		switch word := words[at].(type) {
-		case int64:
-			if numbers[name] == nil {
-				return a, wrong
-			}
-			*numbers[name] = word
-		case string:
-			if name != "state" || fields[word] != settled {
-				return a, wrong
-			}
-			a.State = word
-		default:
-			return a, wrong
-		}
+	}, map[string]*string{"state": &a.State})
+	if !known || !isRead || a.Has("state") && fields[a.State] != settled {
+		return a, fmt.Errorf("%w: %s %v", errNoAnswer, outcome, words)
 	}
 	a.Units = unitsOf(words[len(strings.Fields(names)):])
 	return a, nil
+}
+
+// Puts each word where its name says; false if one is missing, or of another kind. A text may be nil.
+func fill(names []string, words []any, numbers map[string]*int64, texts map[string]*string) bool {
+	for at, name := range names {
+		if at >= len(words) {
+			return false
+		}
+		number, isNumber := words[at].(int64)
+		text, isText := words[at].(string)
+		switch {
+		case isNumber && numbers[name] != nil:
+			*numbers[name] = number
+		case isText && texts[name] != nil:
+			*texts[name] = text
+		case words[at] != nil || texts[name] == nil:
+			return false
+		}
+	}
+	return true
 }
 
 // What a sale with NUMBERED has behind the words of a reply or a row.
@@ -172,28 +175,13 @@ func readRows(reply any) ([]Row, error) {
 	rows := make([]Row, len(list))
 	for at, item := range list {
 		cells, _ := item.([]any)
-		if len(cells) < len(rowFields) {
+		row := &rows[at]
+		if !fill(rowFields, cells, map[string]*int64{"seq": &row.Seq, "qty": &row.Qty, "at_ms": &row.AtMs,
+			"deadline_ms": &row.DeadlineMs, "epoch": &row.Epoch, "round": &row.Round},
+			map[string]*string{"user": &row.User, "state": &row.State, "req": &row.Req}) {
 			return nil, errNoAnswer
 		}
-		row := &rows[at]
 		row.Units = unitsOf(cells[len(rowFields):])
-		numbers := map[string]*int64{"seq": &row.Seq, "qty": &row.Qty, "at_ms": &row.AtMs,
-			"deadline_ms": &row.DeadlineMs, "epoch": &row.Epoch, "round": &row.Round}
-		texts := map[string]*string{"user": &row.User, "state": &row.State, "req": &row.Req}
-		for place, name := range rowFields {
-			switch cell := cells[place].(type) {
-			case int64:
-				if numbers[name] == nil {
-					return nil, errNoAnswer
-				}
-				*numbers[name] = cell
-			case string:
-				if texts[name] == nil {
-					return nil, errNoAnswer
-				}
-				*texts[name] = cell
-			}
-		}
 	}
 	return rows, nil
 }
@@ -223,10 +211,14 @@ type Event struct {
 func Decode(values map[string]any) (Event, error) {
 	text := func(name string) string { value, _ := values[name].(string); return value }
 	event := Event{text("event"), text("sale"), nil, text("user"), text("req"), text("outbox"), text("split")}
-	decoder := json.NewDecoder(strings.NewReader(text("data")))
-	decoder.UseNumber()
-	if err := decoder.Decode(&event.Data); err != nil || event.Event == "" {
+	if err := decode(text("data"), &event.Data); err != nil || event.Event == "" {
 		return event, fmt.Errorf("no entry of an outbox: %v", values)
 	}
 	return event, nil
+}
+
+func decode(text string, object *map[string]any) error {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	return decoder.Decode(object)
 }

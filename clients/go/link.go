@@ -24,15 +24,10 @@ type Client struct {
 // New takes a *redis.Client (a single server, or NewFailoverClient's: Sentinel) or a
 // *redis.ClusterClient. Its options are left as they are.
 func New(base redis.UniversalClient) (*Client, error) {
-	switch client := base.(type) {
-	case *redis.Client:
-		if client != nil {
-			return &Client{base: base, nodes: map[string]*redis.Client{}, moved: map[string]string{}}, nil
-		}
-	case *redis.ClusterClient:
-		if client != nil {
-			return &Client{base: base, nodes: map[string]*redis.Client{}, moved: map[string]string{}}, nil
-		}
+	single, isSingle := base.(*redis.Client)
+	cluster, isCluster := base.(*redis.ClusterClient)
+	if isSingle && single != nil || isCluster && cluster != nil {
+		return &Client{base: base, nodes: map[string]*redis.Client{}, moved: map[string]string{}}, nil
 	}
 	return nil, fmt.Errorf("seckill: %T is no client that this library knows", base)
 }

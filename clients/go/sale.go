@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -172,14 +171,11 @@ func (s *Sale) MGrab(ctx context.Context, user string, others []string, req stri
 	for _, key := range others {
 		words = append(words, key)
 	}
-	for at, units := range qty {
-		if at == 0 && len(qty) == 1 && units == 1 {
-			break
+	if len(qty) > 1 || len(qty) == 1 && qty[0] != 1 {
+		words = append(words, "QTY")
+		for _, units := range qty {
+			words = append(words, units)
 		}
-		if at == 0 {
-			words = append(words, "QTY")
-		}
-		words = append(words, units)
 	}
 	req = orNew(req)
 	told, durable, err := sure(ctx, s, "MGRAB", req, append(words, "REQ", req), readMulti,
@@ -242,9 +238,7 @@ func (s *Sale) Unit(ctx context.Context, unit int64) (*Row, error) {
 func (s *Sale) Status(ctx context.Context) (map[string]any, error) {
 	return read(ctx, s, "STATUS", func(reply any) (status map[string]any, err error) {
 		text, _ := reply.(string)
-		decoder := json.NewDecoder(strings.NewReader(text))
-		decoder.UseNumber()
-		return status, decoder.Decode(&status)
+		return status, decode(text, &status)
 	}, "JSON")
 }
 

@@ -14,15 +14,12 @@ import redis.clients.jedis.Jedis;
 import redis.clients.jedis.JedisCluster;
 import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.Protocol;
-import redis.clients.jedis.exceptions.JedisAskDataException;
 import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.exceptions.JedisException;
-import redis.clients.jedis.exceptions.JedisRedirectionException;
 import redis.clients.jedis.util.Pool;
 
 /** Over Jedis 5 to 7: a pool of a single server or of Sentinel, or a cluster. Threads may share it. */
 public final class JedisLink implements Link {
-    private static final int REDIRECTS = 5;
     private final Function<byte[], Borrowed> borrow;
     private final Runnable clear;
     private final JedisCluster cluster;
@@ -65,27 +62,14 @@ public final class JedisLink implements Link {
     }
 
     @Override
-    public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) {
-        List<Object> replies = exchange(borrow.apply(key), false, commands, within);
-        for (int at = 0; cluster != null && at < REDIRECTS; at++) {
-            // Jedis itself would follow for single commands, but also repeat what was lost, untold.
-            JedisRedirectionException redirect = redirect(replies);
-            if (redirect == null) {
-                break;
-            }
-            boolean isAsk = redirect instanceof JedisAskDataException;
-            if (!isAsk) {
-                renewMap(key);
-            }
-            ConnectionPool node = cluster.getClusterNodes().get(redirect.getTargetNode().toString());
-            replies = exchange(node == null ? borrow.apply(key) : of(node.getResource()), isAsk, commands, within);
+    public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception {
+        if (cluster == null) {
+            return exchange(borrow.apply(key), false, commands, within);
         }
-        return replies.stream().map(JedisLink::plain).toList();
-    }
-
-    private static JedisRedirectionException redirect(List<Object> replies) {
-        return replies.stream().filter(JedisRedirectionException.class::isInstance)
-                .map(JedisRedirectionException.class::cast).findFirst().orElse(null);
+        return Redirects.follow((host, port, asking) -> {
+            ConnectionPool node = cluster.getClusterNodes().get(host + ":" + port);
+            return exchange(node == null ? borrow.apply(key) : of(node.getResource()), asking, commands, within);
+        }, () -> renewMap(key));
     }
 
     /** Jedis asks for the map again when it meets MOVED in a call of its own. */
@@ -111,7 +95,8 @@ public final class JedisLink implements Link {
             int each = asking ? 2 : 1;
             List<Object> replies = connection.getMany(commands.size() * each);
             connection.setSoTimeout(before);
-            return IntStream.range(0, commands.size()).mapToObj(at -> replies.get(at * each + each - 1)).toList();
+            return IntStream.range(0, commands.size()).mapToObj(at -> plain(replies.get(at * each + each - 1)))
+                    .toList();
         }
     }
 

@@ -18,7 +18,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
@@ -31,7 +30,6 @@ import java.util.function.Supplier;
  * may share. WAIT holds up all calls on it: give durable sales a link of their own.
  */
 public final class LettuceLink implements Link {
-    private static final int REDIRECTS = 5;
     private final Supplier<StatefulConnection<byte[], byte[]>> connect;
     private final RedisClusterClient cluster;
     /** When there was a whole reply last, by the clock of {@link System#nanoTime}. */
@@ -97,32 +95,9 @@ public final class LettuceLink implements Link {
         if (!(all instanceof StatefulRedisClusterConnection<byte[], byte[]> nodes)) {
             return exchange(all, commands, false, ends);
         }
-        var to = node(nodes, key);
-        boolean asking = false;
-        for (int at = 0;; at++) {
-            List<Object> replies = exchange(to, commands, asking, ends);
-            String[] redirect = redirect(replies);
-            if (redirect == null || at == REDIRECTS) {
-                return replies;
-            }
-            asking = redirect[0].equals("ASK");
-            if (!asking) {
-                cluster.refreshPartitions();
-            }
-            int colon = redirect[2].lastIndexOf(':');
-            to = nodes.getConnection(redirect[2].substring(0, colon),
-                    Integer.parseInt(redirect[2].substring(colon + 1)));
-        }
-    }
-
-    /** MOVED or ASK, the slot, and where to; null if no reply is either. */
-    private static String[] redirect(List<Object> replies) {
-        for (Object reply : replies) {
-            if (reply instanceof ServerError error && Set.of("MOVED", "ASK").contains(error.code())) {
-                return error.getMessage().split(" ");
-            }
-        }
-        return null;
+        return Redirects.follow((host, port, asking) -> exchange(
+                host == null ? node(nodes, key) : nodes.getConnection(host, port), commands, asking, ends),
+                cluster::refreshPartitions);
     }
 
     private static StatefulConnection<byte[], byte[]> node(
