@@ -264,7 +264,8 @@ final class Cluster implements Connection
             $this->nodes[$place] = ($this->open)(self::host($place), $port);
         }
         $replies = $this->nodes[$place]->send('', $sent, max($end - microtime(true), 0.001));
-        return $asking ? array_values(array_filter($replies, fn (int $at) => $at % 2 === 1, ARRAY_FILTER_USE_KEY)) : $replies;
+        // Each has that of ASKING before it.
+        return $asking ? array_column(array_chunk($replies, 2), 1) : $replies;
     }
 
     private static function host(string $place): string
@@ -486,7 +487,8 @@ final class PhpRedis implements Connection
             return array_map($this->one(...), $commands);
         } finally {
             // Set to 0, which it says where none was set, it would not wait at all.
-            $before[\Redis::OPT_READ_TIMEOUT] = $before[\Redis::OPT_READ_TIMEOUT] ?: (float) ini_get('default_socket_timeout');
+            $before[\Redis::OPT_READ_TIMEOUT] = $before[\Redis::OPT_READ_TIMEOUT]
+                ?: (float) ini_get('default_socket_timeout');
             foreach ($before as $option => $value) {
                 $client->setOption($option, $value);
             }
@@ -783,7 +785,9 @@ final class Sale implements SaleInterface
 
     public function user(string $user): array
     {
-        $read = fn (array $told) => ['allowance' => $told[0], 'admission' => $told[1], 'grants' => Words::rows($told[2])];
+        $read = fn (array $told) => [
+            'allowance' => $told[0], 'admission' => $told[1], 'grants' => Words::rows($told[2]),
+        ];
         return $this->read('USER', $read, $user);
     }
 
@@ -995,7 +999,8 @@ final class Sale implements SaleInterface
             }
             $isMoved = in_array($outcome, ['MOVED', 'ASK'], true) && !$this->connection?->isCluster();
             if (in_array($outcome, Tables::MISTAKES, true) || $isMoved) {
-                throw $lost > 0 || $happened ? new Unanswered($req, $lost, $why, $cause) : new SaleError($why, $outcome);
+                throw $lost > 0 || $happened
+                    ? new Unanswered($req, $lost, $why, $cause) : new SaleError($why, $outcome);
             }
             if (in_array($outcome, ['LOST', 'CLUSTERDOWN', ...Connection::DROPPING], true)) {
                 $this->drop();

@@ -56,7 +56,8 @@ final class Cluster implements Connection
             $this->nodes[$place] = ($this->open)(self::host($place), $port);
         }
         $replies = $this->nodes[$place]->send('', $sent, max($end - microtime(true), 0.001));
-        return $asking ? array_values(array_filter($replies, fn (int $at) => $at % 2 === 1, ARRAY_FILTER_USE_KEY)) : $replies;
+        // Each has that of ASKING before it.
+        return $asking ? array_column(array_chunk($replies, 2), 1) : $replies;
     }
 
     private static function host(string $place): string

@@ -64,7 +64,8 @@ final class PhpRedis implements Connection
             return array_map($this->one(...), $commands);
         } finally {
             // Set to 0, which it says where none was set, it would not wait at all.
-            $before[\Redis::OPT_READ_TIMEOUT] = $before[\Redis::OPT_READ_TIMEOUT] ?: (float) ini_get('default_socket_timeout');
+            $before[\Redis::OPT_READ_TIMEOUT] = $before[\Redis::OPT_READ_TIMEOUT]
+                ?: (float) ini_get('default_socket_timeout');
             foreach ($before as $option => $value) {
                 $client->setOption($option, $value);
             }

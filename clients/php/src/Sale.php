@@ -94,7 +94,9 @@ final class Sale implements SaleInterface
 
     public function user(string $user): array
     {
-        $read = fn (array $told) => ['allowance' => $told[0], 'admission' => $told[1], 'grants' => Words::rows($told[2])];
+        $read = fn (array $told) => [
+            'allowance' => $told[0], 'admission' => $told[1], 'grants' => Words::rows($told[2]),
+        ];
         return $this->read('USER', $read, $user);
     }
 
@@ -306,7 +308,8 @@ final class Sale implements SaleInterface
             }
             $isMoved = in_array($outcome, ['MOVED', 'ASK'], true) && !$this->connection?->isCluster();
             if (in_array($outcome, Tables::MISTAKES, true) || $isMoved) {
-                throw $lost > 0 || $happened ? new Unanswered($req, $lost, $why, $cause) : new SaleError($why, $outcome);
+                throw $lost > 0 || $happened
+                    ? new Unanswered($req, $lost, $why, $cause) : new SaleError($why, $outcome);
             }
             if (in_array($outcome, ['LOST', 'CLUSTERDOWN', ...Connection::DROPPING], true)) {
                 $this->drop();

@@ -138,7 +138,8 @@ while (($line = fgets(STDIN)) !== false) {
     } catch (Seckill\SaleError $error) {
         $answer = ['error' => 'SaleError', 'code' => $error->errorCode];
     } catch (Seckill\Unanswered $error) {
-        $answer = ['error' => 'Unanswered', 'req' => $error->req, 'lost' => $error->lost, 'why' => $error->getMessage()];
+        $answer = ['error' => 'Unanswered', 'req' => $error->req, 'lost' => $error->lost,
+            'why' => $error->getMessage()];
     } catch (TypeError $error) {
         $answer = ['error' => 'TypeError', 'why' => $error->getMessage()];
     }
