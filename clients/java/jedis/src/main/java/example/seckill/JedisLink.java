@@ -6,6 +6,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.IntStream;
 import redis.clients.jedis.Connection;
@@ -23,6 +24,8 @@ public final class JedisLink implements Link {
     private final Function<byte[], Borrowed> borrow;
     private final Runnable clear;
     private final JedisCluster cluster;
+    /** How often connections were dropped. */
+    private final AtomicInteger drops = new AtomicInteger();
 
     private JedisLink(Function<byte[], Borrowed> borrow, Runnable clear, JedisCluster cluster) {
         this.borrow = borrow;
@@ -63,12 +66,14 @@ public final class JedisLink implements Link {
 
     @Override
     public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception {
+        int before = drops.get();
         if (cluster == null) {
-            return exchange(borrow.apply(key), false, commands, within);
+            return exchange(borrow.apply(key), before, false, commands, within);
         }
         return Redirects.follow((host, port, asking) -> {
             ConnectionPool node = cluster.getClusterNodes().get(host + ":" + port);
-            return exchange(node == null ? borrow.apply(key) : of(node.getResource()), asking, commands, within);
+            Borrowed from = node == null ? borrow.apply(key) : of(node.getResource());
+            return exchange(from, before, asking, commands, within);
         }, () -> renewMap(key));
     }
 
@@ -81,7 +86,8 @@ public final class JedisLink implements Link {
         }
     }
 
-    private static List<Object> exchange(Borrowed from, boolean asking, List<byte[][]> commands, Duration within) {
+    private List<Object> exchange(Borrowed from, int dropsBefore, boolean asking, List<byte[][]> commands,
+            Duration within) {
         try (Borrowed borrowed = from) {
             Connection connection = borrowed.connection();
             int before = connection.getSoTimeout();
@@ -95,6 +101,10 @@ public final class JedisLink implements Link {
             int each = asking ? 2 : 1;
             List<Object> replies = connection.getMany(commands.size() * each);
             connection.setSoTimeout(before);
+            if (drops.get() != dropsBefore) {
+                // It was in use when the others were dropped: the pool is not to have it again.
+                connection.setBroken();
+            }
             return IntStream.range(0, commands.size()).mapToObj(at -> plain(replies.get(at * each + each - 1)))
                     .toList();
         }
@@ -102,6 +112,7 @@ public final class JedisLink implements Link {
 
     @Override
     public void drop() {
+        drops.incrementAndGet();
         clear.run();
     }
 
