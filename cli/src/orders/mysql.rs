@@ -173,7 +173,24 @@ fn failure(what: &str, error: &mysql::Error) -> Failure {
         mysql::Error::MySqlError(answer) => {
             format!("{what}: {} ({}, {})", answer.message, answer.code, answer.state)
         }
+        // The library puts the name of a type around each of these texts.
+        mysql::Error::IoError(text) => format!("{what}: {text}"),
+        mysql::Error::DriverError(text) => format!("{what}: {text}"),
+        mysql::Error::TlsError(text) => format!("{what}: {text}"),
         other => format!("{what}: {other}"),
     };
     Failure { said, heals }
+}
+
+#[cfg(test)]
+mod tests {
+    use mysql::DriverError::ConnectTimeout;
+
+    use super::failure;
+
+    #[test]
+    fn errors_are_in_words() {
+        let said = failure("no database", &ConnectTimeout.into()).said;
+        assert_eq!(said, "no database: Could not connect: connection timeout");
+    }
 }
