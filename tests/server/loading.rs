@@ -67,7 +67,7 @@ fn a_file_that_is_no_module_here_is_explained() {
     let missing = folder.path().join("missing.so").display().to_string();
     let foreign = spoiled(&folder, "foreign.so", |bytes| bytes[MACHINE.0] ^= MACHINE.1);
     let cut_off = spoiled(&folder, "cut-off.so", |bytes| bytes.truncate(40));
-    let head = spoiled(&folder, "head.so", |bytes| bytes.truncate(500));
+    let head = spoiled(&folder, "head.so", |bytes| bytes.truncate(100));
     let page = spoiled(&folder, "page.so", |bytes| bytes[..6].copy_from_slice(b"<html>"));
     let plain = spoiled(&folder, "plain.so", |_| ());
     for (file, line) in [
