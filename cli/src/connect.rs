@@ -112,12 +112,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// One that is tried again.
+    /// A failure that may pass: the caller tries again.
     pub fn passing(said: impl Into<String>) -> Failure {
         Failure { said: said.into(), heals: true }
     }
 
-    /// One that somebody must put right.
+    /// A failure that somebody must mend.
     pub fn lasting(said: impl Into<String>) -> Failure {
         Failure { said: said.into(), heals: false }
     }
@@ -273,7 +273,7 @@ impl Server {
         hosts.iter().map(other).collect()
     }
 
-    /// One for each name; none when no Sentinel is given.
+    /// The Sentinels of each name; none if no Sentinel is given.
     fn sentinels(&self, server: &Client) -> Result<Vec<Sentinels>, String> {
         sentinel::all(&self.sentinel, server)
     }

@@ -94,12 +94,12 @@ pub enum Body {
 }
 
 impl Answer {
-    /// One that went well.
+    /// A page with status 200.
     pub fn ok(kind: &'static str, body: impl Into<String>) -> Answer {
         Answer::of(200, kind, body)
     }
 
-    /// One with a status of its own.
+    /// A page with another status.
     pub fn of(status: u16, kind: &'static str, body: impl Into<String>) -> Answer {
         Answer { status, kind, body: Body::Text(body.into()), headers: Vec::new() }
     }

@@ -10,7 +10,7 @@ use crate::gate::{lock, Gate};
 use crate::session::Session;
 use crate::told::{Rush, Stop};
 
-/// What the processes of a shop share beside Redis and the database.
+/// State that the processes of a shop share beside Redis and the database.
 #[derive(Debug, Default)]
 pub struct House {
     /// The "sold out" marker in the memory of an application server.

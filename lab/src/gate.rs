@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::told::Verdict;
 
-/// What the interleaver says to a buyer who waits.
+/// The interleaver's messages to a waiting buyer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Go,
@@ -18,7 +18,7 @@ pub enum Order {
     Die,
 }
 
-/// What a buyer says to the interleaver.
+/// A buyer's messages to the interleaver.
 #[derive(Debug)]
 pub enum Message {
     /// Stands before a round trip.
@@ -43,7 +43,7 @@ pub struct Line {
     pub is_step: bool,
 }
 
-/// What the buyers of one schedule share.
+/// State that the buyers of one schedule share.
 #[derive(Debug, Default)]
 pub struct Scene {
     pub lines: Vec<Line>,

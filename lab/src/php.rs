@@ -27,7 +27,7 @@ pub struct Page {
     books: fn(&mut Connection) -> redis::RedisResult<String>,
 }
 
-/// What one page showed.
+/// The output of one page.
 pub struct Shown {
     pub page: String,
     pub won: u64,

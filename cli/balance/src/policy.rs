@@ -22,7 +22,7 @@ pub struct Load {
     pub demand: f64,
     /// Units a second that it had to refuse.
     pub unmet: f64,
-    /// Nothing can be sent from here now.
+    /// Whether this part sends nothing for now.
     pub keeps: bool,
 }
 

@@ -89,7 +89,7 @@ pub struct Told {
     pub part: usize,
     /// Units that the other parts may hold.
     pub elsewhere: u64,
-    /// One more than the greatest that was read.
+    /// The greatest number read, plus one.
     pub pass: u64,
 }
 

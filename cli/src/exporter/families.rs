@@ -15,7 +15,7 @@ pub(super) enum As {
     Count,
     /// Milliseconds, of a span or since 1970.
     Seconds,
-    /// As `Seconds`, but 0 stands for none.
+    /// Seconds, where 0 stands for none.
     Moment,
 }
 
@@ -319,7 +319,7 @@ const OF_EXPORTER: &[Shown<Snapshot>] = &[
     }),
 ];
 
-/// All that is shown of a server; without a reading only that there is none.
+/// Every metric of a server; without a reading only the one that says so.
 pub fn all(
     snapshot: Option<&Snapshot>,
     is_up: bool,

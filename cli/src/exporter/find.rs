@@ -73,7 +73,7 @@ impl Sales {
         named.chain(self.patterns.iter().cloned()).collect::<Vec<_>>().join(", ")
     }
 
-    /// All that are known.
+    /// All known sales.
     pub fn names(&self) -> Names {
         let found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         self.named.union(&found).cloned().collect()

@@ -27,7 +27,7 @@ use crate::web::{self, Answer, Asked, TEXT};
 use stock::Stock;
 use target::Target;
 
-/// What is watched, and where it is shown.
+/// Options: which sales are watched, and where they are shown.
 #[derive(Args)]
 pub struct Options {
     /// The sales: names of keys, or patterns as in KEYS; may be repeated

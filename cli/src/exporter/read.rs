@@ -24,7 +24,7 @@ const SECTIONS: [&str; 9] = [
 /// Calls sent before answers are read: the server serves other clients in between.
 const AT_ONCE: usize = 50;
 
-/// All that was read at one moment.
+/// Everything read at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     /// INFO, as names and texts.

@@ -179,11 +179,11 @@ fn failed(error: postgres::Error) -> Failure {
     failure("the database says", &error)
 }
 
-/// With its cause, which is what tells.
+/// A failure in words, with its cause: the error alone says little.
 fn failure(what: &str, error: &postgres::Error) -> Failure {
     let cause = error.source().map(ToString::to_string).unwrap_or_default();
     let is_refused = error.code().is_some_and(|state| lasts(state.code()));
-    // Also when it has no TLS, which it is spoken to with.
+    // "not support TLS": a server without TLS was asked for it.
     let heals = !is_refused && !cause.contains("certificate") && !cause.contains("not support TLS");
     if let Some(answer) = error.as_db_error() {
         let said = format!("{what}: {} ({})", answer.message(), answer.code().code());

@@ -128,7 +128,7 @@ enum Sink<'a> {
     Out(&'a Out),
 }
 
-/// Both connections.
+/// The connections to Redis and to the database.
 struct Session<'a> {
     numbers: &'a Numbers,
     stop: &'a Stop,

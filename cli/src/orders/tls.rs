@@ -159,7 +159,7 @@ fn certificates(file: &PathBuf) -> Result<Vec<CertificateDer<'static>>, String> 
     }
 }
 
-/// All that is checked otherwise, but a name that is not the host's is taken.
+/// Checks a certificate as usual, but accepts another host's name.
 #[derive(Debug)]
 struct AnyName(Arc<WebPkiServerVerifier>);
 

@@ -20,7 +20,7 @@ use crate::print::tell;
 use crate::stop::Stop;
 use crate::web;
 
-/// What is balanced, and how.
+/// Options: which split is balanced, and how.
 #[derive(Args)]
 pub struct Options {
     /// Names of splits

@@ -8,7 +8,7 @@ use seckill_balance::share;
 use super::nodes::Nodes;
 use super::parts::{advice, key, one, seckill};
 
-/// What is made.
+/// Options: the split to make.
 #[derive(Args)]
 pub struct Options {
     /// The name; part 3 is the key NAME:{p3}
@@ -23,7 +23,7 @@ pub struct Options {
     beginning: Beginning,
 }
 
-/// What all parts are told when they are made.
+/// The arguments that every part's INIT has in common.
 #[derive(Args)]
 pub struct Beginning {
     /// Units of all parts together

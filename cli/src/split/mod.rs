@@ -25,7 +25,7 @@ pub use parts::{number, one, pairs, seckill};
 
 use parts::Split;
 
-/// What is to be done.
+/// Options: the subcommand.
 #[derive(Args)]
 pub struct Options {
     #[command(subcommand)]

@@ -113,7 +113,7 @@ impl Split {
         self.view(part, &replies)
     }
 
-    /// As `read`; `None` when the part is missing.
+    /// Like `read`, with `None` for a missing part.
     ///
     /// # Errors
     /// As `read`.

@@ -123,7 +123,7 @@ impl Repair<'_> {
     fn check_terms(&mut self) -> Result<(), String> {
         let peer = self.others().next().map(|(at, _)| at);
         let peer = peer.ok_or("no other part is there that could tell what this one had")?;
-        // One that was repaired began with nothing.
+        // A repaired part began with no units.
         match self.began_with(peer, self.share(peer))? || self.began_with(peer, 0)? {
             true => Ok(()),
             false => Err(format!(

@@ -10,7 +10,7 @@ use super::parts::{Split, View};
 use crate::print::say;
 use crate::stop::Stop;
 
-/// What is shown, and how.
+/// Options: which split is shown, and how.
 #[derive(Args)]
 pub struct Options {
     pub name: String,

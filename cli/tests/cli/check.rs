@@ -5,7 +5,7 @@ use seckill_harness::{program, wait_until, Conn};
 
 use super::program::seckill;
 
-/// What it says, but for the machine that the tests run on; and how it ended.
+/// The output of `seckill check` without what depends on this machine, and its exit code.
 #[track_caller]
 fn check(words: &[&str]) -> (Vec<String>, Option<i32>) {
     let mut program = seckill(&[&["check"], words].concat());

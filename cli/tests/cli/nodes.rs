@@ -17,7 +17,7 @@ pub struct Nodes {
     pub primary: Option<Server>,
     replicas: [Server; 2],
     watched: Trio,
-    /// As `--sentinel` takes them.
+    /// The addresses in the form of `--sentinel`.
     pub sentinels: String,
 }
 

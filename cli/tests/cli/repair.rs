@@ -27,7 +27,7 @@ fn sell(server: &Server, part: i64, units: &[i64]) {
     }
 }
 
-/// What the shop knows, as `winners` writes it.
+/// The shop's orders, in the format that `winners` writes.
 #[track_caller]
 fn list(server: &Server, folder: &TempDir) -> PathBuf {
     let file = folder.path().join("sold.csv");

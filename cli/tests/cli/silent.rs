@@ -108,7 +108,7 @@ fn who_can_send_nothing_is_not_counted_on() {
     signal(replica.pid(), "CONT");
 }
 
-/// What lies on one node is read and sent together, and waited for once.
+/// The parts of one node are read and sent together, in one round trip.
 #[test]
 fn one_node_is_asked_once_for_all_its_parts() {
     let server = Options::new().start();

@@ -102,7 +102,7 @@ fn what_was_begun_goes_on_and_what_is_there_stays() {
     assert_eq!(server.call("DEL s:{p2}"), "1");
     let words = ["create", "s", "--supply", "4001", "--parts", "4", "LIMIT", "0"];
     assert!(refused(&server, &words).contains("s:{p2} is missing"));
-    // What was begun to be removed can be removed.
+    // A removal that was interrupted can be finished.
     assert_eq!(split(&server, &["destroy", "s", "--id", "s"]), "4 parts removed\n");
     assert_eq!(server.call("DBSIZE"), "0");
 }

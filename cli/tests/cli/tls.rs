@@ -76,7 +76,7 @@ impl Tls {
         words
     }
 
-    /// What an exporter with these says of its server, which it can't reach.
+    /// The exporter's message about a server that it can't reach.
     #[track_caller]
     fn refused(&self, words: &[String]) -> String {
         let mut program = seckill(&["exporter", "--sale", "s", "--redis", &self.url("rediss")]);
@@ -116,7 +116,7 @@ fn anybody_else_is_refused() {
     assert!(told.contains("invalid peer certificate: UnknownIssuer"), "{told}");
     let told = tls.refused(&tls.words("ca.crt", false));
     assert!(told.contains("received fatal alert: CertificateRequired"), "{told}");
-    // Nobody trusts this authority who was not told to.
+    // An unknown certificate authority is refused.
     let told = tls.refused(&[]);
     assert!(told.contains("invalid peer certificate: UnknownIssuer"), "{told}");
     let other = Tls::start("elsewhere.example");

@@ -1,4 +1,4 @@
-//! What is printed where nobody reads it, or where it can't be stored.
+//! Output that nobody reads, or that can't be stored.
 
 use std::fs::OpenOptions;
 use std::io::pipe;
@@ -74,7 +74,7 @@ fn a_full_disk_is_said() {
     }
 }
 
-/// What serves goes on when the reader of its log has gone.
+/// A server goes on when the reader of its log has gone.
 #[test]
 fn a_server_needs_no_reader_of_its_log() {
     let redis = Options::new().start();

@@ -11,10 +11,10 @@ use std::thread;
 
 use seckill_harness::process::lock;
 
-/// What is done between the server's reply and the end of the connection.
+/// The fault between the server's reply and the end of the connection.
 pub type Then = Box<dyn FnOnce() + Send>;
 
-/// What happens to the calls of one step.
+/// The faults for the calls of one step.
 #[derive(Default)]
 pub struct Trouble {
     /// Replies to commands of ours break off after so many bytes, one after the other.

@@ -35,7 +35,7 @@ const MOVE_AT: usize = 140;
 /// Buyers ask again, as people do, until they are told something.
 const ASKED_MAX: usize = 20;
 
-/// What came of one rush, or of those on several servers together.
+/// The result of one rush, or of the rushes on several servers together.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Rush {
     pub buyers: u64,

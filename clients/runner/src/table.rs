@@ -47,7 +47,7 @@ struct Step {
     /// Commands of somebody else.
     #[serde(default)]
     before: Vec<String>,
-    /// What the client does.
+    /// The client's call.
     call: Map<String, Value>,
     /// After so many bytes the replies to it break off, one after the other.
     #[serde(default)]
@@ -68,10 +68,10 @@ struct Step {
     frozen: bool,
     /// The call must be over by then.
     within_ms: Option<u64>,
-    /// What the answer must have; other fields are not looked at.
+    /// Fields that the answer must have; others are ignored.
     #[serde(default)]
     expect: Map<String, Value>,
-    /// The same of STATUS afterwards.
+    /// Fields that STATUS must have afterwards.
     #[serde(default)]
     status: Map<String, Value>,
     /// The key of that STATUS, where the sale is split.
@@ -94,7 +94,7 @@ impl Case {
         self.on == client.on && !self.not_for.iter().any(|name| name == client.language)
     }
 
-    /// What is wrong with this client in this case, if something is.
+    /// The client's mistake in this case, or `None`.
     ///
     /// # Errors
     /// A sentence that says so.
@@ -217,7 +217,7 @@ impl Step {
     }
 }
 
-/// Nobody is told anything else than what the sale knows of them.
+/// Every answer agrees with the sale's own record.
 fn storm(
     place: &Place,
     driver: &mut Driver,
@@ -246,7 +246,7 @@ fn storm(
 /// A grant: its number, whose, how many units.
 pub type Grant = (u64, String, u64);
 
-/// What a buyer was told.
+/// The answer that a buyer got.
 ///
 /// # Errors
 /// Something that nobody must be told in a storm.

@@ -1,4 +1,4 @@
-//! What GRAB, MGRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT reply.
+//! Replies of GRAB, MGRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT.
 
 use redis::{FromRedisValue, ParsingError, Value};
 
@@ -49,7 +49,7 @@ impl State {
 pub struct Answer {
     /// The first word.
     pub outcome: Outcome,
-    /// What the call was sent with; empty where it had none.
+    /// The REQ that the call was sent with; empty if it had none.
     pub req: Id,
     /// The grant's state.
     pub state: Option<State>,
@@ -69,7 +69,7 @@ pub struct Answer {
     pub opens_in_ms: Option<u64>,
     /// The user's number on the waiting list.
     pub ticket: Option<u64>,
-    /// Who waits before them.
+    /// The waiters before them.
     pub ahead: Option<u64>,
     /// And for how many units.
     pub units_ahead: Option<u64>,
@@ -154,13 +154,13 @@ impl FromRedisValue for Answer {
     }
 }
 
-/// What MGRAB replies.
+/// The reply of MGRAB.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MultiAnswer {
     /// [`Outcome::Granted`] or [`Outcome::Replay`]; `None` if it was refused.
     pub outcome: Option<Outcome>,
-    /// What the call was sent with.
+    /// The REQ that the call was sent with.
     pub req: Id,
     /// A grant for each distinct key, in order of first mention; empty if it was refused.
     pub grants: Vec<Answer>,

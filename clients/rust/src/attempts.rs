@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Hears of each attempt.
 pub type OnAttempt = Box<dyn FnMut(&Attempt<'_>) + Send>;
 
-/// What calls are held to.
+/// Limits of a call.
 pub struct Options {
     /// For one call, over all its attempts and pauses; 2 seconds.
     pub timeout: Duration,
@@ -58,7 +58,7 @@ pub struct Attempt<'a> {
     pub took: Duration,
 }
 
-/// What one attempt came to.
+/// The result of one attempt.
 pub(crate) enum Came {
     Replies(Vec<Value>),
     Refused(SaleError),
@@ -111,7 +111,7 @@ pub(crate) struct Call<'a> {
     pub commands: &'a [Cmd],
     /// When all attempts are over.
     pub ends: Instant,
-    /// What the server itself waits in each attempt.
+    /// How long the server itself waits in each attempt.
     pub wait: Duration,
     /// Attempts of the same call that had no reply before.
     pub lost: u32,

@@ -9,7 +9,7 @@ use crate::Id;
 pub enum Error {
     /// The server refused the call, and nothing has happened.
     Sale(SaleError),
-    /// Nobody knows whether it happened.
+    /// It is not known whether the call was executed.
     Unanswered(Unanswered),
     /// The program is wrong; nothing was sent.
     Usage(&'static str),
@@ -28,7 +28,7 @@ pub struct SaleError {
 /// this REQ tells, and never takes twice.
 #[derive(Debug)]
 pub struct Unanswered {
-    /// What to ask again with; empty where the call had none.
+    /// The REQ to ask again with; empty if the call had none.
     pub req: Id,
     /// Attempts without a reply.
     pub lost: u32,

@@ -17,7 +17,7 @@ impl Id {
         self.0.is_empty()
     }
 
-    /// This one, or a new one of 32 hexadecimal digits where it is empty.
+    /// The given id, or 32 new hexadecimal digits if it is empty.
     pub(crate) fn or_new(self) -> Result<Id, crate::Error> {
         if !self.is_empty() {
             return Ok(self);

@@ -1,4 +1,4 @@
-//! What a worker has to do: entries of an outbox, read by a group of readers.
+//! A worker's orders: entries of an outbox, read by a group of readers.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -43,11 +43,11 @@ pub struct Order {
     pub event: Option<Event>,
 }
 
-/// What is read next.
+/// The entries to read next.
 enum Stage {
-    /// What this reader was given and did not acknowledge, after the last id.
+    /// Entries delivered to this reader and not acknowledged, after the last id.
     Own,
-    /// What others have left, from this cursor on.
+    /// Entries that other readers left, from this cursor on.
     Left(String),
     New,
 }
@@ -101,7 +101,7 @@ impl<L: Link> Orders<L> {
         }
     }
 
-    /// This order is done.
+    /// Acknowledges this order.
     ///
     /// # Errors
     /// When there is no reply; the order may come again.

@@ -64,7 +64,7 @@ impl FromRedisValue for Row {
     }
 }
 
-/// What USER tells.
+/// The reply of USER.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct User {
@@ -95,7 +95,7 @@ impl User {
 pub struct Place {
     /// The user's number.
     pub ticket: u64,
-    /// Who waits before them.
+    /// The waiters before them.
     pub ahead: u64,
     /// And for how many units.
     pub units_ahead: u64,
@@ -122,7 +122,7 @@ impl Place {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
-    /// What happened: GRANT, CONFIRM, ...
+    /// The event: GRANT, CONFIRM, ...
     pub event: String,
     /// The sale's key at that moment.
     pub sale: Id,

@@ -190,7 +190,7 @@ impl<L: Link> Sale<L> {
         })
     }
 
-    /// What the user has, and may still have.
+    /// The user's grants, and how many more units they may have.
     ///
     /// # Errors
     /// When there is no answer.

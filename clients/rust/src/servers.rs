@@ -30,7 +30,7 @@ type Range = (u16, u16, Address);
 /// Where sales are: a single server, the primary that Sentinel knows by a name, or a cluster.
 pub struct Servers {
     kind: Kind,
-    /// Whom to ask first: the server, the sentinels, or nodes of the cluster.
+    /// The servers to ask first: the server, the sentinels, or nodes of the cluster.
     seeds: Vec<ConnectionInfo>,
     /// How all servers of sales are connected to, but for the address.
     node: ConnectionInfo,
@@ -91,7 +91,7 @@ impl Servers {
         }
     }
 
-    /// Whom to ask for this key first.
+    /// The server to ask first for this key.
     fn place(&mut self, slot: u16, ends: Instant) -> RedisResult<Address> {
         match &self.kind {
             Kind::One => address(&self.node),

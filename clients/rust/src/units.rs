@@ -1,4 +1,4 @@
-//! What a GRAB asks for.
+//! The units that a GRAB asks for.
 
 use redis::Cmd;
 

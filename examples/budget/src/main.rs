@@ -79,7 +79,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 type Told<T> = Result<T, String>;
 
-/// What was seen at one moment.
+/// A reading of one moment.
 #[derive(Clone, Copy)]
 pub struct Sample {
     pub at: Duration,

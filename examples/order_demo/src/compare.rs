@@ -21,7 +21,7 @@ pub struct Order {
     pub born: u64,
 }
 
-/// What was found equal.
+/// The counts that were compared and are equal.
 pub struct Equal {
     pub orders: Vec<Order>,
     pub entries: u64,

@@ -10,7 +10,7 @@ const ONE_IS_NEW: u64 = 5;
 /// Larger than every amount.
 pub const COINS_BOUND: u64 = 200;
 
-/// Who a user is to the event.
+/// The kinds of users in the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 20 to 98 coins, mostly about 59.

@@ -9,7 +9,7 @@ use seckill_crowd::heard::Heard;
 use seckill_crowd::sale::{compare, Row, Winner};
 use seckill_crowd::wire::{user_name, Reply};
 
-/// What every round promises.
+/// The promises of a round.
 #[derive(Clone, Copy)]
 pub struct Terms {
     pub budget: u64,
@@ -17,7 +17,7 @@ pub struct Terms {
     pub amounts: Amounts,
 }
 
-/// What one user got in a round.
+/// The coins of one user in a round.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     pub seq: u64,

@@ -12,7 +12,7 @@ use seckill_crowd::sale::{number, status};
 /// Often enough to see a rush, seldom enough to leave it alone.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// What was done meanwhile, and how often was looked.
+/// Counts of the actions meanwhile, and of the readings.
 pub struct Watched<T> {
     pub outcome: T,
     pub looks: u64,

@@ -13,7 +13,7 @@ use seckill_crowd::plan::Click;
 use seckill_crowd::sale::{compare, Audit, Winner};
 use seckill_crowd::wire::{user_name, Reply};
 
-/// What the server says after the rush.
+/// The server's figures after the rush.
 pub struct ServerSide {
     pub winners: Vec<Winner>,
     pub status: Value,

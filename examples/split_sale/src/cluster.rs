@@ -80,7 +80,7 @@ impl Cluster {
         split
     }
 
-    /// What `seckill split` prints.
+    /// The output of `seckill split`.
     pub fn run(&self, words: &[&str]) -> Told<String> {
         let output = self.split(words).output();
         let output = output.map_err(|e| format!("{}: {e}", self.program.display()))?;

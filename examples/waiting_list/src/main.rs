@@ -96,7 +96,7 @@ struct Sale<'o> {
     key: &'static str,
     options: &'o Options,
     has_list: bool,
-    /// Who has paid.
+    /// Users who have paid.
     paid: Vec<bool>,
     /// Who had a unit and did not pay: they don't ask again.
     gone: Vec<bool>,
@@ -119,7 +119,7 @@ impl<'o> Sale<'o> {
         Ok(Sale { key, options, has_list, paid: nobody.clone(), gone: nobody })
     }
 
-    /// Who has paid in the end.
+    /// Users who have paid in the end.
     fn sell(mut self, conn: &mut Connection) -> Told<Vec<bool>> {
         let everybody: Vec<u32> = (0..self.options.people).collect();
         self.ask(conn, &everybody)?;

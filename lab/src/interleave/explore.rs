@@ -25,7 +25,7 @@ pub struct Finding {
     pub size: (usize, usize, usize, usize),
 }
 
-/// What the interleaver found about one contender.
+/// The interleaver's findings about one contender.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Proof {
     pub id: String,

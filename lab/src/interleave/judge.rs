@@ -1,4 +1,4 @@
-//! What is wrong with a schedule that was played.
+//! Mistakes of a schedule that was played.
 
 use crate::interleave::setting::{Kind, Setting};
 use crate::interleave::{Outcome, Played};

@@ -10,10 +10,10 @@ use crate::gate::Line;
 use crate::told::{Books, Verdict};
 use setting::Person;
 
-/// What can happen next.
+/// The events that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This one makes their next step.
+    /// This buyer makes their next step.
     Go(usize),
     /// The lease of the lock runs out (played by DEL, not by waiting).
     LeaseEnds,
@@ -21,7 +21,7 @@ pub enum Choice {
     Dies(usize),
 }
 
-/// What became of one who took part.
+/// The end of one participant.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub helps: bool,

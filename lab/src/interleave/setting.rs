@@ -2,7 +2,7 @@
 
 use crate::contender::Contender;
 
-/// One who takes part.
+/// A participant of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
     /// As the timeline names them.

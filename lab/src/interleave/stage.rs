@@ -59,7 +59,7 @@ pub struct Stage {
     watch: Option<Session>,
 }
 
-/// One schedule under way.
+/// A schedule that is being played.
 struct Play<'s> {
     states: Vec<State>,
     /// Whose step is told to wait in the timeline.

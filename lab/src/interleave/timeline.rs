@@ -32,7 +32,7 @@ pub struct Timeline {
     pub stock: u64,
     pub buyers: Vec<String>,
     pub lines: Vec<Shown>,
-    /// What is left when all is over.
+    /// The stock when all is over.
     pub end: String,
 }
 

@@ -1,4 +1,4 @@
-//! What the whole run comes to, and where it ran.
+//! The summary of a run, and the machine that it ran on.
 
 use crate::contender::{Contender, Origin};
 use crate::interleave::explore::Proof;

@@ -17,7 +17,7 @@ impl Language {
     }
 }
 
-/// What a fault is called on the page.
+/// The name of a mistake on the page.
 pub fn fault(fault: Fault) -> Text {
     match fault {
         Fault::Oversold => ("oversells", "超卖"),
@@ -47,7 +47,7 @@ pub fn fault(fault: Fault) -> Text {
     }
 }
 
-/// What timelines say, word for word; the commands are the same in every language.
+/// Sentences of timelines, word for word; the commands are the same in every language.
 const SAID: &[Text] = &[
     ("told: yours, as before", "返回：已是你的（重放）"),
     ("told: yours", "返回：抢购成功"),
@@ -159,7 +159,7 @@ const STEPS: &[Text] = &[
     ("won", "抢到"),
 ];
 
-/// What the servers were asked, and what they said.
+/// The questions to the servers, and their answers.
 const FACTS: &[Text] = &[
     ("nothing is touched at all", "什么都没改"),
     ("the watched key is changed inside the transaction", "在事务里改被监控的键"),

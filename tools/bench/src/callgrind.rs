@@ -1,8 +1,8 @@
-//! What callgrind wrote down: the instructions of the module's own code, by where it is written.
+//! The output of callgrind: instructions of the module's own code, by source file.
 
 use std::collections::BTreeMap;
 
-/// What functions of the C library take that the module calls.
+/// Instructions of the C library's functions that the module calls.
 pub const C_LIBRARY: &str = "the C library, called by these";
 const STANDARD_LIBRARY: &str = "the standard library";
 

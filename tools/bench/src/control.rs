@@ -25,7 +25,7 @@ impl Control {
         Control::start_through(&[], module, settings)
     }
 
-    /// The same, run by the program `through`.
+    /// Starts the server through another program.
     pub fn start_through(
         through: &[&str],
         module: Option<&Path>,

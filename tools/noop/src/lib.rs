@@ -78,7 +78,7 @@ const COMMANDS: [(&CStr, &CStr, Entry); 6] = [
     (c"NOOP.TIME", READS, timed::time),
 ];
 
-/// What the server calls when it loads the file.
+/// The entry point: the server calls it when it loads the file.
 ///
 /// # Safety
 /// The context is alive during the call.

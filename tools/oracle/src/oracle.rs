@@ -83,7 +83,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// What INIT and ALTER say to these terms when they don't take them.
+    /// The error of INIT and ALTER for these terms, if they refuse them.
     fn refusal(&self) -> Option<&'static str> {
         let has_window = self.close_at == 0 || self.close_at > self.open_at;
         if !has_window || self.hold_ms > HOLD_MAX {
@@ -128,7 +128,7 @@ impl Rules {
     }
 }
 
-/// What an ALTER names.
+/// The options of an ALTER.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
     pub limit: Option<u64>,
@@ -141,7 +141,7 @@ pub struct Patch {
     pub list: ListPatch,
 }
 
-/// What a GRAB asks for.
+/// The options of a GRAB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     Qty(u64),
@@ -332,7 +332,7 @@ pub struct Fence {
     pub at: u64,
 }
 
-/// What a command must answer, and whether it must have changed the sale.
+/// The expected reply of a command, and whether it changes the sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub reply: String,
@@ -382,7 +382,7 @@ pub struct Oracle {
     base: u64,
     /// Rounds that are over, the oldest first, each with its supply.
     older: Vec<(u64, u64)>,
-    /// What DRAW LIST has still to give.
+    /// The amounts that DRAW LIST has still to give.
     amounts: Vec<u64>,
     /// Which numbers the command at hand wants.
     wish: Option<Wish>,
@@ -627,7 +627,7 @@ impl Oracle {
         self.rows.iter().rev().filter(move |row| row.user == user && self.is_kept(row))
     }
 
-    /// Those of the stored round.
+    /// The user's rows of the stored round.
     pub fn rows_now<'a>(&'a self, user: &'a [u8]) -> impl Iterator<Item = &'a Row> {
         self.rows_of(user).filter(|row| row.round == self.round)
     }
@@ -701,7 +701,7 @@ impl Oracle {
         held.map(|row| row.deadline).min()
     }
 
-    /// What STATUS says first.
+    /// The state, the first field of STATUS.
     pub fn state(&self, clock: u64) -> &'static str {
         let t = self.t.max(clock);
         let opens_at = self.opens_at(t);

@@ -10,7 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-/// What is in force.
+/// The terms in force.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// How long an offer stands.
@@ -41,7 +41,7 @@ pub struct Told<'a> {
     pub reason: &'a str,
 }
 
-/// Who waits, as the outbox has it.
+/// A waiter, by the outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiter {
     pub user: Vec<u8>,

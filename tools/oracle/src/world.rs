@@ -28,7 +28,7 @@ use super::oracle::{
 use super::rebuild;
 use super::stored_entry::{texts, StoredEntry};
 
-/// What was found wrong, in words.
+/// A difference, in words.
 pub type Check = Result<(), String>;
 
 /// Fails with both values when they differ.
@@ -566,7 +566,7 @@ fn terms_change(patch: &Patch) -> TermsChange {
     }
 }
 
-/// What a GRAB asks for.
+/// The amount that a GRAB asks for.
 pub fn amount(ask: &Ask) -> Amount {
     match ask {
         Ask::Qty(qty) => Amount::Exactly(*qty),

@@ -148,7 +148,7 @@ fn free_port() -> u16 {
     free.local_addr().expect("its number").port()
 }
 
-/// What the stream has of (id, epoch, rev).
+/// The entries of the stream, each as (id, epoch, rev).
 fn told(redis: &mut Connection, stream: &str) -> BTreeSet<String> {
     let entries: Vec<(String, std::collections::HashMap<String, String>)> =
         redis::cmd("XRANGE").arg(stream).arg("-").arg("+").query(redis).expect("the entries");

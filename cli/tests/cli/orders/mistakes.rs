@@ -1,4 +1,4 @@
-//! What is set up wrongly ends the program with a sentence, and changes nothing.
+//! Wrong options and wrong settings: the program ends with a sentence and changes nothing.
 
 use std::process::Command;
 

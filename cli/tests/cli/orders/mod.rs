@@ -54,7 +54,7 @@ fn it_prints_the_tables_that_it_needs() {
     }
 }
 
-/// What is read, where, into what and as whom, before anything is tried; and no password.
+/// The start-up line: stream, server, database and user, before any connection, without a password.
 #[test]
 fn it_begins_with_a_line_of_what_it_does() {
     for (url, place) in [

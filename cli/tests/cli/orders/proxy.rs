@@ -30,7 +30,7 @@ impl Killer {
         *state = State { left: Some(at), after, ..State::default() };
     }
 
-    /// Whom to kill.
+    /// The process to kill.
     pub fn victim(&self, child: Child) {
         self.state.lock().unwrap().victim = Some(child);
     }

@@ -140,7 +140,7 @@ impl Closed {
         self.refused("", "without TLS");
         self.refused(&format!("?{full}&{file}={stranger}"), "UnknownIssuer");
         self.refused(&format!("?{authority}&{file}={stranger}"), "UnknownIssuer");
-        // Nobody trusts this authority who was not told to.
+        // An unknown certificate authority is refused.
         self.refused(&format!("?{require}"), "UnknownIssuer");
         self.writes(&format!("?{full}&{file}={ours}"));
         self.writes(&format!("?{require}&{file}={ours}"));

@@ -1,4 +1,4 @@
-//! What a server pays for being watched.
+//! The cost of the exporter, measured on the server that it reads.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -16,7 +16,7 @@ use crate::load::{send, spread, Manner, Request, USERS};
 
 pub const CASE: &str = "instructions of a call";
 
-/// What the bars are for: other servers and processors need other numbers.
+/// The server and processor that the bars are for; others need other numbers.
 const SERVER: &str = "Redis 7.0";
 const ARCH: &str = "x86_64";
 
@@ -44,7 +44,7 @@ pub const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
 pub const PART: &str = "the same in a part of a split";
 /// The recommended call of a sale with a waiting list, on which nobody is.
 pub const LISTED: &str = "the same in a sale with a waiting list";
-/// What confirms the first of these, which has no module beside it.
+/// The CONFIRM of the first call; it has no counterpart in the module of no-ops.
 pub const CONFIRM: &str = "its CONFIRM";
 pub const ALL: [[&str; 2]; 4] = [RECOMMENDED, WINNER, SOLD_OUT, ALREADY];
 
@@ -141,7 +141,7 @@ fn reason_to_skip(server: &str) -> Option<String> {
     (!is_theirs).then(|| format!("the bars are for {SERVER} on {ARCH}"))
 }
 
-/// What one call takes.
+/// The cost of one call.
 struct Count {
     instructions: f64,
     /// The module's own, by where they are written.
@@ -185,7 +185,7 @@ impl Meter {
     }
 
     fn measure(&mut self, request: &Request) -> Result<Count, String> {
-        // What is looked up or allocated once belongs to no call.
+        // Lookups and allocations that happen once are charged to no call.
         self.call(request, self.calls / 2)?;
         let logged = self.control.info("persistence", "aof_current_size")?;
         self.tell_valgrind(&["instrumentation", "on"])?;

@@ -10,7 +10,7 @@ pub const MEMORY: &str = "memory of a grant";
 
 const OUTBOX: &str = "sale:orders";
 
-/// What the sale is made with, and whether each GRAB has a REQ.
+/// The terms of the sale, and whether each GRAB has a REQ.
 pub const TERMS: [(&str, &[&str], bool); 6] = [
     ("none", &[], false),
     ("REQ", &[], true),

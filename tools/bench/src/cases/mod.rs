@@ -1,4 +1,4 @@
-//! What is measured, a case a file.
+//! The cases of the bench, a file each.
 
 pub mod crowd;
 pub mod fork;
@@ -21,7 +21,7 @@ use crate::control::Control;
 use crate::figures::Figures;
 use crate::plan::Plan;
 
-/// What every case works with.
+/// Settings that every case uses.
 pub struct Bench {
     pub module: PathBuf,
     /// The file of the module whose commands judge nothing.
@@ -45,7 +45,7 @@ impl Bench {
         Control::start(Some(&self.module), settings)
     }
 
-    /// The same with the module whose commands judge nothing beside it.
+    /// A server with the module and the module of no-ops.
     pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
         let noop = self.noop.to_string_lossy();
         let settings = [settings, &["--loadmodule", &noop]].concat();

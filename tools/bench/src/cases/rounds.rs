@@ -15,7 +15,7 @@ pub const MANY: u64 = 10_000;
 /// Grants of the stored round that a page of winners of few rounds ends with.
 const GRANTS: u64 = 2_000;
 
-/// What is asked, the server's name for it, and how often in a turn.
+/// The command, its name in the server's statistics, and how often a turn sends it.
 pub const ASKED: [(&str, &str, u64); 4] = [
     ("GRAB", "SECKILL.GRAB", 20_000),
     ("USER", "SECKILL.USER", 20_000),

@@ -13,13 +13,13 @@ pub const LOGGED: &str = "AOF everysec";
 pub const UNLOGGED: &str = "no AOF";
 pub const THREADED: &str = "AOF everysec, io-threads 2";
 
-/// What is asked.
+/// The calls of the sale.
 pub const GRAB: &str = "GRAB REQ with HOLD and OUTBOX";
 pub const CONFIRM: &str = "CONFIRM of such a hold";
 pub const PLAIN: &str = "plain GRAB REQ";
 pub const SOLD_OUT: &str = "sold-out GRAB";
 pub const ALREADY: &str = "ALREADY";
-/// What does less than a sale.
+/// Commands that do less than a sale.
 pub const LESS: &str = "no sale";
 
 /// Logged, and never rewritten while it is measured.
@@ -80,7 +80,7 @@ pub fn plain(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Who comes too late or again writes nothing, so one setting shows it.
+/// A refused call writes nothing, so one setting is enough.
 fn plain_once(
     bench: &mut Bench,
     (setting, settings): (&str, &[&str]),

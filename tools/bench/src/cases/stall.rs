@@ -16,10 +16,10 @@ use crate::plan::Plan;
 pub const IDLE: &str = "idle";
 const IDLE_PINGS: usize = 1_000;
 
-/// What no PING may take, in milliseconds above idle.
+/// The bar: the longest wait of a PING, in ms above idle.
 pub const BAR_MS: f64 = 10.0;
 
-/// What is done beside the PINGs.
+/// The work beside the PINGs.
 pub struct Deed {
     /// Its name, `#` for the size of its scene.
     name: &'static str,

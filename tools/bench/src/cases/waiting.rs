@@ -19,7 +19,7 @@ pub const IDLE: &str = "idle";
 /// Another short list, asked by turns with the others: how far two that are the same are apart.
 pub const TWIN: &str = "another of the same length";
 
-/// What is done to a list.
+/// The operations on a list.
 pub const DEEDS: [&str; 4] = [PLACE, "leaving", "joining", "an offer"];
 pub const PLACE: &str = "PLACE";
 
@@ -160,7 +160,7 @@ struct List {
     round_trips: Vec<f64>,
     /// Numbers that were given out so far.
     last: u64,
-    /// Who has the unit.
+    /// The user who holds the unit.
     holder: (String, String),
 }
 

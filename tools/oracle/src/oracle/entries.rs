@@ -1,4 +1,4 @@
-//! What happened, in order, and what the outbox is told of it.
+//! The events of a sale, in order, and the outbox entries about them.
 
 use std::fmt::Display;
 

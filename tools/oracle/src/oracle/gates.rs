@@ -1,4 +1,4 @@
-//! Who may ask at all.
+//! Admission: who may ask at all.
 
 use std::hash::Hasher;
 
@@ -21,7 +21,7 @@ pub struct Gates {
     pub mask: bool,
 }
 
-/// What an ALTER names of them.
+/// The admission options of an ALTER.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GatePatch {
     pub allowlist: Option<bool>,
@@ -56,7 +56,7 @@ impl Gates {
         }
     }
 
-    /// What buyers are told instead of the truth.
+    /// The outcome that MASK shows instead of the true one.
     pub(super) fn masked(&self, reply: String) -> String {
         match reply.as_str() {
             "DENIED" | "BUSY" if self.mask => "SOLDOUT 1".into(),

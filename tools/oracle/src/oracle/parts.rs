@@ -17,7 +17,7 @@ pub struct Part {
 /// Under which word refused units are counted; no reply is this word.
 pub(super) const UNMET: &str = "units";
 
-/// What has moved.
+/// Units sent and received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moves {
     put_in: i64,
@@ -40,7 +40,7 @@ fn crc_32(bytes: &[u8]) -> u32 {
 }
 
 impl Part {
-    /// What INIT says to a part that can't be.
+    /// Whether INIT accepts this part.
     pub(super) fn is_possible(&self) -> bool {
         self.number < self.of && self.of <= 1024 && (1..=64).contains(&self.split.len())
     }
@@ -51,7 +51,7 @@ impl Part {
 }
 
 impl Moves {
-    /// What a sale begins with.
+    /// The numbers of a new sale, a part or not.
     pub(super) fn new(part: Option<Part>, supply: u64) -> Moves {
         let Some(part) = part else { return Moves::default() };
         let least = if part.of > 1 { 1 } else { 0 };

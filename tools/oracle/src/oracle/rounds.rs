@@ -93,7 +93,7 @@ impl Oracle {
         older.map_or(self.supply, |(_, supply)| *supply)
     }
 
-    /// What ROUNDS shows.
+    /// The reply of ROUNDS.
     pub fn totals(&self) -> Vec<Total> {
         if self.rules.every.is_none() {
             return Vec::new();

@@ -32,7 +32,7 @@ impl ListRules {
     }
 }
 
-/// Who waits.
+/// A waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub ticket: u64,
@@ -72,7 +72,7 @@ pub struct List {
 }
 
 impl Oracle {
-    /// Those who wait, in order.
+    /// The waiters, in order.
     pub fn waiters(&self) -> &[Entry] {
         &self.list.entries
     }
@@ -164,7 +164,7 @@ impl Oracle {
         )
     }
 
-    /// What PLACE says.
+    /// The reply of PLACE.
     pub fn place(&self, user: &[u8], clock: u64) -> Option<String> {
         self.waits(user, self.t.max(clock)).map(|entry| self.shown_place(entry.ticket))
     }
@@ -298,7 +298,7 @@ impl Oracle {
         }
     }
 
-    /// What was paid for is off the list.
+    /// A paid entry leaves the list.
     pub(super) fn leave_paid(&mut self, user: &[u8], req: &[u8]) {
         let entry = self.entry_of(user).filter(|entry| entry.req == req).cloned();
         if let Some(entry) = entry {

@@ -1,4 +1,4 @@
-//! What must hold after every step.
+//! Invariants after every step.
 
 use std::hash::Hasher;
 
@@ -51,7 +51,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// What must hold of a command that changed nothing.
+    /// Invariants of a command that changed nothing.
     pub fn verify_refusal(&self, sale: usize, op: &Op, outcome: &Outcome) -> Check {
         let held = &self.primary.held[sale];
         same("law", &held.sale.is_lawful(), &true)?;
@@ -62,7 +62,7 @@ impl Cluster {
         verify_user(&held.sale, oracle, user)
     }
 
-    /// What must hold of a command that changed the sale, whatever its terms are.
+    /// Invariants of a command that changed the sale, whatever its terms are.
     pub fn verify_outcome(
         &self,
         sale: usize,

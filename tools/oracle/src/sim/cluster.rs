@@ -32,7 +32,7 @@ const MOMENT_STEP: u64 = 1 << 34;
 
 /// The append-only file: what a rewrite left, and how much of the history is on the disk.
 pub struct Log {
-    /// What the rewritten log replays to.
+    /// The state that the rewritten log replays to.
     pub base: Node,
     pub synced: usize,
 }
@@ -46,9 +46,9 @@ pub struct Dumped {
 /// What was seen of one sale in all its histories, also in those that were lost.
 #[derive(Default)]
 pub struct Names {
-    /// What (epoch, rev) named.
+    /// What each (epoch, rev) was used for.
     pub revs: HashMap<(u64, u64), u64>,
-    /// What (epoch, seq) named.
+    /// What each (epoch, seq) was used for.
     pub seqs: HashMap<(u64, u64), u64>,
 }
 

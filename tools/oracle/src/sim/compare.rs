@@ -1,6 +1,6 @@
 //! What a check says, and the comparison that most checks are.
 
-/// What was found wrong, in words.
+/// A difference, in words.
 pub type Check = Result<(), String>;
 
 /// Fails with both values when they differ.

@@ -1,4 +1,4 @@
-//! What happens around the commands: deliveries, lost tails, promotions, reloads.
+//! Faults around the commands: deliveries, lost tails, promotions, reloads.
 
 use std::rc::Rc;
 

@@ -59,7 +59,7 @@ impl Line {
     }
 }
 
-/// What was read so far.
+/// The entries read so far.
 #[derive(Clone, Debug, Default)]
 pub struct Follower {
     /// Off until the sale has an outbox: then the shop exports the grants once, and reads.

@@ -1,4 +1,4 @@
-//! What the sales should be, by the oracle.
+//! The oracle's model of all sales.
 
 use crate::oracle::{Op, Oracle, Run};
 

@@ -50,7 +50,7 @@ pub struct Txn {
     pub heard: Vec<Heard>,
 }
 
-/// What one command did to one sale.
+/// The effect of one command on one sale.
 #[derive(Clone, Debug)]
 pub struct Part {
     pub sale: usize,

@@ -1,4 +1,4 @@
-//! What can happen, and how it is written down: a list of steps reads like a session.
+//! The steps of a run, and how they are printed: a list of steps reads like a session.
 
 use std::fmt::{self, Display, Formatter};
 

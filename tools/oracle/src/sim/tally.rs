@@ -1,4 +1,4 @@
-//! What happened in all runs, counted.
+//! Counts of events in all runs.
 
 use std::collections::BTreeMap;
 

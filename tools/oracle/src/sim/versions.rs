@@ -17,7 +17,7 @@ pub const REPLICAS: usize = 2;
 
 /// The version of the effects that an older module knows.
 pub const OLDER: u64 = 1;
-/// What a newer one knows.
+/// The version of the effects that a newer module knows.
 pub const NEWER: u64 = 2;
 
 /// What the nodes are when a run begins.

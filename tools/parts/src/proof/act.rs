@@ -1,4 +1,4 @@
-//! What comes of an action.
+//! The effect of an action on the state.
 
 use seckill_balance::tell;
 

@@ -1,4 +1,4 @@
-//! What can happen next.
+//! The actions that are possible in a state.
 
 use super::repair;
 use super::state::{Balancer, Command, Message, State};
@@ -20,21 +20,21 @@ pub enum Action {
     Renew,
     /// A balancer begins a pass.
     Read(u8),
-    /// It is about to send this.
+    /// The balancer is about to send this.
     Begin(u8, Message),
-    /// It saw units made twice.
+    /// The balancer saw units made twice.
     Doubt {
         balancer: u8,
         from: u8,
         to: u8,
     },
-    /// It does its next step and hears the answer.
+    /// The balancer does its next step and hears the answer.
     Step(u8),
-    /// What it sends comes late, and it gives up.
+    /// The balancer's message arrives late, and the balancer gives up.
     StepLate(u8),
-    /// What it sends comes now and once more.
+    /// The balancer's message arrives now and once more later.
     StepTwice(u8),
-    /// It dies, or hears no answer, and begins anew.
+    /// The balancer dies, or hears no answer, and begins anew.
     GiveUp(u8),
     /// A late message arrives.
     Deliver(u8),

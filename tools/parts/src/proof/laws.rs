@@ -1,4 +1,4 @@
-//! What must hold in every state.
+//! Laws of every state.
 
 use stateright::{Model, Property};
 

@@ -4,7 +4,7 @@ use seckill_balance::{share, Reading};
 
 use super::{Broken, PARTS};
 
-/// What one part keeps.
+/// The state of one part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Part {
     pub put_in: u8,

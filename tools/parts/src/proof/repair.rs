@@ -9,11 +9,11 @@ use super::{Broken, Config, PARTS};
 enum Step {
     /// With supply 0, paused.
     Make,
-    /// What that peer received from it.
+    /// Units that the peer received from the part.
     Owe(usize),
-    /// What the database knows to be sold.
+    /// Units that the database knows to be sold.
     Import,
-    /// What that peer sent to it.
+    /// Units that the peer sent to the part.
     Receive(usize),
     /// Its share.
     Restock,

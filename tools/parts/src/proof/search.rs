@@ -7,7 +7,7 @@ use stateright::{Checker, HasDiscoveries, Model};
 use super::laws::{ALL_SOLD, NOT_OVERSOLD, NOT_TWICE, NO_OLD_PASS};
 use super::{Broken, Config};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug)]
 pub struct Found {
     pub states: usize,

@@ -1,4 +1,4 @@
-//! What must hold once it is quiet: a balancer that is not disturbed any more finds everything.
+//! Laws of a quiet state: a balancer that is not disturbed any more finds every unit.
 
 use seckill_balance::{made_twice, plan, tell, under_way, Load, Reading, Timing};
 

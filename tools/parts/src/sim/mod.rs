@@ -41,12 +41,12 @@ impl Setting {
     }
 }
 
-/// What came of it.
+/// The result of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Calls until the last unit was sold.
     pub calls: u64,
-    /// Those that were told SOLDOUT while units were elsewhere or under way.
+    /// Buyers who were told SOLDOUT while units were elsewhere or under way.
     pub told_too_early: u64,
     pub moved: u64,
     pub transfers: u64,

@@ -21,7 +21,7 @@ pub enum Message {
     },
 }
 
-/// What is on its way.
+/// Messages on their way.
 #[derive(Default)]
 pub struct Network {
     /// By nanosecond and number, so that those of one moment arrive as they were sent.

@@ -1,4 +1,4 @@
-//! What the tests said, read from their output, and as tables for docs/servers.md.
+//! The results of the tests, read from their output, as tables for docs/servers.md.
 
 use std::fmt;
 use std::time::Duration;
@@ -29,9 +29,9 @@ pub struct Outcome {
     name: String,
     passed: usize,
     pub failed: Vec<String>,
-    /// Those that failed first and passed when they ran alone.
+    /// Tests that failed first and passed when they ran alone.
     at_last: Vec<String>,
-    /// Those that said that they, or a part of them, can't run on this server.
+    /// Tests that say that they, or a part of them, can't run on this server.
     skipped: Vec<String>,
     /// The tests came to their end and said how many there were.
     is_whole: bool,
@@ -103,7 +103,7 @@ pub fn run_nowhere(outcomes: &[Outcome]) -> Vec<&str> {
     first.skipped.iter().filter(is_everywhere).map(String::as_str).collect()
 }
 
-/// What became of one server's data on another one.
+/// Whether one server's data could be loaded by another.
 pub struct Pair {
     what: String,
     from: String,
@@ -140,7 +140,7 @@ fn markdown() -> Table {
     table
 }
 
-/// What each server came to.
+/// The result of each server.
 fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
     let mut table = markdown();
     table.set_header([
@@ -173,7 +173,7 @@ fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
     table.to_string()
 }
 
-/// Who can read whose data.
+/// Which server can read whose data.
 fn cross(what: &str, pairs: &[Pair]) -> String {
     let pairs: Vec<&Pair> = pairs.iter().filter(|pair| pair.what == what).collect();
     let mut names: Vec<&str> = pairs.iter().map(|pair| pair.from.as_str()).collect();

@@ -1,4 +1,4 @@
-//! What a simulation prints: a table of what happened, and a failure as a session to read.
+//! The output of a simulation: a table of events, and a failure as a session.
 
 use std::time::Duration;
 

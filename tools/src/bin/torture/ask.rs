@@ -23,7 +23,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// What stands before the call.
+    /// The words before the call.
     pub fn word(self) -> &'static str {
         match self {
             Way::Direct => "",
@@ -33,7 +33,7 @@ impl Way {
     }
 }
 
-/// What became of a call.
+/// The result of a call.
 pub enum Reply {
     /// One for each sale that was asked.
     Answers(Vec<Answer>),

@@ -13,7 +13,7 @@ use crate::order::{Change, Order};
 use crate::places;
 use crate::story::{Step, Story, Tale};
 
-/// What the checker found.
+/// The checker's findings.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// Grants that were acknowledged.
@@ -26,7 +26,7 @@ pub struct Verdict {
     pub changed_lost: u64,
     /// Units or REQs given out twice.
     pub doubled: u64,
-    /// What broke a promise, as sentences.
+    /// Broken promises, as sentences.
     pub violations: Vec<String>,
 }
 
@@ -69,7 +69,7 @@ pub fn check_together(all: &[Evidence]) -> Vec<String> {
     torn.map(tell).collect()
 }
 
-/// What an answer rests upon.
+/// The fact of the history that an answer is based on.
 enum Ground<'a> {
     /// The change that made it so.
     Step(u64, &'a Step),
@@ -81,7 +81,7 @@ enum Ground<'a> {
     NoGrant,
     /// That the REQ is fenced off: there can never be a grant of it.
     Fence,
-    /// What can't be seen in the outbox, such as a refusal.
+    /// Nothing in the outbox shows it: a refusal, for instance.
     Other,
     /// A change that is not in the outbox.
     Missing,
@@ -365,7 +365,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// One primary gives out a seq once.
+    /// A primary assigns each seq once.
     fn seqs(&mut self) {
         let mut owners: HashMap<(u64, u64), (&str, &str)> = HashMap::new();
         for op in &self.evidence.ops {

@@ -35,7 +35,7 @@ impl Draw {
     }
 }
 
-/// What is left of a draw.
+/// The amounts that are left of a draw.
 #[derive(Debug)]
 pub struct Left {
     draw: Draw,

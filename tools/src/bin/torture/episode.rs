@@ -20,7 +20,7 @@ use crate::shared::Shared;
 use crate::world::World;
 use seckill_random::Random;
 
-/// What an episode needs.
+/// The inputs of an episode.
 pub struct Episode<'a> {
     pub module: &'a Path,
     pub disks: &'a [Disk],
@@ -50,7 +50,7 @@ impl Episode<'_> {
         tally.by_module += shared.by_module.load(Ordering::Relaxed);
         tally.answers += shared.answers.load(Ordering::Relaxed);
         let compared = befell.and_then(|()| self.compare(&mut world, &sales, tally));
-        // What is left of the servers may tell more.
+        // Violations that the servers themselves still show.
         tally.violations.extend(compared.err());
         tally.tail_ms = tally.tail_ms.max(world.tail_ms);
         self.judge(&mut world, &sales, histories, tally)

@@ -10,7 +10,7 @@ use crate::promotions::{self, Return};
 use crate::world::World;
 use seckill_random::Random;
 
-/// One kind of trouble.
+/// One kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
     Kill,
@@ -40,15 +40,15 @@ pub enum Fault {
 
 use Fault::*;
 
-/// What every server must survive, whatever is promised.
+/// Faults of every server, whatever is promised.
 const COMMON: &[Fault] =
     &[Freeze, Tear, Rewrite, Snapshot, Reload, DiskFull, SlowDisk, Stall, HoldBack];
 
-/// What a primary with a replica must survive besides.
+/// Further faults of a primary with a replica.
 const WITH_REPLICA: &[Fault] =
     &[KillPromote, KillPromote, KillReplica, Handover, NetworkCut, TwoPrimaries, FreezeReplica];
 
-/// What three servers with Sentinels must survive besides.
+/// Further faults of three servers with Sentinels.
 const WITH_SENTINELS: &[Fault] = &[
     TakeOver,
     TakeOver,
@@ -62,7 +62,7 @@ const WITH_SENTINELS: &[Fault] = &[
     FreezeReplica,
 ];
 
-/// What a single server with `appendfsync always` must survive.
+/// Faults of a single server with `appendfsync always`.
 pub fn of_one() -> Vec<Fault> {
     [COMMON, &[Kill, Kill, PowerCut, PowerCut]].concat()
 }
@@ -90,7 +90,7 @@ pub fn of_three_against_advice() -> Vec<Fault> {
 }
 
 impl Fault {
-    /// As the table names it.
+    /// The name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Kill => "kill -9, restart",

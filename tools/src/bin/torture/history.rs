@@ -1,4 +1,4 @@
-//! What clients did and were told, and what the server says afterwards: all that the checker sees.
+//! The clients' calls and answers, and the server's state afterwards: the checker's input.
 //!
 //! Moments are numbers of one counter that all threads share. It is read before a call is sent and
 //! after its reply has come, so a call that returned before another was invoked has the smaller
@@ -9,7 +9,7 @@ pub use seckill_client::State;
 use crate::draws::{Draw, Stock};
 use crate::list::{List, Waiter};
 
-/// What a client asks for.
+/// The requests of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     Grab,
@@ -83,7 +83,7 @@ pub struct Answered {
     pub kept: bool,
 }
 
-/// What a client was told.
+/// The answer that a client got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Granted {
@@ -142,7 +142,7 @@ pub enum Answer {
     },
     /// OK.
     Done,
-    /// Whatever no client should be told.
+    /// An answer that no client should get.
     Strange(String),
 }
 
@@ -182,7 +182,7 @@ pub struct Entry {
     pub wait: Option<Waiter>,
 }
 
-/// What ALTER can change.
+/// The terms that ALTER can change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Units a user may have, 0: any.
@@ -211,7 +211,7 @@ pub struct Terms {
     pub kind: Kind,
 }
 
-/// What is special about a sale.
+/// The special features of a sale.
 #[derive(Clone, Debug)]
 pub enum Kind {
     Plain,
@@ -226,7 +226,7 @@ pub enum Kind {
     },
 }
 
-/// What the settings promise.
+/// The promises of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Everything that was acknowledged is there.

@@ -24,7 +24,7 @@ impl List {
     }
 }
 
-/// What an entry says of one who waits.
+/// The fields of an entry about a waiter.
 #[derive(Clone, Debug)]
 pub struct Waiter {
     pub ticket: u64,

@@ -1,4 +1,4 @@
-//! What the server says when all is quiet: the sale, its grants and its outbox.
+//! Reads the server when all is quiet: the sale, its grants and its outbox.
 
 use redis::{Connection, Value};
 use seckill_client::{Event, Id};
@@ -147,7 +147,7 @@ fn entry(told: &Event) -> Option<Entry> {
     })
 }
 
-/// Who waits, or waited, in an entry that has a ticket.
+/// The waiter of an entry that has a ticket.
 fn waiter(told: &Event) -> Option<Waiter> {
     Some(Waiter {
         ticket: told.number("ticket")?,

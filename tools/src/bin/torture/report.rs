@@ -9,7 +9,7 @@ use crate::faults::Fault;
 use crate::history::{Deed, Evidence, Kind, Op};
 use crate::setting::Setting;
 
-/// What happened under one setting.
+/// Counts of one setting.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub episodes: u64,
@@ -25,7 +25,7 @@ pub struct Tally {
     /// Of the last so many milliseconds before a power failure something was lost, at most.
     pub tail_ms: u64,
     pub violations: Vec<String>,
-    /// What the outboxes tell besides plain grants.
+    /// Entries of the outboxes besides plain grants, counted.
     pub told: Told,
     /// The faults of the last episode, in order.
     pub last_faults: Vec<&'static str>,

@@ -57,7 +57,7 @@ fn limits(limit: u64, grabs: u64, hold_ms: u64) -> Limits {
     Limits { limit, grabs, hold_ms, close_at: 0 }
 }
 
-/// What a sale draws, and all there is of it.
+/// The amounts that a sale draws, and its whole budget.
 fn drawn(random: &mut Random) -> (u64, Draw) {
     let packets = some(random, 20, 300);
     match random.below(4) {

@@ -28,7 +28,7 @@ impl Setting {
     pub const ALL: [Setting; 4] =
         [Setting::Always, Setting::Wait, Setting::Plain, Setting::Sentinel];
 
-    /// As the table names it.
+    /// The name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Setting::Always => "appendfsync always",

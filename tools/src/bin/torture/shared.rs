@@ -1,11 +1,11 @@
-//! What the clients' threads share with whoever puts faults upon the servers.
+//! State that the clients' threads share with the thread that makes the faults.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Mutex;
 
 use seckill_harness::process::lock;
 
-/// What threads share.
+/// State that threads share.
 #[derive(Default)]
 pub struct Shared {
     /// Numbers moments, see `history`.
@@ -13,7 +13,7 @@ pub struct Shared {
     /// The door to the primary of the day: which reign it is, and the port.
     pub door: Mutex<(u64, u16)>,
     pub calls: AtomicU64,
-    /// Those of the calls that another module in the server made.
+    /// Calls made by the other module in the server.
     pub by_module: AtomicU64,
     pub answers: AtomicU64,
     pub over: AtomicBool,

@@ -10,10 +10,10 @@ use crate::draws::{Left, Stock};
 use crate::history::{Entry, Evidence, Kind, Limits, Row, State, Terms};
 use crate::waiting;
 
-/// What the outbox says has happened.
+/// The history of a sale by its outbox.
 #[derive(Debug, Default)]
 pub struct Story {
-    /// What was so after each entry; the first is that of rev 1.
+    /// The state after each entry; the first is that of rev 1.
     pub moments: Vec<Moment>,
     /// Grants in order of seq, from seq 1 on.
     pub tales: Vec<Tale>,
@@ -23,7 +23,7 @@ pub struct Story {
     pub restocks: HashMap<String, u64>,
     /// Who joined the waiting list with which ticket; in which epoch, and behind how many.
     pub joined: HashMap<(String, u64), (u64, u64)>,
-    /// Those who wait, where there is a list.
+    /// Waiters, in a sale with a list.
     pub turns: Option<Turns>,
     /// By round.
     users: HashMap<(u64, String), Live>,
@@ -34,7 +34,7 @@ pub struct Story {
     stock: Stock,
     /// Units promised beyond the supply.
     deficit: u64,
-    /// What is left to draw.
+    /// The amounts left to draw.
     left: Option<Left>,
     /// The round that goes on, 0 in a sale without rounds, and what each begins with.
     round: u64,
@@ -43,7 +43,7 @@ pub struct Story {
     over: BTreeMap<u64, Stock>,
 }
 
-/// What was so after an entry.
+/// The state after an entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Moment {
     pub stock: Stock,
@@ -73,7 +73,7 @@ pub struct Step {
     pub deadline: u64,
 }
 
-/// What a user has.
+/// The units of a user.
 #[derive(Clone, Copy, Debug, Default)]
 struct Live {
     units: u64,

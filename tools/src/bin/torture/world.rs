@@ -38,7 +38,7 @@ pub struct Setup {
     pub delay: Duration,
 }
 
-/// What every server is started with.
+/// Options that every server is started with.
 const SETTINGS: [&str; 10] = [
     "--enable-debug-command",
     "yes",

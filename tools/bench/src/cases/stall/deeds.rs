@@ -1,4 +1,4 @@
-//! What is done beside the PINGs, each where it has the most to do.
+//! The work beside the PINGs, each kind in the situation where it costs the most.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use crate::contenders::{GRANTED, REQ, SALE, USER};
 use crate::control::Control;
 use crate::load::{random, send, Manner, Request, NUMBER};
 
-/// What is done again and again is done for so long.
+/// How long repeated work goes on.
 const AGAIN_FOR: Duration = Duration::from_secs(2);
 /// Calls between two looks at the clock.
 const AT_ONCE: usize = 10;
@@ -17,7 +17,7 @@ const ALONE: Manner = Manner { connections: 1, pipeline: 1, pace: None };
 
 /// Users of one DENY.
 const LISTED: u64 = 100_000;
-/// What one GRAB may let expire.
+/// The most holds that one GRAB may let expire.
 const EXPIRIES: u64 = 1_000;
 
 pub(super) static SCENES: [Scene; 12] = [

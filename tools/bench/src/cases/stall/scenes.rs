@@ -16,7 +16,7 @@ use crate::load::{send, spread, Request, PIPELINED, USERS};
 const LONG_MS: &str = "90000000";
 /// A hold that ends while nothing may be written: filling must take less.
 const HOLD_MS: u64 = 12_000;
-/// What a fence is kept for, and a bit.
+/// Longer than a fence is kept.
 const FENCE_MS: u64 = 11 * 60_000;
 /// From one round to the next.
 pub const PERIOD_MS: u64 = 60_000;

@@ -20,7 +20,7 @@ const BUYERS: usize = 16;
 const WAIT_MS: u64 = 1_000;
 const WAIT_FOR_DISK: &str = "WAITAOF 0 1 2000";
 
-/// What a buyer waits for before a grant counts.
+/// The replies that a buyer waits for before a grant counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The reply is enough.
