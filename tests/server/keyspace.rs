@@ -206,6 +206,18 @@ const HOLDS: [(&str, &[&str]); 18] = [
     ("SECKILL.RESTOCK h -1 REQ r2", &["seckill.restock", "seckill.allheld"]),
 ];
 
+/// The same with parts that are given back.
+const PARTS: [(&str, &[&str]); 8] = [
+    ("SECKILL.INIT p 4 LIMIT 0 HOLD 900000", &["seckill.init"]),
+    ("SECKILL.GRAB p a QTY 4 REQ o", &["seckill.grant", "seckill.allheld"]),
+    ("SECKILL.CANCEL p a REQ o KEEP 3", &["seckill.trim", "seckill.available"]),
+    ("SECKILL.CANCEL p a REQ o KEEP 3", &[]),
+    ("SECKILL.CONFIRM p a REQ o KEEP 2", &["seckill.confirm"]),
+    ("SECKILL.GRAB p b QTY 2", &["seckill.grant", "seckill.allheld"]),
+    ("SECKILL.REFUND p a REQ o KEEP 1", &["seckill.trim", "seckill.available"]),
+    ("SECKILL.REFUND p a REQ o KEEP 2", &[]),
+];
+
 #[test]
 fn watchers_are_told_of_every_change_and_of_nothing_else() {
     let (server, replica) = (Server::start(), Server::start());
@@ -213,7 +225,7 @@ fn watchers_are_told_of_every_change_and_of_nothing_else() {
     let mut by_key = listener(&server, "__keyspace@0__:*");
     let mut by_event = listener(&server, "__keyevent@0__:*");
     let mut on_replica = listener(&replica, "__keyspace@0__:*");
-    for (number, (line, expected)) in SESSION.into_iter().chain(HOLDS).enumerate() {
+    for (number, (line, expected)) in SESSION.into_iter().chain(HOLDS).chain(PARTS).enumerate() {
         let key = line.split(' ').nth(1).expect("a key");
         assert!(!server.cmd(line).is_error(), "{line}");
         let of_key: Vec<String> = expected.iter().map(|event| format!("{key} {event}")).collect();

@@ -5,6 +5,7 @@ mod altering;
 mod holds;
 mod parts;
 mod special;
+mod trims;
 mod unreachable;
 
 use seckill_domain::effect::{self, Change, Effect};

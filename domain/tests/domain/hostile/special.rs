@@ -133,7 +133,7 @@ fn altered_effects() {
 }
 
 /// Replays a log piece by piece, at whatever version the sale then has.
-fn replayed(log: &[Vec<u8>]) -> Result<Sale, Refused> {
+pub fn replayed(log: &[Vec<u8>]) -> Result<Sale, Refused> {
     let mut sale = Sale::create(Change::decode(&log[0])?, [1, 2])?.0;
     for text in &log[1..] {
         sale.apply(sale.balances().version, [Change::decode(text)?])?;

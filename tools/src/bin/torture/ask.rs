@@ -122,12 +122,18 @@ fn heard(told: seckill_client::Answer) -> Option<Answer> {
             deadline: told.deadline_ms?,
             available: told.available?,
         },
-        Outcome::Replay => {
-            Answer::Replay { seq: told.seq?, state: told.state?, deadline: told.deadline_ms? }
-        }
-        Outcome::Already => {
-            Answer::Already { seq: told.seq?, state: told.state?, deadline: told.deadline_ms? }
-        }
+        Outcome::Replay => Answer::Replay {
+            seq: told.seq?,
+            qty: told.qty?,
+            state: told.state?,
+            deadline: told.deadline_ms?,
+        },
+        Outcome::Already => Answer::Already {
+            seq: told.seq?,
+            qty: told.qty?,
+            state: told.state?,
+            deadline: told.deadline_ms?,
+        },
         Outcome::SoldOut => Answer::SoldOut { held: told.held? },
         Outcome::Short => Answer::Short { available: told.available? },
         Outcome::OverLimit => Answer::OverLimit,
@@ -137,6 +143,11 @@ fn heard(told: seckill_client::Answer) -> Option<Answer> {
         Outcome::NotOpen => Answer::NotOpen,
         // No sale of this house closes for good or denies somebody.
         Outcome::Closed | Outcome::Denied => return None,
-        _ => Answer::Stands { seq: told.seq?, state: told.state?, deadline: told.deadline_ms? },
+        _ => Answer::Stands {
+            seq: told.seq?,
+            qty: told.qty?,
+            state: told.state?,
+            deadline: told.deadline_ms?,
+        },
     })
 }

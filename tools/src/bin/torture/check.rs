@@ -8,7 +8,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::history::{answers, Answer, Answered, Deed, Evidence, Kind, Op, Promise, State, Try};
+use crate::history::{
+    answers, Answer, Answered, Deed, Evidence, Keeper, Kind, Op, Promise, State, Try,
+};
 use crate::order::{Change, Order};
 use crate::places;
 use crate::story::{Step, Story, Tale};
@@ -34,7 +36,13 @@ pub struct Verdict {
 pub fn check(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
     match Story::of(evidence) {
-        Ok(story) => Checker::new(evidence, &story, &mut verdict).run(),
+        Ok(story) => {
+            let mut asked = Asked::new();
+            for op in &evidence.ops {
+                asked.entry((&op.user, &op.req)).or_default().push(op);
+            }
+            Checker::new(evidence, &story, &asked, &mut verdict).run();
+        }
         Err(why) => {
             verdict.doubled = u64::from(why.contains("DOUBLED") || why.contains("OVERSOLD"));
             verdict.violations.push(why);
@@ -87,10 +95,14 @@ enum Ground<'a> {
     Missing,
 }
 
+/// What was asked about each order, by user and REQ.
+type Asked<'a> = HashMap<(&'a str, &'a str), Vec<&'a Op>>;
+
 struct Checker<'a> {
     evidence: &'a Evidence,
     story: &'a Story,
     verdict: &'a mut Verdict,
+    asked: &'a Asked<'a>,
     /// Changes whose makers are known, with what the makers saw.
     changes: Vec<Change>,
     /// For each seq: when somebody saw its grant at which rev.
@@ -100,9 +112,14 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(evidence: &'a Evidence, story: &'a Story, verdict: &'a mut Verdict) -> Checker<'a> {
+    fn new(
+        evidence: &'a Evidence,
+        story: &'a Story,
+        asked: &'a Asked<'a>,
+        verdict: &'a mut Verdict,
+    ) -> Checker<'a> {
         let (changes, seen, lost) = (Vec::new(), HashMap::new(), HashMap::new());
-        Checker { evidence, story, verdict, changes, seen, lost }
+        Checker { evidence, story, verdict, asked, changes, seen, lost }
     }
 
     fn run(mut self) {
@@ -169,7 +186,7 @@ impl<'a> Checker<'a> {
     }
 
     /// One answer: finds its ground and books it.
-    fn answer(&mut self, op: &Op, call: &Try, answered: &Answered) {
+    fn answer(&mut self, op: &'a Op, call: &Try, answered: &Answered) {
         if let Answer::Strange(text) = &answered.answer {
             return self.violation(op, &format!("was answered {text}."));
         }
@@ -217,21 +234,21 @@ impl<'a> Checker<'a> {
         };
         let found = match answer {
             Answer::Granted { seq, qty, state, deadline, available } => {
-                let step = mine.and_then(|tale| step_of(tale, *seq, *state, *deadline));
-                let is_told = |step: &&Step| self.tells(step.rev, *available);
-                step.filter(is_told).filter(|_| mine.is_some_and(|tale| tale.row.qty == *qty))
+                let step = mine.and_then(|tale| step_of(tale, *seq, *qty, *state, *deadline));
+                step.filter(|step| self.tells(step.rev, *available))
             }
             Answer::Waiting { ticket, .. } => return self.joined(op, call, *ticket),
             Answer::Replay { seq: 0, .. } => return Ground::Fence,
             Answer::Stands { seq: 0, state: State::Cancelled, .. } => return Ground::Fence,
             Answer::Stands { seq: 0, .. } => return Ground::NoGrant,
-            Answer::Replay { seq, state, deadline } | Answer::Stands { seq, state, deadline } => {
-                mine.and_then(|tale| step_of(tale, *seq, *state, *deadline))
+            Answer::Replay { seq, qty, state, deadline }
+            | Answer::Stands { seq, qty, state, deadline } => {
+                mine.and_then(|tale| step_of(tale, *seq, *qty, *state, *deadline))
             }
-            Answer::Already { seq, state, deadline } => {
+            Answer::Already { seq, qty, state, deadline } => {
                 let tale = self.story.tales.get((*seq as usize).wrapping_sub(1));
                 let own = tale.filter(|tale| tale.row.user == op.user);
-                let step = own.and_then(|tale| step_of(tale, *seq, *state, *deadline));
+                let step = own.and_then(|tale| step_of(tale, *seq, *qty, *state, *deadline));
                 return step.map_or(Ground::Missing, |step| Ground::Step(*seq, step));
             }
             Answer::Restocked { applied, available } => {
@@ -306,15 +323,21 @@ impl<'a> Checker<'a> {
     }
 
     /// Books who made the change, if the answer shows that it was this op.
-    fn made(&mut self, op: &Op, call: &Try, answered: &Answered, step: &Step) {
+    fn made(&mut self, op: &'a Op, call: &Try, answered: &Answered, step: &Step) {
         let its_own = op.deed.events().contains(&step.event.as_str());
         let fresh = matches!(answered.answer, Answer::Granted { .. });
         if !its_own || !(fresh || answered.kept && !op.deed.is_grab()) {
             return;
         }
-        // A GRANTED tells that this very call did it. Others may have done it at an earlier try.
-        let invoked = if fresh { call.invoked } else { op.tries[0].invoked };
-        let reign = if fresh { Some(call.reign) } else { reign_of(op) };
+        // A GRANTED tells that this very call did it. Others may have done it at an earlier try,
+        // and of several that ask for it any one.
+        let (mut invoked, mut reign) = (call.invoked, Some(call.reign));
+        if !fresh {
+            let ops = self.asked_for(&op.user, &op.req);
+            let makers = || ops.iter().filter(|other| may_have_made(other, step));
+            invoked = makers().map(|op| op.tries[0].invoked).min().unwrap_or(op.tries[0].invoked);
+            reign = reign_of(op).filter(|reign| makers().all(|op| reign_of(op) == Some(*reign)));
+        }
         self.changes.push(Change { rev: step.rev, invoked, returned: answered.returned, reign });
     }
 
@@ -327,15 +350,15 @@ impl<'a> Checker<'a> {
         self.seen.entry(seq).or_default().push(seen);
     }
 
+    /// What was asked about an order.
+    fn asked_for(&self, user: &'a str, req: &'a str) -> &'a [&'a Op] {
+        self.asked.get(&(user, req)).map(Vec::as_slice).unwrap_or_default()
+    }
+
     /// Every change was asked for by somebody who may have been told so.
     fn causes(&mut self) {
-        let mut asked: HashMap<(&str, &str), Vec<&Op>> = HashMap::new();
-        for op in &self.evidence.ops {
-            asked.entry((&op.user, &op.req)).or_default().push(op);
-        }
         for tale in &self.story.tales {
-            let order = (tale.row.user.as_str(), tale.row.req.as_str());
-            let ops = asked.get(&order).map(Vec::as_slice).unwrap_or_default();
+            let ops = self.asked_for(&tale.row.user, &tale.row.req);
             for step in tale.steps.iter().filter(|step| step.event != "EXPIRE") {
                 if !ops.iter().any(|op| may_have_made(op, step)) {
                     let entry = self.entry(step.rev);
@@ -471,9 +494,9 @@ fn has_gaps(kind: &Kind) -> bool {
 }
 
 /// The first time that the grant stood so.
-fn step_of(tale: &Tale, seq: u64, state: State, deadline: u64) -> Option<&Step> {
+fn step_of(tale: &Tale, seq: u64, qty: u64, state: State, deadline: u64) -> Option<&Step> {
     let mut steps = tale.steps.iter().filter(|_| tale.row.seq == seq);
-    steps.find(|step| (step.state, step.deadline) == (state, deadline))
+    steps.find(|step| (step.qty, step.state, step.deadline) == (qty, state, deadline))
 }
 
 /// Whether the deed can end so at all: a HELD grant is not left HELD by CONFIRM.
@@ -496,6 +519,13 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
         (Deed::Import, Answer::Short { .. }) => true,
         (Deed::Confirm | Deed::Cancel, Answer::Stands { state, .. }) => *state != State::Held,
         (Deed::Refund, Answer::Stands { state, .. }) => *state != State::Sold,
+        (Deed::Keep(by, units), Answer::Stands { seq, qty, state, .. }) => match (by, state) {
+            // No fence is left for what may have been granted.
+            (_, State::Cancelled) => *seq > 0,
+            (Keeper::Confirm, state) => *state != State::Held,
+            (Keeper::Cancel, State::Held) | (Keeper::Refund, State::Sold) => *qty <= units,
+            _ => true,
+        },
         (Deed::Extend, Answer::Stands { .. }) => true,
         (Deed::Place, Answer::Waiting { .. } | Answer::Nowhere) => true,
         (Deed::Restock, Answer::Restocked { .. }) => true,
@@ -507,7 +537,16 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
 /// Whether a try of this op can be what made the change: it was told so, or was told nothing, or
 /// what it was told may be lost.
 fn may_have_made(op: &Op, step: &Step) -> bool {
-    op.deed.events().contains(&step.event.as_str())
+    let leaves = match op.deed {
+        Deed::Keep(by, units) => {
+            let state = if by == Keeper::Cancel { State::Held } else { State::Sold };
+            let is_left = if step.returned > 0 { step.qty == units } else { step.qty <= units };
+            step.state == state && is_left
+        }
+        _ => step.returned == 0,
+    };
+    leaves
+        && op.deed.events().contains(&step.event.as_str())
         && op.tries.iter().any(|call| match &call.answered {
             Some(Answered { answer: Answer::Granted { .. }, .. }) => true,
             // Who waits is offered the units later, whatever else they are told meanwhile.

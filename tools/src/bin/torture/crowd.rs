@@ -14,7 +14,7 @@ use redis::Connection;
 
 use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
-use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
+use crate::history::{Answer, Answered, Deed, Keeper, Kind, Limits, Op, Terms, Try};
 use crate::shared::Shared;
 use crate::waiting;
 use seckill_harness::process::lock;
@@ -217,10 +217,11 @@ impl Client {
         }
         line += &format!(" REQ {req}");
         self.ask_all(&sales, Deed::Mgrab, (&user, &req), &line);
-        let left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund];
         // Nobody may know of it before: a fence in one of the sales makes it REQMISMATCH.
         for sale in sales {
-            let (user, req, left) = (user.clone(), req.clone(), left.clone());
+            let (user, req) = (user.clone(), req.clone());
+            let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund];
+            left.extend(self.keeps(sale));
             self.pin(sale, Order { user, req, amount: String::new(), left });
         }
     }
@@ -240,12 +241,24 @@ impl Client {
         };
         let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund, Deed::Grab];
         // Of UPTO nobody knows how many it was; what draws and rounds take no import.
+        if !amount.is_empty() {
+            left.extend(self.keeps(sale));
+        }
         let is_plain = matches!(self.sales[sale].terms.kind, Kind::Plain);
         if is_plain && !amount.contains("UPTO") && self.random.below(8) == 0 {
             left.push(Deed::Import);
         }
         left.extend(waiting::deeds(&self.sales[sale].terms.kind, &amount, &mut self.random));
         Order { user, req: self.new_req("o"), amount, left }
+    }
+
+    /// Parts that are given back of an order: some of them several times, and in any order.
+    fn keeps(&mut self, sale: usize) -> Vec<Deed> {
+        let most = if self.sales[sale].takes_amounts() { 4 } else { 0 };
+        let keepers = [Keeper::Confirm, Keeper::Cancel, Keeper::Cancel, Keeper::Refund];
+        let random = &mut self.random;
+        let mut keep = |_| Deed::Keep(keepers[random.below(4) as usize], 1 + random.below(3));
+        (0..most).map(&mut keep).collect()
     }
 
     /// Others may know of the order before it is granted, and cancel it.
@@ -314,6 +327,10 @@ impl Client {
                 format!("SECKILL.IMPORT {key} {user} {qty} REQ {req}{covered}")
             }
             Deed::Cancel => format!("SECKILL.CANCEL {key} {user} REQ {req}"),
+            Deed::Keep(by, units) => {
+                let command = format!("{by:?}").to_uppercase();
+                format!("SECKILL.{command} {key} {user} REQ {req} KEEP {units}")
+            }
             Deed::Place => format!("SECKILL.PLACE {key} {user}"),
             _ => format!("SECKILL.REFUND {key} {user} REQ {req}"),
         };

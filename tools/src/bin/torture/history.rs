@@ -8,6 +8,7 @@ pub use seckill_client::State;
 
 use crate::draws::{Draw, Stock};
 use crate::list::{List, Waiter};
+pub use seckill_oracle::oracle::Keeper;
 
 /// The requests of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub enum Deed {
     Cancel,
     Extend,
     Refund,
+    /// CONFIRM, CANCEL or REFUND with KEEP: so many units are left, the rest is given back.
+    Keep(Keeper, u64),
     Import,
     /// Only reads: how many are before the user.
     Place,
@@ -43,6 +46,8 @@ impl Deed {
             Deed::Cancel => &["CANCEL"],
             Deed::Extend => &["EXTEND"],
             Deed::Refund => &["REFUND"],
+            Deed::Keep(Keeper::Confirm, _) => &["CONFIRM"],
+            Deed::Keep(Keeper::Cancel | Keeper::Refund, _) => &["TRIM"],
             Deed::Import => &["IMPORT"],
             Deed::Place => &[],
             Deed::Restock => &["RESTOCK"],
@@ -96,12 +101,14 @@ pub enum Answer {
     /// REPLAY of this REQ.
     Replay {
         seq: u64,
+        qty: u64,
         state: State,
         deadline: u64,
     },
     /// ALREADY: the user's newest live grant, perhaps of another REQ.
     Already {
         seq: u64,
+        qty: u64,
         state: State,
         deadline: u64,
     },
@@ -133,6 +140,7 @@ pub enum Answer {
     /// The grant as CONFIRM, CANCEL, EXTEND or REFUND left it; seq 0: there is none.
     Stands {
         seq: u64,
+        qty: u64,
         state: State,
         deadline: u64,
     },
@@ -172,6 +180,8 @@ pub struct Entry {
     pub t: u64,
     pub stock: Stock,
     pub grant: Option<Row>,
+    /// CONFIRM and TRIM: the units of the grant that came back.
+    pub returned: u64,
     /// RESTOCK: the REQ and by how much the supply changed.
     pub restock: Option<(String, i64)>,
     /// INIT and ALTER: what holds from now on.

@@ -140,6 +140,7 @@ fn entry(told: &Event) -> Option<Entry> {
             sold: told.number("sold")?,
         },
         grant,
+        returned: number_or_0(told, "returned")?,
         restock,
         limits,
         round: told.number("round"),

@@ -60,6 +60,8 @@ pub struct Moment {
 pub struct Tale {
     /// As it stands now.
     pub row: Row,
+    /// Units that were first granted.
+    first: u64,
     pub steps: Vec<Step>,
 }
 
@@ -69,6 +71,9 @@ pub struct Step {
     pub rev: u64,
     pub epoch: u64,
     pub event: String,
+    pub qty: u64,
+    /// Units that came back by KEEP.
+    pub returned: u64,
     pub state: State,
     pub deadline: u64,
 }
@@ -242,20 +247,25 @@ impl Story {
                 self.begin(entry, row, terms)?;
                 None
             }
-            _ => Some(self.known(row)?.clone()),
+            _ => Some(self.known(entry, row)?.clone()),
         };
         follows(entry, row, before.as_ref())?;
-        let from = before.map(|before| before.state);
-        if entry.event == "IMPORT" && !from.is_some_and(State::is_live) {
-            self.cover(row.qty);
+        let (from, had) = match &before {
+            Some(before) if before.state.is_live() => (Some(before.state), before.qty),
+            before => (before.as_ref().map(|before| before.state), 0),
+        };
+        if entry.event == "IMPORT" {
+            self.cover(row.qty.saturating_sub(had));
         }
         self.draw(entry, row, from)?;
-        self.transfer(row, from)?;
-        self.count(entry, row, from.is_some_and(State::is_live))?;
+        self.transfer(row, from, had)?;
+        self.count(entry, row, had)?;
         let step = Step {
             rev: entry.rev,
             epoch: entry.epoch,
             event: entry.event.clone(),
+            qty: row.qty,
+            returned: entry.returned,
             state: row.state,
             deadline: row.deadline,
         };
@@ -283,7 +293,7 @@ impl Story {
         let earlier = earlier.and_then(|seq| self.tales.get(seq as usize - 1));
         let twice = earlier.is_some_and(|tale| self.is_kept(&tale.row));
         ensure(!twice, || format!("DOUBLED: {} was granted {} twice.", row.user, row.req))?;
-        self.tales.push(Tale { row: row.clone(), steps: Vec::new() });
+        self.tales.push(Tale { row: row.clone(), first: row.qty, steps: Vec::new() });
         Ok(())
     }
 
@@ -296,11 +306,18 @@ impl Story {
         ensure(open, || format!("A unit was sold when the round {} was not open.", self.round))
     }
 
-    /// The grant as it stood, if the entry is about the same one.
-    fn known(&self, row: &Row) -> Result<&Row, String> {
-        let known = self.tales.get((row.seq as usize).wrapping_sub(1)).map(|tale| &tale.row);
-        let known = known.ok_or("An entry about a grant that was never made.")?;
-        let same = Row { state: row.state, deadline: row.deadline, ..known.clone() } == *row;
+    /// The grant as it stood, if the entry is about the same one. An IMPORT takes again all that
+    /// was first granted; else only what the entry says has come back is missing.
+    fn known(&self, entry: &Entry, row: &Row) -> Result<&Row, String> {
+        let tale = self.tales.get((row.seq as usize).wrapping_sub(1));
+        let tale = tale.ok_or("An entry about a grant that was never made.")?;
+        let known = &tale.row;
+        let qty = match entry.event.as_str() {
+            "IMPORT" => tale.first,
+            _ => known.qty.saturating_sub(entry.returned),
+        };
+        let Row { state, deadline, .. } = *row;
+        let same = Row { qty, state, deadline, ..known.clone() } == *row;
         if same {
             Ok(known)
         } else {
@@ -333,33 +350,29 @@ impl Story {
         ensure(fits, || format!("The amount {qty} can't be drawn now: {left:?}."))
     }
 
-    fn transfer(&mut self, row: &Row, from: Option<State>) -> Told {
-        let (qty, to) = (row.qty, row.state);
-        if !to.is_live() && !from.is_some_and(State::is_live) {
-            // Refused for good: the units were back before.
-            return Ok(());
-        }
-        let deficit = self.deficit;
+    /// Moves the units of a grant that had so many of them.
+    fn transfer(&mut self, row: &Row, from: Option<State>, had: u64) -> Told {
+        let has = if row.state.is_live() { row.qty } else { 0 };
+        let (taken, returned) = (has.saturating_sub(had), had.saturating_sub(has));
+        // What was promised beyond the supply is paid off first.
+        let paid = self.deficit.min(returned);
         let stock = self.stock_of(row.round)?;
         let mut after = *stock;
         let place = match from {
             Some(State::Held) => &mut after.held,
-            Some(State::Sold) => &mut after.sold,
-            _ => &mut after.available,
+            _ => &mut after.sold,
         };
-        let rest = place.checked_sub(qty);
-        *place =
-            rest.ok_or_else(|| format!("OVERSOLD: {qty} units are not there, only {stock:?}."))?;
-        let mut paid = 0;
-        match to {
-            State::Held => after.held += qty,
-            State::Sold => after.sold += qty,
-            _ => {
-                // What was promised beyond the supply is paid off first.
-                paid = deficit.min(qty);
-                after.supply -= paid;
-                after.available += qty - paid;
-            }
+        let (left, available) = (place.checked_sub(had), after.available.checked_sub(taken));
+        let (Some(left), Some(available)) = (left, available) else {
+            let units = had.max(taken);
+            return Err(format!("OVERSOLD: {units} units are not there, only {stock:?}."));
+        };
+        *place = left;
+        after.available = available + returned - paid;
+        after.supply -= paid;
+        match row.state {
+            State::Held => after.held += has,
+            _ => after.sold += has,
         }
         *stock = after;
         self.deficit -= paid;
@@ -368,14 +381,12 @@ impl Story {
 
     /// What the user has now. That may be over the limit, by ALTER or IMPORT, but what users take
     /// themselves never takes them there.
-    fn count(&mut self, entry: &Entry, row: &Row, was_live: bool) -> Told {
+    fn count(&mut self, entry: &Entry, row: &Row, had: u64) -> Told {
         let Limits { limit, grabs, .. } = self.limits;
         let live = self.users.entry((row.round, row.user.clone())).or_default();
-        match (was_live, row.state.is_live()) {
-            (false, true) => (live.units, live.grants) = (live.units + row.qty, live.grants + 1),
-            (true, false) => (live.units, live.grants) = (live.units - row.qty, live.grants - 1),
-            _ => return Ok(()),
-        }
+        let has = if row.state.is_live() { row.qty } else { 0 };
+        live.units = live.units + has - had;
+        live.grants = live.grants + u64::from(has > 0) - u64::from(had > 0);
         let takes = ["GRANT", "OFFER", "RECLAIM"].contains(&entry.event.as_str());
         let units = limit == 0 || live.units <= limit;
         let grants = grabs == 0 || live.grants <= grabs;
@@ -419,8 +430,16 @@ fn follows(entry: &Entry, row: &Row, before: Option<&Row>) -> Told {
         ("RECLAIM", Some(Expired), Sold) | ("REFUND", Some(Sold), Refunded) => true,
         ("RECLAIM-REFUSED", Some(Expired), Expired) => true,
         ("IMPORT", None | Some(Held | Expired | Cancelled), Sold) => true,
+        ("TRIM", Some(Held), Held) => in_time && row.deadline == due,
+        ("TRIM", Some(Sold), Sold) => true,
         _ => false,
     };
+    let returns = match entry.event.as_str() {
+        "TRIM" => entry.returned > 0 && row.qty > 0,
+        "CONFIRM" => row.qty > 0,
+        _ => entry.returned == 0,
+    };
     let event = &entry.event;
+    ensure(returns, || format!("{event} can't give {} units back.", entry.returned))?;
     ensure(fits, || format!("{event} can't make {before:?} a grant that is {:?}.", row.state))
 }

@@ -1,6 +1,7 @@
 //! The checker of `make torture` must find what it is there to find: each test spoils one thing of
 //! a history in which all is right, and expects the sentence that names it.
 
+mod keep;
 mod kinds;
 mod slow;
 mod waiting;
@@ -56,8 +57,21 @@ impl Book {
         let epoch = book.reigns.last().unwrap().epoch_from;
         let limits = (event == "INIT").then_some(book.terms.limits);
         let (event, id, rev, stock) = (event.to_owned(), book.id.clone(), book.rev, book.stock);
-        let (grant, restock, round, wait) = (None, None, None, None);
-        let entry = Entry { event, id, epoch, rev, t, stock, grant, restock, limits, round, wait };
+        let (grant, returned, restock, round, wait) = (None, 0, None, None, None);
+        let entry = Entry {
+            event,
+            id,
+            epoch,
+            rev,
+            t,
+            stock,
+            grant,
+            returned,
+            restock,
+            limits,
+            round,
+            wait,
+        };
         book.entries.push(entry);
         book.entries.last_mut().unwrap()
     }
@@ -120,7 +134,7 @@ fn granted(seq: u64, at: u64, available: u64) -> Answer {
 }
 
 fn stands(seq: u64, state: State) -> Answer {
-    Answer::Stands { seq, state, deadline: 0 }
+    Answer::Stands { seq, qty: seq.min(1), state, deadline: 0 }
 }
 
 /// Two buy, one of them pays and the other cancels; a pause; all that is left is withdrawn; one is
@@ -131,7 +145,7 @@ fn whole() -> Book {
     book.move_to("GRANT", 1_001, [2, 1, 0], 1, State::Held);
     book.ask(Deed::Grab, 1, granted(1, 1_001, 2));
     book.move_to("GRANT", 1_002, [1, 2, 0], 2, State::Held);
-    let held = Answer::Replay { seq: 2, state: State::Held, deadline: 1_102 };
+    let held = Answer::Replay { seq: 2, qty: 1, state: State::Held, deadline: 1_102 };
     let op = book.ask(Deed::Grab, 2, held);
     op.tries.insert(0, Try { invoked: 18, answered: None, reign: 0 });
     book.move_to("CONFIRM", 1_003, [1, 1, 1], 1, State::Sold);
@@ -151,7 +165,11 @@ fn whole() -> Book {
     book.tell("AVAILABLE", 1_008, [1, 0, 0]);
     book.ask(Deed::Refund, 1, stands(1, State::Refunded));
     book.ask(Deed::Cancel, 8, stands(0, State::Cancelled));
-    book.ask(Deed::Grab, 8, Answer::Replay { seq: 0, state: State::Cancelled, deadline: 0 });
+    book.ask(
+        Deed::Grab,
+        8,
+        Answer::Replay { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 },
+    );
     book.move_to("GRANT", 1_009, [0, 1, 0], 3, State::Held);
     book.tell("ALLHELD", 1_009, [0, 1, 0]);
     book.ask(Deed::Grab, 3, granted(3, 1_009, 0));
@@ -201,7 +219,7 @@ fn a_grant_that_is_lost_is_found() {
 
 #[test]
 fn a_payment_that_is_lost_is_found() {
-    let verdict = assert_found("LOST: was told Stands { seq: 2, state: Sold", |book| {
+    let verdict = assert_found("LOST: was told Stands { seq: 2, qty: 1, state: Sold", |book| {
         book.ask(Deed::Confirm, 2, stands(2, State::Sold));
     });
     assert_eq!(verdict.changed_lost, 1);
@@ -330,7 +348,7 @@ fn calls_at_the_same_time_may_go_either_way() {
 #[test]
 fn who_is_told_what_was_so_before_is_found() {
     assert_found("WENT BACK: grant 1", |book| {
-        let held = Answer::Replay { seq: 1, state: State::Held, deadline: 1_101 };
+        let held = Answer::Replay { seq: 1, qty: 1, state: State::Held, deadline: 1_101 };
         book.ask(Deed::Grab, 1, held);
     });
     assert_found("WENT BACK: grant 1", |book| {
@@ -375,7 +393,7 @@ fn an_answer_that_no_client_should_get_is_found() {
     assert_found("was answered REQMISMATCH", |book| {
         book.answer(GRAB_1).answer = Answer::Strange(strange.into());
     });
-    assert_found("was answered Stands { seq: 1, state: Held", |book| {
+    assert_found("was answered Stands { seq: 1, qty: 1, state: Held", |book| {
         book.answer(CONFIRM_1).answer = stands(1, State::Held);
     });
     assert_found("never got an answer", |book| book.0.ops[GRAB_1].tries[0].answered = None);

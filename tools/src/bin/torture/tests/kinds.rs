@@ -92,7 +92,7 @@ fn imported() -> Book {
     book.tell("AVAILABLE", 1_005, [2, 0, 2]);
     book.ask(Deed::Restock, 2, Answer::Restocked { applied: 3, available: 2 });
     book.move_to("IMPORT", 1_006, [1, 0, 3], 1, State::Sold);
-    book.ask(Deed::Import, 1, Answer::Replay { seq: 1, state: State::Sold, deadline: 0 });
+    book.ask(Deed::Import, 1, Answer::Replay { seq: 1, qty: 1, state: State::Sold, deadline: 0 });
     book
 }
 
@@ -119,14 +119,18 @@ fn an_import_is_answered_as_it_is() {
     book.0.ops.pop();
     assert_finds(&book, "UNASKED: nobody can have caused");
     let mut book = imported();
-    book.ask(Deed::Import, 3, Answer::Replay { seq: 3, state: State::Sold, deadline: 0 });
+    book.ask(Deed::Import, 3, Answer::Replay { seq: 3, qty: 1, state: State::Sold, deadline: 0 });
     assert_finds(&book, "LOST: was told Replay { seq: 3");
     let mut book = imported();
     book.ask(Deed::Import, 3, Answer::Short { available: 0 });
     assert_finds(&book, "was told Short { available: 0 }, never so");
     let mut book = imported();
-    book.ask(Deed::Import, 1, Answer::Replay { seq: 1, state: State::Cancelled, deadline: 0 });
-    assert_finds(&book, "was answered Replay { seq: 1, state: Cancelled");
+    book.ask(
+        Deed::Import,
+        1,
+        Answer::Replay { seq: 1, qty: 1, state: State::Cancelled, deadline: 0 },
+    );
+    assert_finds(&book, "was answered Replay { seq: 1, qty: 1, state: Cancelled");
 }
 
 /// A limit of one becomes one of two, and one user takes two.

@@ -34,7 +34,7 @@ fn listed(list: List) -> Book {
     book.move_to("OFFER", 1_005, [0, 1, 0], 2, State::Held);
     book.0.entries.last_mut().unwrap().wait = waiter(1, "");
     book.ask(Deed::Cancel, 1, stands(1, State::Cancelled));
-    let held = Answer::Replay { seq: 2, state: State::Held, deadline: 1_005 + HOLD_MS };
+    let held = Answer::Replay { seq: 2, qty: 1, state: State::Held, deadline: 1_005 + HOLD_MS };
     book.ask(Deed::Grab, 2, held);
     book.move_to("CONFIRM", 1_006, [0, 0, 1], 2, State::Sold);
     book.ask(Deed::Confirm, 2, stands(2, State::Sold));
