@@ -16,6 +16,7 @@ use super::cluster::Cluster;
 use super::compare::{same, Check};
 use super::model::Heard;
 use super::node::{digest, Part, Txn, What, KEY};
+use super::sometimes::Seen;
 use super::step::Step;
 use super::tally::Tally;
 use super::versions;
@@ -174,6 +175,15 @@ impl Cluster {
             same("reply", &told, &answer.reply)?;
         }
         same("has changes", &!decision.changes().is_empty(), &answer.changed)?;
+        let before = &self.primary.held[sale].sale;
+        tally.note(&Seen {
+            sale: before,
+            op,
+            t: before.balances().t.max(clock),
+            reply: &answer.reply,
+            events: &decision.plan.as_ref().map(words).unwrap_or_default(),
+            entries: oracle.entries(),
+        });
         tally.foretold += 1;
         Ok(Some(Heard::Op { sale, op: Box::new(op.clone()), clock, run, drawn }))
     }

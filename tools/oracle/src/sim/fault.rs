@@ -138,6 +138,7 @@ impl Cluster {
     /// `node` is the primary from now on.
     fn take_over(&mut self, node: Node, tally: &mut Tally) -> Check {
         tally.lost += (self.history.len() - node.offset) as u64;
+        self.history[node.offset..].iter().for_each(|txn| tally.note_loss(txn));
         self.paid.extend(paid::lost(&self.primary.held, &node.held));
         self.rewind(node.offset);
         self.primary = node;

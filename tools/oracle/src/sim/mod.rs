@@ -11,6 +11,7 @@
 //!   whose turn it was by it.
 //! * `paid` is what a shop imports once a primary was lost.
 //! * `model` is what a sale should be: the oracle, where it knows the terms, and the lists.
+//! * `sometimes` is what must be met now and then.
 //! * `check` compares, by `compare`; `shrink` looks for the shortest list of steps that still
 //!   fails.
 
@@ -27,6 +28,7 @@ mod paid;
 mod plan;
 mod setup;
 pub mod shrink;
+mod sometimes;
 mod step;
 mod swarm;
 pub mod tally;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::node::Txn;
+use super::sometimes::{self, Seen, LOSSES, SITUATIONS};
 pub use super::step::{FIRST_FAULT, KINDS};
 
 /// Counts of what was done and what it came to.
@@ -21,12 +23,16 @@ pub struct Tally {
     pub lost: u64,
     /// Commands whose reply the oracle foretold.
     pub foretold: u64,
+    /// How often each situation of `sometimes` was met.
+    pub met: BTreeMap<&'static str, u64>,
 }
 
 impl Default for Tally {
     fn default() -> Tally {
         let (kinds, replies) = ([(0, 0); KINDS.len()], BTreeMap::new());
-        Tally { kinds, replies, runs: 0, steps: 0, compared: 0, entries: 0, lost: 0, foretold: 0 }
+        let (runs, steps, compared, entries, lost, foretold) = (0, 0, 0, 0, 0, 0);
+        let met = sometimes::names().map(|name| (name, 0)).collect();
+        Tally { runs, steps, kinds, replies, compared, entries, lost, foretold, met }
     }
 }
 
@@ -36,6 +42,25 @@ impl Tally {
         self.steps += 1;
         self.kinds[kind].0 += 1;
         self.kinds[kind].1 += u64::from(changed);
+    }
+
+    /// Counts the situations of a command.
+    pub fn note(&mut self, seen: &Seen<'_>) {
+        for (name, is_met) in &SITUATIONS {
+            *self.met.entry(name).or_default() += u64::from(is_met(seen));
+        }
+    }
+
+    /// Counts the situations of a transaction that is lost.
+    pub fn note_loss(&mut self, txn: &Txn) {
+        for (name, is_met) in &LOSSES {
+            *self.met.entry(name).or_default() += u64::from(is_met(txn));
+        }
+    }
+
+    /// The situations that were never met.
+    pub fn unmet(&self) -> Vec<&'static str> {
+        self.met.iter().filter(|(_, times)| **times == 0).map(|(name, _)| *name).collect()
     }
 
     /// Counts a reply.

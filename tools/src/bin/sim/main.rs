@@ -1,6 +1,7 @@
 //! Simulates sales under random commands and faults, and compares every step with an oracle: a
 //! primary, two replicas, a log, a snapshot and a reader of the outbox, all as models in memory
-//! over the domain alone. The same seed is the same run, on any machine.
+//! over the domain alone. The same seed is the same run, on any machine. A run of a minute that never
+//! met one of the rare situations that it tells of fails.
 //!
 //! ```text
 //! make sim
@@ -19,6 +20,11 @@ use seckill_crowd::screen;
 use seckill_oracle::sim::tally::Tally;
 use seckill_oracle::sim::{self, Failure};
 
+/// How long a run is at least that must have met every rare situation: one of a minute, or of as
+/// many steps.
+const LONG_SECONDS: u64 = 60;
+const LONG_STEPS: u64 = 10_000_000;
+
 /// Runs between two looks at the clock.
 const RUNS_PER_LOOK: u64 = 16;
 
@@ -29,7 +35,7 @@ struct Options {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Ends after the run that reaches so many steps
-    #[arg(long, default_value_t = 10_000_000)]
+    #[arg(long, default_value_t = LONG_STEPS)]
     steps: u64,
     /// Ends after so many seconds instead
     #[arg(long)]
@@ -48,12 +54,26 @@ fn main() -> ExitCode {
     match failure {
         None => {
             println!("OK: {} steps in {} runs, nothing wrong.", tally.steps, tally.runs);
-            ExitCode::SUCCESS
+            match tally.unmet().as_slice() {
+                unmet if is_long(&options) && !unmet.is_empty() => {
+                    println!("FAILED: never met: {}.", unmet.join("; "));
+                    ExitCode::FAILURE
+                }
+                _ => ExitCode::SUCCESS,
+            }
         }
         Some((seed, failure)) => {
             report::print_failure(seed, &failure, &sim::shrink::shrink(&failure));
             ExitCode::FAILURE
         }
+    }
+}
+
+/// Whether a run is so long that it must meet all that is rare.
+fn is_long(options: &Options) -> bool {
+    match options.seconds {
+        Some(seconds) => seconds >= LONG_SECONDS,
+        None => options.steps >= LONG_STEPS,
     }
 }
 

@@ -7,7 +7,7 @@ use comfy_table::{presets, CellAlignment, Table};
 use seckill_oracle::sim::tally::{Tally, FIRST_FAULT, KINDS};
 use seckill_oracle::sim::Failure;
 
-fn table(head: [&str; 3], rows: impl Iterator<Item = [String; 3]>) -> Table {
+fn table<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(head);
     table.add_rows(rows);
@@ -27,6 +27,8 @@ pub fn print(tally: &Tally, seed: u64, elapsed: Duration) {
     };
     println!("{}", table(["command", "times", "changed the sale"], rows(0..FIRST_FAULT)));
     println!("{}", table(["fault", "times", "moved a history"], rows(FIRST_FAULT..KINDS.len())));
+    let met = tally.met.iter().map(|(name, times)| [(*name).to_owned(), times.to_string()]);
+    println!("{}", table(["rare situation", "times"], met));
     let replies: Vec<String> =
         tally.replies.iter().map(|(word, count)| format!("{word} {count}")).collect();
     println!("Replies: {}.", replies.join(", "));

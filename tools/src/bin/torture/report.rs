@@ -8,6 +8,7 @@ use crate::check::Verdict;
 use crate::faults::Fault;
 use crate::history::{Deed, Evidence, Kind, Op};
 use crate::setting::Setting;
+use crate::sometimes::Met;
 
 /// Counts of one setting.
 #[derive(Debug, Default)]
@@ -27,6 +28,8 @@ pub struct Tally {
     pub violations: Vec<String>,
     /// Entries of the outboxes besides plain grants, counted.
     pub told: Told,
+    /// What a long run must meet now and then.
+    pub met: Met,
     /// The faults of the last episode, in order.
     pub last_faults: Vec<&'static str>,
 }
@@ -81,6 +84,7 @@ impl Tally {
     /// Notes what happened in a sale.
     pub fn note(&mut self, sale: &Evidence) {
         self.told.note(sale);
+        self.met.note(sale);
     }
 
     /// Adds one sale's verdict.
@@ -93,6 +97,12 @@ impl Tally {
         let told = verdict.violations.into_iter().map(|what| format!("{sale}: {what}"));
         self.violations.extend(told);
     }
+}
+
+/// Situations that were met under no setting.
+pub fn unmet(tallies: &[(Setting, Tally)]) -> Vec<&'static str> {
+    let is_unmet = |name: &&str| tallies.iter().all(|(_, tally)| tally.met.0.get(name) == Some(&0));
+    Met::default().0.into_keys().filter(is_unmet).collect()
 }
 
 type Number = fn(&Tally) -> u64;
@@ -132,6 +142,9 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
     ];
     for (name, number) in numbers {
         add(&mut table, name, tallies, |tally| Some(number(tally)));
+    }
+    for name in Met::default().0.into_keys() {
+        add(&mut table, name, tallies, |tally| tally.met.0.get(name).copied());
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
