@@ -81,6 +81,8 @@ fn an_order_shrinks_step_by_step() {
             ("SECKILL.WINNERS k 0", "[0 [[1 'a' 1 'SOLD' T 0 'o' T 0]]]"),
             ("SECKILL.GRAB k a QTY 5 REQ p", "['GRANTED' 2 5 'HELD' T 4]"),
             ("SECKILL.REFUND k a REQ o", "['REFUNDED' 1 1 0]"),
+            // With as many as it has, or more, all of it is paid.
+            ("SECKILL.CONFIRM k a REQ p KEEP 9", "['SOLD' 2 5 0]"),
         ],
     );
     assert_no_trace(&server, &[("SECKILL.REFUND k a REQ o KEEP 1", "['REFUNDED' 1 1 0]")]);
@@ -95,7 +97,7 @@ fn an_order_shrinks_step_by_step() {
              returned:2} user=a req=o",
         ]
     );
-    for (name, count) in [("trimmed", 3), ("confirmed", 1), ("cancelled", 0), ("refunded", 1)] {
+    for (name, count) in [("trimmed", 3), ("confirmed", 2), ("cancelled", 0), ("refunded", 1)] {
         assert_eq!(counter(&mut conn, "k", name), count, "{name}");
     }
     server.assert_sound("k");

@@ -5,6 +5,8 @@
 //! then, always with the same REQ. Orders are known to all threads, so that one thread cancels what
 //! another is paying for.
 
+mod keeps;
+
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -14,7 +16,7 @@ use redis::Connection;
 
 use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
-use crate::history::{Answer, Answered, Deed, Keeper, Kind, Limits, Op, Terms, Try};
+use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
 use crate::shared::Shared;
 use crate::waiting;
 use seckill_harness::process::lock;
@@ -112,6 +114,7 @@ impl Crowd {
                 wait,
                 number,
                 random: Random(seed ^ (number as u64) << 32),
+                old: Vec::new(),
                 connection: None,
                 history: vec![Vec::new(); sales.len()],
                 orders: 0,
@@ -145,6 +148,8 @@ struct Client {
     wait: bool,
     number: usize,
     random: Random,
+    /// Orders of several units, by sale, of which a part may be given back late.
+    old: Vec<(usize, Order)>,
     /// With the reign whose primary it leads to.
     connection: Option<(u64, Connection)>,
     history: Vec<Vec<Op>>,
@@ -162,6 +167,7 @@ impl Client {
                 10..=13 => self.fence_first(sale),
                 14..=19 => self.grab_several(),
                 20..=49 => self.grab_anew(sale),
+                50..=52 if !self.old.is_empty() => self.keep_late(),
                 _ => self.go_on(sale),
             }
         }
@@ -245,20 +251,12 @@ impl Client {
             left.extend(self.keeps(sale));
         }
         let is_plain = matches!(self.sales[sale].terms.kind, Kind::Plain);
-        if is_plain && !amount.contains("UPTO") && self.random.below(8) == 0 {
+        let odds = if amount.is_empty() { 8 } else { 2 };
+        if is_plain && !amount.contains("UPTO") && self.random.below(odds) == 0 {
             left.push(Deed::Import);
         }
         left.extend(waiting::deeds(&self.sales[sale].terms.kind, &amount, &mut self.random));
         Order { user, req: self.new_req("o"), amount, left }
-    }
-
-    /// Parts that are given back of an order: some of them several times, and in any order.
-    fn keeps(&mut self, sale: usize) -> Vec<Deed> {
-        let most = if self.sales[sale].takes_amounts() { 4 } else { 0 };
-        let keepers = [Keeper::Confirm, Keeper::Cancel, Keeper::Cancel, Keeper::Refund];
-        let random = &mut self.random;
-        let mut keep = |_| Deed::Keep(keepers[random.below(4) as usize], 1 + random.below(3));
-        (0..most).map(&mut keep).collect()
     }
 
     /// Others may know of the order before it is granted, and cancel it.
@@ -335,6 +333,9 @@ impl Client {
             _ => format!("SECKILL.REFUND {key} {user} REQ {req}"),
         };
         self.ask(sale, deed, (user, req), &line);
+        if deed == Deed::Grab && !amount.is_empty() {
+            self.keep_at_once(sale, order);
+        }
     }
 
     fn ask(&mut self, sale: usize, deed: Deed, order: (&str, &str), line: &str) {

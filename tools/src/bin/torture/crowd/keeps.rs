@@ -1,0 +1,45 @@
+//! Parts of orders that clients give back: of their own and others' orders, at once and late.
+
+use super::{Client, Order};
+use crate::history::{Deed, Keeper};
+
+/// Orders of several units that a client comes back to after some seconds.
+const OLD_ORDERS: usize = 40;
+
+impl Client {
+    /// Parts that are given back of an order: some of them several times, and in any order.
+    pub(super) fn keeps(&mut self, sale: usize) -> Vec<Deed> {
+        let most = if self.sales[sale].takes_amounts() { 3 } else { 0 };
+        (0..most).map(|_| self.keep()).collect()
+    }
+
+    fn keep(&mut self) -> Deed {
+        let keepers = [Keeper::Confirm, Keeper::Cancel, Keeper::Cancel, Keeper::Refund];
+        Deed::Keep(keepers[self.random.below(4) as usize], 1 + self.random.below(3))
+    }
+
+    /// A part of an order that was asked for a while ago: its round may be over.
+    pub(super) fn keep_late(&mut self) {
+        let at = self.random.below(self.old.len() as u64) as usize;
+        let (sale, order) = self.old[at].clone();
+        let keep = Deed::Keep(Keeper::Refund, 1 + self.random.below(3));
+        self.deed(sale, &order, keep);
+    }
+
+    /// What was just asked for, or was offered meanwhile, may be given back in part.
+    pub(super) fn keep_at_once(&mut self, sale: usize, order: &Order) {
+        if self.random.below(2) == 0 {
+            let keep = self.keep();
+            self.deed(sale, order, keep);
+        }
+        match self.old.len() {
+            OLD_ORDERS.. => {
+                let at = self.random.below(4 * OLD_ORDERS as u64) as usize;
+                if let Some(old) = self.old.get_mut(at) {
+                    *old = (sale, order.clone());
+                }
+            }
+            _ => self.old.push((sale, order.clone())),
+        }
+    }
+}
