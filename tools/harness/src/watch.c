@@ -1,5 +1,5 @@
 /* Stands before a server's own calls (LD_PRELOAD): can make them slow as a disk that is busy does,
- * and notes how much of each file is certainly on the disk. Uses plain system calls and no memory
+ * make some of them fail as a disk that breaks does, and notes how much of each file is certainly on the disk. Uses plain system calls and no memory
  * of its own, so that it can't get into the way of the server's allocator while that starts. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -13,23 +13,33 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Milliseconds that a call takes longer; the program that started the server writes them. */
-struct delays {
-    volatile uint32_t sync_ms, write_ms;
+/* Milliseconds that a call takes longer, and how many calls fail or write a part only; the program
+ * that started the server writes them. */
+struct orders {
+    volatile uint32_t sync_ms, write_ms, syncs_fail, writes_fail, writes_short;
 };
 
-static struct delays none;
-static struct delays *delays = &none;
+static struct orders none;
+static struct orders *orders = &none;
 static int folder = -1;
 
 __attribute__((constructor)) static void begin(void) {
     const char *path = getenv("SECKILL_WATCH");
     if (!path || (folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0) return;
-    int file = openat(folder, "delays", O_RDONLY | O_CLOEXEC);
+    int file = openat(folder, "orders", O_RDWR | O_CLOEXEC);
     if (file < 0) return;
-    void *shared = mmap(NULL, sizeof(struct delays), PROT_READ, MAP_SHARED, file, 0);
-    if (shared != MAP_FAILED) delays = shared;
+    int may = PROT_READ | PROT_WRITE;
+    void *shared = mmap(NULL, sizeof(struct orders), may, MAP_SHARED, file, 0);
+    if (shared != MAP_FAILED) orders = shared;
     close(file);
+}
+
+/* Whether this call is one of those that are to fail: each counts once, whoever makes it. */
+static int takes(volatile uint32_t *left) {
+    uint32_t now = *left;
+    while (now && !__atomic_compare_exchange_n(left, &now, now - 1, 0, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_SEQ_CST)) {}
+    return now > 0;
 }
 
 static void wait_ms(uint32_t ms) {
@@ -55,7 +65,11 @@ static int sync_by(long call, int fd) {
     struct timespec since;
     int known = folder >= 0 && !fstat(fd, &file) && S_ISREG(file.st_mode);
     clock_gettime(CLOCK_REALTIME, &since);
-    if (known && delays->sync_ms) wait_ms(delays->sync_ms);
+    if (known && orders->sync_ms) wait_ms(orders->sync_ms);
+    if (known && takes(&orders->syncs_fail)) {
+        errno = EIO;
+        return -1;
+    }
     int done = (int)syscall(call, fd);
     if (known && !done) note(&file, &since);
     return done;
@@ -67,6 +81,15 @@ int fsync(int fd) { return sync_by(SYS_fsync, fd); }
 
 ssize_t write(int fd, const void *bytes, size_t count) {
     struct stat file;
-    if (delays->write_ms && !fstat(fd, &file) && S_ISREG(file.st_mode)) wait_ms(delays->write_ms);
+    int asked = orders->write_ms || orders->writes_fail || orders->writes_short;
+    if (asked && !fstat(fd, &file) && S_ISREG(file.st_mode)) {
+        if (orders->write_ms) wait_ms(orders->write_ms);
+        if (count > 1 && takes(&orders->writes_short)) {
+            count /= 2;
+        } else if (takes(&orders->writes_fail)) {
+            errno = EIO;
+            return -1;
+        }
+    }
     return syscall(SYS_write, fd, bytes, count);
 }

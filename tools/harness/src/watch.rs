@@ -1,6 +1,6 @@
 //! What a server asks of its disk. A small library (watch.c) stands before the server's own calls:
-//! it makes them slow when it is told to, and notes how much of each file is certainly on the disk.
-//! So a disk can be slow, and power can fail: what was not synced is gone then.
+//! it makes them slow or fail when it is told to, and notes how much of each file is certainly on
+//! the disk. So a disk can be slow or break, and power can fail: what was not synced is gone then.
 //!
 //! The library is built here, by the compiler that building the module needs, too. Where there is
 //! none, or a server does not take the library, disks are neither slow nor lose anything.
@@ -14,8 +14,21 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 const SOURCE: &str = include_str!("watch.c");
-/// The file that tells the library how slow to be: two numbers of 32 bits.
-const DELAYS: &str = "delays";
+/// The file that tells the library how slow to be, and which calls fail: numbers of 32 bits.
+const ORDERS: &str = "orders";
+/// How many numbers it has.
+const NUMBERS: usize = 5;
+
+/// What a disk that breaks does once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Breaks {
+    /// A sync of a file is an error (EIO).
+    Sync,
+    /// A write to a file is an error (EIO).
+    Write,
+    /// A write to a file writes only a half.
+    Short,
+}
 
 /// The library before one server.
 pub struct Watch {
@@ -40,7 +53,7 @@ impl Watch {
     pub fn words(&self) -> Vec<String> {
         // One that stays is written anew by the first sync of a file with that number.
         self.all_notes().for_each(|note| drop(fs::remove_file(note)));
-        let _ = fs::write(self.place(DELAYS), [0; 8]);
+        let _ = fs::write(self.place(ORDERS), [0; 4 * NUMBERS]);
         let preload = format!("LD_PRELOAD={}", self.library.display());
         let folder = format!("SECKILL_WATCH={}", self.notes.path().display());
         vec!["env".into(), preload, folder]
@@ -61,12 +74,27 @@ impl Watch {
 
     /// From now on every sync and every write to a file takes so many milliseconds longer.
     pub fn slow_down(&self, sync_ms: u32, write_ms: u32) {
-        let mut delays = [0; 8];
-        delays[..4].copy_from_slice(&sync_ms.to_ne_bytes());
-        delays[4..].copy_from_slice(&write_ms.to_ne_bytes());
+        self.order(0, sync_ms);
+        self.order(1, write_ms);
+    }
+
+    /// The next call of that kind goes wrong.
+    pub fn break_once(&self, how: Breaks) {
+        self.order(2 + how as usize, 1);
+    }
+
+    /// Whether some call is still to go wrong. From now on none does.
+    pub fn mend(&self) -> bool {
+        let orders = fs::read(self.place(ORDERS)).unwrap_or_default();
+        (2..NUMBERS).for_each(|place| self.order(place, 0));
+        orders.get(8..).is_some_and(|left| left.iter().any(|byte| *byte > 0))
+    }
+
+    /// Writes one of the numbers.
+    fn order(&self, place: usize, number: u32) {
         // The server looks at these very bytes: the file must not get shorter in between.
-        let file = OpenOptions::new().write(true).open(self.place(DELAYS));
-        let _ = file.and_then(|file| file.write_all_at(&delays, 0));
+        let file = OpenOptions::new().write(true).open(self.place(ORDERS));
+        let _ = file.and_then(|file| file.write_all_at(&number.to_ne_bytes(), 4 * place as u64));
     }
 
     /// How many bytes of the file are certainly on the disk, and when the sync that brought them

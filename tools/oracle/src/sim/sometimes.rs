@@ -1,7 +1,7 @@
-//! Rare situations that a simulation must meet now and then. What no run meets is not tested, however
-//! many steps there are: a long simulation that never met one of them fails.
+//! Rare situations that a simulation must meet now and then. What no run meets is not tested,
+//! however many steps there are: a long simulation that never met one of them fails.
 //!
-//! A row is a name and what tells it from the sale before a command, the command, and what it came to.
+//! A row is a name and a condition of the sale before a command, the command, and what it came to.
 
 use seckill_domain::ledger::Grant;
 use seckill_domain::outbox::Field;

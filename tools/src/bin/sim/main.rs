@@ -1,7 +1,7 @@
 //! Simulates sales under random commands and faults, and compares every step with an oracle: a
 //! primary, two replicas, a log, a snapshot and a reader of the outbox, all as models in memory
-//! over the domain alone. The same seed is the same run, on any machine. A run of a minute that never
-//! met one of the rare situations that it tells of fails.
+//! over the domain alone. The same seed is the same run, on any machine. A run of a minute that
+//! never met one of the rare situations that it tells of fails.
 //!
 //! ```text
 //! make sim

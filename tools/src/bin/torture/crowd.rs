@@ -239,7 +239,9 @@ impl Client {
 
     fn new_order(&mut self, sale: usize) -> Order {
         let user = format!("u{}", self.random.below(self.sales[sale].users));
-        let amount = match self.random.below(6) {
+        // Few who wait are served, and of those with several units a part may be given back.
+        let odds = if matches!(self.sales[sale].terms.kind, Kind::Listed(_)) { 3 } else { 6 };
+        let amount = match self.random.below(odds) {
             _ if !self.sales[sale].takes_amounts() => String::new(),
             0 => format!(" QTY {}", 1 + self.random.below(4)),
             1 => format!(" UPTO {}", 1 + self.random.below(4)),

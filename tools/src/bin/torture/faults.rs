@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::clock::unix_ms;
 use crate::promotions::{self, Return};
 use crate::world::World;
+use seckill_harness::watch::Breaks;
 use seckill_random::Random;
 
 /// One kind of fault.
@@ -28,6 +29,7 @@ pub enum Fault {
     Reload,
     DiskFull,
     SlowDisk,
+    BrokenDisk,
     Stall,
     HoldBack,
     TakeOver,
@@ -42,7 +44,7 @@ use Fault::*;
 
 /// Faults of every server, whatever is promised.
 const COMMON: &[Fault] =
-    &[Freeze, Tear, Rewrite, Snapshot, Reload, DiskFull, SlowDisk, Stall, HoldBack];
+    &[Freeze, Tear, Rewrite, Snapshot, Reload, DiskFull, SlowDisk, BrokenDisk, Stall, HoldBack];
 
 /// Further faults of a primary with a replica.
 const WITH_REPLICA: &[Fault] =
@@ -108,6 +110,7 @@ impl Fault {
             Reload => "DEBUG RELOAD",
             DiskFull => "disk full",
             SlowDisk => "slow disk: syncs and writes take up to 2 s",
+            BrokenDisk => "disk breaks: a sync or a write is EIO, or a write is short, once",
             Stall => "DEBUG SLEEP",
             HoldBack => "CLIENT PAUSE WRITE",
             TakeOver => "kill -9, Sentinels promote; it comes back with replicaof",
@@ -151,6 +154,7 @@ impl Fault {
             Reload => world.ask::<()>(primary, "DEBUG RELOAD").map(|()| true),
             DiskFull => disk_full(world, random),
             SlowDisk => slow_disk(world, random),
+            BrokenDisk => broken_disk(world, random),
             Stall => {
                 let line = format!("DEBUG SLEEP 0.{}", 1 + random.below(8));
                 world.ask::<()>(primary, &line).map(|()| true)
@@ -310,6 +314,23 @@ fn disk_full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String>
     world.disks[primary].fill();
     pause(random, 100, 800);
     world.disks[primary].free();
+    log_went_wrong(world)
+}
+
+/// One call to the disk fails or does a part only. What the server does about it is as for a disk
+/// that was full.
+fn broken_disk(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
+    let Some(watch) = world.watch(world.primary) else { return Ok(false) };
+    let all = [Breaks::Sync, Breaks::Write, Breaks::Short];
+    watch.break_once(all[random.below(3) as usize]);
+    pause(random, 100, 800);
+    let went_wrong = !watch.mend();
+    log_went_wrong(world).map(|mended| mended && went_wrong)
+}
+
+/// The primary can write again. If it has ended its log is mended, else it is written anew.
+fn log_went_wrong(world: &mut World<'_>) -> Result<bool, String> {
+    let primary = world.primary;
     world.until("the server answers or has ended", || {
         Ok(world.server(primary)?.has_ended() || world.ask::<()>(primary, "PING").is_ok())
     })?;

@@ -144,11 +144,12 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     println!("{}", table(&tallies));
     let unmet = unmet(&tallies);
     let is_long = options.seconds >= LONG_SECONDS && options.only.is_none();
-    if is_long && !unmet.is_empty() {
+    let has_missed = is_long && !unmet.is_empty();
+    if has_missed {
         println!("NEVER MET: {}.", unmet.join("; "));
     }
     let is_clean = tallies.iter().all(|(_, tally)| tally.violations.is_empty());
-    Ok(is_clean && !(is_long && !unmet.is_empty()))
+    Ok(is_clean && !has_missed)
 }
 
 fn tell(violations: &[String]) {

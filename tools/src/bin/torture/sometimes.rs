@@ -14,8 +14,6 @@ struct Seen<'a> {
     made: &'a Entry,
     /// The first entry after it.
     next: Option<&'a Entry>,
-    /// The round that goes on.
-    round: u64,
 }
 
 impl Seen<'_> {
@@ -30,8 +28,14 @@ impl Seen<'_> {
     }
 }
 
+/// A situation that an entry tells.
+type Told = (&'static str, fn(&Seen<'_>) -> bool);
+
+/// A situation that a client is told of.
+type Heard = (&'static str, fn(&Op, &Answer) -> bool);
+
 /// Situations that the outbox tells.
-const TOLD: [(&str, fn(&Seen<'_>) -> bool); 13] = [
+const TOLD: [Told; 12] = [
     ("sometimes: KEEP of a hold", |m| m.is("TRIM") && m.row.state == State::Held),
     ("sometimes: KEEP of what is sold", |m| m.is("TRIM") && m.row.state == State::Sold),
     ("sometimes: KEEP of what is paid", |m| m.is("CONFIRM") && m.entry.returned > 0),
@@ -40,7 +44,6 @@ const TOLD: [(&str, fn(&Seen<'_>) -> bool); 13] = [
     ("sometimes: KEEP serves who waits", |m| {
         m.entry.returned > 0 && m.next.is_some_and(|next| next.event == "OFFER")
     }),
-    ("sometimes: KEEP in an older round", |m| m.entry.returned > 0 && m.row.round < m.round),
     ("sometimes: KEEP by another primary than granted it", |m| {
         m.entry.returned > 0 && m.row.born != m.entry.epoch
     }),
@@ -54,7 +57,7 @@ const TOLD: [(&str, fn(&Seen<'_>) -> bool); 13] = [
 ];
 
 /// Situations that a client was told of.
-const HEARD: [(&str, fn(&Op, &Answer) -> bool); 7] = [
+const HEARD: [Heard; 7] = [
     ("sometimes: KEEP of what is not granted", |op, answer| {
         matches!((op.deed, answer), (Deed::Keep(..), Answer::Stands { seq: 0, .. }))
     }),
@@ -85,15 +88,13 @@ impl Met {
     /// Notes the situations of one sale.
     pub fn note(&mut self, sale: &Evidence) {
         let mut grants: BTreeMap<u64, (&Entry, &Row)> = BTreeMap::new();
-        let mut round = 0;
         let next = sale.entries.iter().skip(1).map(Some).chain([None]);
         for (entry, next) in sale.entries.iter().zip(next) {
-            round = entry.round.unwrap_or(round);
             let Some(row) = &entry.grant else { continue };
             let known = grants.insert(row.seq, (entry, row));
             let (made, before) = known.map_or((entry, None), |(made, row)| (made, Some(row)));
             grants.insert(row.seq, (made, row));
-            let seen = Seen { entry, row, before, made, next, round };
+            let seen = Seen { entry, row, before, made, next };
             for (name, is_met) in &TOLD {
                 *self.0.entry(name).or_default() += u64::from(is_met(&seen));
             }

@@ -5,15 +5,21 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use seckill_harness::watch::Watch;
+use seckill_harness::watch::{Breaks, Watch};
 
 /// Appends 100 bytes to a file, and syncs it or not.
 fn append(words: &[String], file: &Path, how: &str) {
+    let (done, said) = try_to_append(words, file, how);
+    assert!(done, "{said}");
+}
+
+/// The same, where it may fail: whether it is done, and what `dd` says.
+fn try_to_append(words: &[String], file: &Path, how: &str) -> (bool, String) {
     let of = format!("of={}", file.display());
     let mut dd = Command::new(&words[0]);
     dd.args(&words[1..]).args(["dd", "if=/dev/zero", "bs=100", "count=1", "oflag=append", &of]);
     let done = dd.arg(format!("conv=notrunc{how}")).output().expect("dd runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    (done.status.success(), String::from_utf8_lossy(&done.stderr).into_owned())
 }
 
 #[test]
@@ -51,4 +57,31 @@ fn a_disk_is_as_slow_as_it_is_told_to_be() {
         append(&words, &file, how);
         assert!(since.elapsed() >= Duration::from_millis(least), "{:?}", since.elapsed());
     }
+}
+
+#[test]
+fn a_disk_breaks_once() {
+    let watch = Watch::build().expect("a C compiler");
+    let words = watch.words();
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("log");
+    let length = || fs::metadata(&file).map_or(0, |file| file.len());
+    for how in [Breaks::Sync, Breaks::Write] {
+        watch.break_once(how);
+        let (done, said) = try_to_append(&words, &file, ",fdatasync");
+        assert!(!done && said.contains("Input/output error"), "{said}");
+        assert_eq!(length(), 100, "{how:?}");
+        assert!(!watch.mend(), "it has failed");
+    }
+    // The first write is a half; dd goes on with the rest, which fails.
+    watch.break_once(Breaks::Short);
+    watch.break_once(Breaks::Write);
+    assert!(!try_to_append(&words, &file, ",fdatasync").0);
+    assert_eq!(length(), 150, "a half");
+    append(&words, &file, ",fdatasync");
+    assert_eq!((length(), watch.synced(&file).0), (250, 250), "once");
+    watch.break_once(Breaks::Sync);
+    append(&words, &file, "");
+    assert!(watch.mend(), "nothing was synced");
+    append(&words, &file, ",fdatasync");
 }
