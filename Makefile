@@ -23,7 +23,7 @@ SHOP ?=
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist demo-budget demo-parts order-demo \
 	orders-test watch-test watch-cost \
 	clients clients-deps clients-publish durability \
-	test test-domain test-server test-release mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
+	test test-domain test-server test-release coverage mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
 	shop-test dist image dist-test dist-again upgrade-test site site-test site-deps
@@ -244,6 +244,9 @@ proof-parts: ## more: Go through all states of small split sales (PROOF=--small:
 
 fuzz: deps ## more: Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
 	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --workspace --test fuzz long -- --ignored --nocapture --test-threads=1
+
+coverage: ## more: List the lines of the domain that none of its tests runs
+	@.ci/coverage
 
 # MUTANTS="--seed 7 --count 20 --only domain/". Stopped and started again it goes on where it was.
 mutants: deps ## more: Break the code in 100 places, one at a time, and tell which no test notices
