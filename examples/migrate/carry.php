@@ -165,14 +165,46 @@ final class Carry
         $supply === 0 || $this->call('SECKILL.RESTOCK', $this->sale, $supply, 'REQ', self::REQ);
     }
 
-    /** Enters buyers; whoever was entered before stays as they are. All of them, or it fails. */
-    private function enter(array $buyers): void
+    /**
+     * The same for numbered units, the numbers 1 to $left being what is left. Who has bought gets the numbers
+     * behind them, of which nothing is to be handed out. Nobody buys meanwhile: the sale is paused.
+     * @param list<array{string, string, int, int}> $buyers
+     */
+    public function fillNumbered(int $left, array $buyers): void
+    {
+        [$missing, $entered] = $this->compare($buyers);
+        $supply = $left + array_sum(array_column($missing, 2)) + array_sum(array_column($entered, 2));
+        $supply === 0 || $this->call('SECKILL.RESTOCK', $this->sale, $supply, 'REQ', self::REQ);
+        $this->enter($missing, $left + array_sum(array_column($entered, 2)) + 1);
+    }
+
+    /** @return array<int, true> the places, from 0 on, of numbers that nobody has */
+    public function free(int $count): array
+    {
+        $free = [];
+        for ($first = 1; $first <= $count; $first += 10_000) {
+            $stands = str_split($this->call('SECKILL.UNITS', $this->sale, $first, 'COUNT', 10_000));
+            foreach (array_keys($stands, '.', true) as $at) {
+                $free[$first - 1 + $at] = true;
+            }
+        }
+        return $free;
+    }
+
+    /**
+     * Enters buyers; whoever was entered before stays as they are. All of them, or it fails. In a sale with
+     * numbered units they get the numbers from $unit on.
+     */
+    private function enter(array $buyers, ?int $unit = null): void
     {
         $this->isChanged = $this->isChanged || $buyers !== [];
         $refused = 0;
         foreach ($buyers as [$user, $order, $qty, $atMs]) {
             $at = $atMs > 0 ? ['AT', $atMs] : [];
-            [, $why] = $this->ask('SECKILL.IMPORT', $this->sale, $user, $qty, 'REQ', $order, ...$at);
+            $units = $unit === null ? [] : ['UNITS', ...range($unit, $unit + $qty - 1)];
+            $unit === null || $unit += $qty;
+            [$told, $why] = $this->ask('SECKILL.IMPORT', $this->sale, $user, $qty, 'REQ', $order, ...$units, ...$at);
+            $why ??= ($told[0] ?? '') === 'TAKEN' ? "number $told[1] is taken" : null;
             if ($why !== null) {
                 $refused++;
                 fwrite(STDERR, "refused: user $user, order $order, $qty: $why\n");

@@ -34,6 +34,8 @@ final class Chinese
         'nothing was carried over to *: the old side is as it was' => '没有搬到 $1 的东西：旧的一边和原来一样',
         '* units are held: waiting until they are paid or come back' => '还有 $1 件在预占：等付款或者释放',
         'the old server: *' => '旧的 Redis：$1',
+        'can\'t write *' => '写不了 $1',
+        '--amounts or --codes, not both' => '--amounts 和 --codes 只能用一个',
         // buyers.php
         'can\'t read *' => '读不了 $1',
         'row *: *' => '第 $1 行：$2',

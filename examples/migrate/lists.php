@@ -1,16 +1,34 @@
 <?php
 
-// A list that is popped: a token for each unit (award:100, goods), or the amounts of red packets.
+// A list that is popped: a token for each unit (award:100, goods), codes, or the amounts of red packets.
 //
 //   php lists.php --old HOST:PORT --list award:100 --new HOST:PORT --sale sale:award
-//       [--amounts lpop|rpop] [--winners KEY] [--terms 'LIMIT 1'] [--open no] [--back yes]
+//       [--amounts lpop|rpop | --codes FILE] [--winners KEY] [--terms 'LIMIT 1'] [--open no] [--back yes]
+//
+// With --codes each token is a thing of its own: the sale has numbered units, number 1 is the first token, and
+// FILE gets the rows number,token for a table of yours.
 
 require __DIR__ . '/carry.php';
 
-$carry = Carry::fromOptions(['list'], ['amounts', 'winners']);
+$carry = Carry::fromOptions(['list'], ['amounts', 'codes', 'winners']);
 $list = $carry->option('list');
 $amounts = $carry->option('amounts');
+$codes = $carry->option('codes');
+$amounts !== '' && $codes !== '' && Carry::fail('--amounts or --codes, not both');
 
+if ($carry->isBack() && $codes !== '') {
+    // A number can't be taken out of a sale, so it is only stopped. Whose number is sold or was, leaves the list.
+    $isWhole = $carry->takeBack(true) === null;
+    $tokens = $carry->old->lRange("$list:moved", 0, -1);
+    $left = $isWhole ? $tokens : array_values(array_intersect_key($tokens, $carry->free(count($tokens))));
+    $carry->giveBack(function ($old) use ($list, $left) {
+        $old->del("$list:moved");
+        foreach (array_chunk($left, 1000) as $some) {
+            $old->rPush($list, ...$some);
+        }
+    });
+    exit;
+}
 if ($carry->isBack()) {
     // The total of a drawn sale is fixed, so it is only stopped, and what was drawn leaves the list.
     $units = $carry->takeBack($amounts !== '');
@@ -35,7 +53,7 @@ $from = $carry->state() === 'begun' ? $aside : $list;
 $carry->old->type($from) === Redis::REDIS_LIST || Carry::fail("$from is no list");
 $tokens = $carry->old->lRange($from, 0, -1);
 $draw = $amounts === 'rpop' ? array_reverse($tokens) : $tokens;
-$amounts === '' ? $carry->prepare() : $carry->prepare(array_sum($draw), ['DRAW', 'LIST', ...$draw]);
+$amounts === '' ? $carry->prepare(0, $codes === '' ? [] : ['NUMBERED']) : $carry->prepare(array_sum($draw), ['DRAW', 'LIST', ...$draw]);
 // Without its list the old program pops nothing: sold out.
 $carry->close(fn ($old) => $carry->aside($old, $list, null));
 $left = $carry->old->lRange($aside, 0, -1);
@@ -43,9 +61,21 @@ if ($amounts === '') {
     // Who won before has a unit of those that were popped, beside the tokens that are left.
     $winners = $carry->option('winners');
     $users = $winners === '' ? [] : array_keys(iterator_to_array($carry->users($winners)));
-    $carry->fill(count($left), array_map(fn ($user) => Buyers::won((string) $user), $users));
+    $buyers = array_map(fn ($user) => Buyers::won((string) $user), $users);
+    $codes === '' ? $carry->fill(count($left), $buyers) : $carry->fillNumbered(count($left), $buyers);
+    $codes === '' || writeCodes($codes, $left);
 } elseif ($left !== $tokens) {
     $carry->giveBack(fn ($old) => $old->rename($aside, $list));
     Carry::fail("the old page popped meanwhile, and has its list again: take it off, DEL the sale, run this again");
 }
 $carry->finish();
+
+/** A file that is whole or not there. */
+function writeCodes(string $path, array $tokens): void
+{
+    $file = @fopen("$path.part", 'w') ?: Carry::fail("can't write $path");
+    foreach ($tokens as $at => $token) {
+        fputcsv($file, [$at + 1, $token], ',', '"', '');
+    }
+    fclose($file) && rename("$path.part", $path) || Carry::fail("can't write $path");
+}

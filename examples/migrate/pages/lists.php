@@ -27,8 +27,10 @@ try {
     if ($answer->outcome === 'ALREADY') {
         echo '您已经抢到过了';
     } elseif ($answer->won()) {
-        $shop()->prepare($insert)->execute([$order, $user, $answer->seq, $answer->qty]);
-        echo "success: order $order, number $answer->seq, $answer->qty";
+        // In a sale with numbered units the number is the code's.
+        $number = $answer->units[0] ?? $answer->seq;
+        $shop()->prepare($insert)->execute([$order, $user, $number, $answer->qty]);
+        echo "success: order $order, number $number, $answer->qty";
     } else {
         echo $answer->outcome === 'PAUSED' ? '活动暂停中。' : '手气不好，再抢购！';
     }

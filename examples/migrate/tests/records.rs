@@ -129,6 +129,38 @@ fn lists() {
     assert_eq!(shop.old.call("LRANGE packets 0 -1"), "['20' '10']");
 }
 
+/// Each token is a code: its number is its place in the list, and what nobody has is the list again.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn codes_are_numbers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("codes.csv");
+    let codes = format!("--codes={}", file.display());
+    let options = ["--list=codes", "--winners=won", "--sale=sale:codes", "--terms=LIMIT 1", &codes];
+    let shop = Move::of("lists.php", &options);
+    shop.old.call("RPUSH codes A-1 B-2 C,3 D-4 E-5");
+    shop.old.call("SADD won lin wei");
+    for _ in 0..2 {
+        shop.run(&["--open=no"]);
+        assert_eq!(shop.books("sale:codes"), [7, 5, 0, 2, 0]);
+        assert_eq!(shop.new.call("SECKILL.UNITS sale:codes 1"), "'.....ss'");
+        let rows = std::fs::read_to_string(&file).expect("the file");
+        assert_eq!(rows, "1,A-1\n2,B-2\n3,\"C,3\"\n4,D-4\n5,E-5\n");
+    }
+    shop.new.call("SECKILL.RESUME sale:codes");
+    let told = shop.new.call("SECKILL.GRAB sale:codes lin REQ order-0");
+    assert!(told.starts_with("['ALREADY'"), "{told}");
+    let first = shop.after(&["lists", "sale:codes", "mei", "order-1"]);
+    assert_eq!(first, "success: order order-1, number 1, 1");
+    shop.new.call("SECKILL.GRAB sale:codes han UNITS 3 REQ order-2");
+    // What comes back is the code's again.
+    shop.new.call("SECKILL.GRAB sale:codes ann UNITS 4 REQ order-3");
+    shop.new.call("SECKILL.REFUND sale:codes ann");
+    shop.run(&["--back=yes"]);
+    assert_eq!(shop.old.call("LRANGE codes 0 -1"), "['B-2' 'D-4' 'E-5']");
+    assert_eq!(shop.new.call("SECKILL.GRAB sale:codes zoe REQ order-4"), "['PAUSED']");
+}
+
 /// The script of 003's comment: a counter and a hash of users; or a set.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
