@@ -163,6 +163,7 @@ pub(super) const NOT_SHOWN: &[&str] = &[
     "waitlist",
     "offer_ms",
     "overtake",
+    "numbered",
 ];
 
 const STATES: &[&str] = &["pending", "open", "allheld", "soldout", "paused", "closed"];

@@ -154,6 +154,15 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
     })
 }
 
+/// A character for each of so many numbers of a numbered sale.
+///
+/// # Errors
+/// A sentence when the server does not answer, or refuses.
+pub fn map(redis: &mut Connection, sale: &str, first: u64, count: u64) -> Result<String, String> {
+    let mut units = command("SECKILL.UNITS", &[sale.as_bytes()]);
+    units.arg(first).arg("COUNT").arg(count).query(redis).map_err(said)
+}
+
 /// Asks the streams of the sales that have one. Where the user may not, it stays unknown.
 fn outboxes(redis: &mut Connection, sales: &mut [Sale]) -> Result<(), String> {
     let mut with_stream: Vec<(&mut Sale, Vec<u8>)> = sales

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use super::find::wait;
 use super::read::Snapshot;
-use super::target::Target;
+use super::target::{Target, MAP};
 use super::JSON;
 use crate::stop::Stop;
 use crate::web::{Answer, Asked, Body, TEXT};
@@ -23,10 +23,15 @@ const EVERY: Duration = Duration::from_secs(1);
 const HEADERS: [(&str, &str); 2] =
     [("cache-control", "public, max-age=1"), ("access-control-allow-origin", "*")];
 
-/// A sale's name, and what its units are rounded to.
-type Key = (String, u64);
+/// What is asked: of which sale, rounded to what, and from which number on its map is wanted.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Key {
+    sale: String,
+    round: u64,
+    first: Option<u64>,
+}
 
-/// The subscribers of events, by sale and rounding.
+/// The subscribers of events, by what they ask.
 pub struct Stock {
     round: u64,
     feeds: Mutex<HashMap<Key, watch::Sender<String>>>,
@@ -39,7 +44,7 @@ impl Stock {
     }
 
     /// The stock of the sale with this name, as it stands in the path; `round` in the query asks
-    /// for larger steps.
+    /// for larger steps, and `units` for how each number of a numbered sale stands.
     pub fn show(&self, name: &str, target: &Target, asked: &Asked) -> Option<Answer> {
         let name = percent_decode_str(name).decode_utf8().ok()?.into_owned();
         let round = match asked.query("round").map(|round| round.parse::<u64>()) {
@@ -47,17 +52,27 @@ impl Stock {
             Some(Ok(round)) if round >= 1 => round.max(self.round),
             _ => return Some(Answer::of(400, TEXT, "round is a number from 1 on.\n")),
         };
+        let first = match asked.query("units").map(|first| first.parse::<u64>()) {
+            None => None,
+            // Few different ones, or strangers could ask Redis for each.
+            Some(Ok(first)) if self.round == 1 && first % MAP == 1 => Some(first),
+            _ => {
+                let why = "units is 1, 10001, 20001 and so on, and nothing with --stock-round.\n";
+                return Some(Answer::of(400, TEXT, why));
+            }
+        };
+        let key = Key { sale: name, round, first };
         let snapshot = match target.for_pages() {
             Ok(snapshot) => snapshot,
             // Buyers need not know where Redis is and why it is away.
             Err(_) => return Some(Answer::of(503, TEXT, "The stock is not known now.\n")),
         };
-        let text = text(&snapshot, &name, round)?;
+        let text = key.text(&snapshot, target)?;
         let mut answer = Answer::ok(JSON, text.clone());
         answer.headers.extend(HEADERS);
         if asked.accepts("text/event-stream") {
             let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
-            let feed = feeds.entry((name, round)).or_insert_with(|| watch::channel(text).0);
+            let feed = feeds.entry(key).or_insert_with(|| watch::channel(text).0);
             answer.body = Body::Events(feed.subscribe());
             answer.headers[0].1 = "no-store";
         }
@@ -76,7 +91,7 @@ impl Stock {
             let Some(Ok(snapshot)) = is_watched.then(|| target.for_pages()) else { continue };
             let mut feeds = self.feeds.lock().unwrap_or_else(PoisonError::into_inner);
             // The events of a sale that is gone end.
-            feeds.retain(|(name, round), feed| match text(&snapshot, name, *round) {
+            feeds.retain(|key, feed| match key.text(&snapshot, target) {
                 None => false,
                 Some(text) => {
                     feed.send_if_modified(|last| {
@@ -91,19 +106,30 @@ impl Stock {
     }
 }
 
-/// `None` where there is no such sale.
-fn text(snapshot: &Snapshot, name: &str, round: u64) -> Option<String> {
-    let sale = snapshot.sales.iter().find(|sale| sale.name == name)?;
-    let units = |field: &str| sale.numbers.get(field).copied().unwrap_or_default();
-    // Up: what is not sold out never looks so.
-    let rounded = |units: i64| u64::try_from(units).unwrap_or_default().div_ceil(round) * round;
-    let (available, held) = (rounded(units("available")), rounded(units("held")));
-    let told = json!({
-        "sale": name,
-        "state": sale.words.get("state"),
-        "available": available,
-        "held": held,
-        "round": round,
-    });
-    Some(told.to_string())
+impl Key {
+    /// `None` where there is no such sale, or none with such numbers.
+    fn text(&self, snapshot: &Snapshot, target: &Target) -> Option<String> {
+        let sale = snapshot.sales.iter().find(|sale| sale.name == self.sale)?;
+        let units = |field: &str| {
+            let units = sale.numbers.get(field).copied().unwrap_or_default();
+            u64::try_from(units).unwrap_or_default()
+        };
+        // Up: what is not sold out never looks so.
+        let rounded = |units: u64| units.div_ceil(self.round) * self.round;
+        let mut told = json!({
+            "sale": self.sale,
+            "state": sale.words.get("state"),
+            "available": rounded(units("available")),
+            "held": rounded(units("held")),
+            "round": self.round,
+        });
+        if let Some(first) = self.first {
+            if units("numbered") == 0 || first > units("supply") {
+                return None;
+            }
+            // Where it can't be read a page keeps what it shows.
+            told["units"] = target.map(&self.sale, first).ok().into();
+        }
+        Some(told.to_string())
+    }
 }

@@ -1,6 +1,6 @@
 //! One server that is watched: its last reading, what is wrong with it, and some hours of history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(2);
 /// Waiting for a replica that may not be there.
 const REPLICA_PATIENCE: Duration = Duration::from_secs(1);
 
+/// Numbers of a numbered sale that are shown at once: as many as UNITS tells.
+pub const MAP: u64 = 10_000;
+
 /// How much of the sales can be seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sight {
@@ -64,6 +67,8 @@ pub struct Target {
 struct Last {
     redis: Option<Connection>,
     read: Option<(Instant, Result<Arc<Snapshot>, String>)>,
+    /// What UNITS told since then, by sale and first number.
+    maps: HashMap<(String, u64), Result<String, String>>,
 }
 
 /// A poisoned lock only means that another answer failed.
@@ -112,7 +117,21 @@ impl Target {
         }
         let read = self.read(&mut last.redis).map(Arc::new);
         last.read = Some((Instant::now(), read.clone()));
+        last.maps.clear();
         read
+    }
+
+    /// How the numbers of a numbered sale stand, `MAP` of them from `first` on. Shared until the
+    /// next reading, as that is.
+    pub fn map(&self, sale: &str, first: u64) -> Result<String, String> {
+        let mut last = lock(&self.last);
+        let Last { redis, maps, .. } = &mut *last;
+        let shared = maps.entry((sale.to_owned(), first));
+        let ask = || match redis {
+            Some(redis) => read::map(redis, sale, first, MAP),
+            None => Err(format!("{} is away", self.name)),
+        };
+        shared.or_insert_with(ask).clone()
     }
 
     /// Reads over the connection, or over a new one if the last one broke.

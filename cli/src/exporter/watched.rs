@@ -133,11 +133,12 @@ fn every_number_of_a_server_is_known() {
     let terms = "20 EVERY 60000 LIMIT 1 HOLD 9 OUTBOX s:orders";
     assert_eq!(server.call(&format!("SECKILL.INIT s {terms}")), "+OK");
     assert_eq!(server.call("SECKILL.INIT p 20 DRAW PACKETS 5"), "+OK");
+    assert_eq!(server.call("SECKILL.INIT n 20 NUMBERED"), "+OK");
     let url = format!("redis://127.0.0.1:{}/", server.port());
     let mut redis = connect(&Target::Address(redis::Client::open(url).unwrap())).unwrap();
-    let names: Names = [b"s".to_vec(), b"p".to_vec()].into();
+    let names: Names = [b"s".to_vec(), b"p".to_vec(), b"n".to_vec()].into();
     let snapshot = read::snapshot(&mut redis, &names, 9).expect("a snapshot");
-    assert_eq!((snapshot.sales.len(), snapshot.unreadable), (2, 0));
+    assert_eq!((snapshot.sales.len(), snapshot.unreadable), (3, 0));
     let shown = |field: &str| OF_STATUS.iter().any(|row| row.0 == field);
     for sale in &snapshot.sales {
         for field in sale.numbers.keys().map(String::as_str) {

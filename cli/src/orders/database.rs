@@ -5,6 +5,7 @@
 //! - `entries` has the unique key (id, epoch, rev), so an entry that is delivered again changes
 //!   nothing.
 //! - An order moves only to an entry with a greater (epoch, rev), so entries may come in any order.
+//! - A number of a numbered sale is one row of `units`, so it is one order's, by the same rule.
 //! - `epochs` has the first rev of each epoch. An epoch that began at rev R means that Redis lost
 //!   all entries of older epochs from R on and continued without them.
 
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 
 use super::entry::{Entry, Grant};
 use super::names::Names;
+use super::units;
 use crate::connect::Failure;
 
 /// A value of a row, written or read.
@@ -68,6 +70,8 @@ pub struct Dialect {
     /// The end of INSERT INTO orders: moves the row only to a greater (epoch, rev). What was asked
     /// for is the most that any entry tells, whichever comes first.
     pub move_order: &'static str,
+    /// The end of INSERT INTO units: a number goes only to a greater (epoch, rev).
+    pub move_unit: &'static str,
 }
 
 /// Whether an error with this SQLSTATE stays: of values (22), constraints (23), logging in (28),
@@ -87,7 +91,7 @@ pub struct Written {
 }
 
 /// The columns that the statements need, for each table and for the view.
-const TABLES: [(&str, &[&str]); 5] = [
+const TABLES: [(&str, &[&str]); 6] = [
     ("sales", &["id", "name", "stream"]),
     ("epochs", &["id", "epoch", "first_rev"]),
     ("entries", &["id", "epoch", "rev", "event", "born", "seq"]),
@@ -95,9 +99,10 @@ const TABLES: [(&str, &[&str]); 5] = [
         "orders",
         &[
             "id", "born", "seq", "user_id", "qty", "asked", "state", "at", "deadline", "req",
-            "epoch", "rev", "lost",
+            "epoch", "rev", "lost", "units",
         ],
     ),
+    ("units", &["id", "number", "born", "seq", "state", "epoch", "rev"]),
     ("kept", &["id", "epoch", "rev", "event", "born", "seq"]),
 ];
 
@@ -210,10 +215,12 @@ fn take_in(
     let columns = "@entries (id, epoch, rev, event, born, seq)";
     let new = insert(database, columns, entries.iter().map(row_of), dialect.take_in)?;
     move_orders(database, entries)?;
+    units::follow(database, entries)?;
     let mut lost = 0;
     for id in doubted {
         lost += change(database, MARK_LOST, id)?;
         change(database, CLOSE_HELD, id)?;
+        change(database, units::FREE_CLOSED, id)?;
     }
     Ok(Written { new, lost: lost > 0 })
 }
@@ -330,10 +337,11 @@ fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Fai
             bytes(&grant.req),
             int(entry.epoch),
             int(entry.rev),
+            units::text_of(grant),
         ]
     });
-    let columns =
-        "@orders (id, born, seq, user_id, qty, asked, state, at, deadline, req, epoch, rev)";
+    let columns = "@orders (id, born, seq, user_id, qty, asked, state, at, deadline, req, epoch,
+        rev, units)";
     let tail = database.dialect().move_order;
     insert(database, columns, rows, tail).map(drop)
 }
@@ -346,7 +354,7 @@ fn row_of(Entry { event, id, epoch, rev, grant, .. }: &Entry) -> Vec<Value> {
 }
 
 /// One statement for all rows.
-fn insert(
+pub fn insert(
     database: &mut dyn Database,
     table: &str,
     rows: impl Iterator<Item = Vec<Value>>,

@@ -35,9 +35,19 @@ pub struct Grant {
     /// Unix ms; 0 unless it is held.
     #[serde(default)]
     pub deadline: u64,
+    /// The numbers of its units, in a sale with NUMBERED: those that it has, or had last.
+    #[serde(default)]
+    pub units: Option<Vec<u64>>,
     /// Empty when the GRAB had none.
     #[serde(skip)]
     pub req: Vec<u8>,
+}
+
+impl Grant {
+    /// Whether its units are its own: held or sold.
+    pub fn is_live(&self) -> bool {
+        matches!(self.state.as_str(), "HELD" | "SOLD")
+    }
 }
 
 /// Names and values in turn, as Redis gives them; `None` if this is no entry of a sale.
@@ -108,10 +118,19 @@ mod tests {
     }
 
     #[test]
+    fn the_numbers_of_units_are_read() {
+        let rest = r#","seq":1,"qty":2,"state":"EXPIRED","at":8,"born":9,"units":[7,12]"#;
+        let grant = entry("EXPIRE", rest, &["user", "a"]).and_then(|entry| entry.grant);
+        let grant = grant.expect("a grant");
+        assert_eq!((grant.units.as_deref(), grant.is_live()), (Some(&[7, 12][..]), false));
+    }
+
+    #[test]
     fn what_is_absent_is_none() {
         let rest = r#","seq":1,"qty":3,"state":"SOLD","at":8,"born":9"#;
         let paid = entry("CONFIRM", rest, &["user", "a"]).and_then(|entry| entry.grant);
-        assert!(paid.is_some_and(|grant| grant.deadline == 0 && grant.req.is_empty()));
+        let none = |grant: Grant| (grant.deadline, grant.req.is_empty(), grant.units.is_none());
+        assert_eq!(paid.map(none), Some((0, true, true)));
         assert!(entry("SOLDOUT", "", &[]).is_some_and(|entry| entry.grant.is_none()));
         assert!(read(&[b"by".to_vec(), b"hand".to_vec()]).is_none());
     }

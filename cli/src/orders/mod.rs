@@ -24,6 +24,7 @@ mod session;
 mod shop;
 mod stream;
 mod tls;
+mod units;
 
 use std::cell::Cell;
 use std::path::PathBuf;

@@ -14,8 +14,8 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Longer than the server lets a transaction wait for a lock, which is 50 s.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// Where it differs. In `move_order`, `epoch` and `rev` come last, because it assigns from left to
-/// right.
+/// Where it differs. In `move_order` and `move_unit`, `epoch` and `rev` come last, because it
+/// assigns from left to right.
 pub const DIALECT: Dialect = Dialect {
     schema: include_str!("mysql.sql"),
     begin: "START TRANSACTION",
@@ -30,6 +30,13 @@ pub const DIALECT: Dialect = Dialect {
         state = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(state), state),
         deadline = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(deadline), deadline),
         lost = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), FALSE, lost),
+        units = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(units), units),
+        rev = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(rev), rev),
+        epoch = GREATEST(epoch, VALUES(epoch))",
+    move_unit: "ON DUPLICATE KEY UPDATE
+        born = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(born), born),
+        seq = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(seq), seq),
+        state = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(state), state),
         rev = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(rev), rev),
         epoch = GREATEST(epoch, VALUES(epoch))",
 };

@@ -40,9 +40,22 @@ CREATE TABLE IF NOT EXISTS @orders (
     epoch BIGINT UNSIGNED NOT NULL,
     rev BIGINT UNSIGNED NOT NULL,
     lost BOOLEAN NOT NULL DEFAULT FALSE,
+    units VARCHAR(1024) CHARACTER SET ascii COLLATE ascii_bin,
     PRIMARY KEY (id, born, seq),
     KEY (id, user_id, req),
     KEY (lost, id)
+);
+
+CREATE TABLE IF NOT EXISTS @units (
+    id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin,
+    number BIGINT UNSIGNED,
+    born BIGINT UNSIGNED NOT NULL,
+    seq BIGINT UNSIGNED NOT NULL,
+    state VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    epoch BIGINT UNSIGNED NOT NULL,
+    rev BIGINT UNSIGNED NOT NULL,
+    PRIMARY KEY (id, number),
+    KEY (id, born, seq)
 );
 
 -- What Redis still knows: entries that no later epoch has disowned.

@@ -33,16 +33,19 @@ pub const DIALECT: Dialect = Dialect {
     learn_epoch: "ON CONFLICT (id, epoch) DO UPDATE SET first_rev = EXCLUDED.first_rev
         WHERE #epochs.first_rev > EXCLUDED.first_rev",
     move_order: "ON CONFLICT (id, born, seq) DO UPDATE SET
-        (qty, asked, state, deadline, lost, epoch, rev) = (SELECT
+        (qty, asked, state, deadline, lost, units, epoch, rev) = (SELECT
             newer.qty, GREATEST(EXCLUDED.asked, #orders.asked), newer.state, newer.deadline,
-            newer.lost, newer.epoch, newer.rev
+            newer.lost, newer.units, newer.epoch, newer.rev
             FROM (VALUES
-                (EXCLUDED.qty, EXCLUDED.state, EXCLUDED.deadline, FALSE, EXCLUDED.epoch,
-                    EXCLUDED.rev),
-                (#orders.qty, #orders.state, #orders.deadline, #orders.lost, #orders.epoch,
-                    #orders.rev)
-            ) AS newer (qty, state, deadline, lost, epoch, rev)
+                (EXCLUDED.qty, EXCLUDED.state, EXCLUDED.deadline, FALSE, EXCLUDED.units,
+                    EXCLUDED.epoch, EXCLUDED.rev),
+                (#orders.qty, #orders.state, #orders.deadline, #orders.lost, #orders.units,
+                    #orders.epoch, #orders.rev)
+            ) AS newer (qty, state, deadline, lost, units, epoch, rev)
             ORDER BY newer.epoch DESC, newer.rev DESC, newer.lost DESC LIMIT 1)",
+    move_unit: "ON CONFLICT (id, number) DO UPDATE SET (born, seq, state, epoch, rev) =
+        (EXCLUDED.born, EXCLUDED.seq, EXCLUDED.state, EXCLUDED.epoch, EXCLUDED.rev)
+        WHERE (EXCLUDED.epoch, EXCLUDED.rev) > (#units.epoch, #units.rev)",
 };
 
 pub struct Postgres {

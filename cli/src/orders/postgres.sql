@@ -42,10 +42,23 @@ CREATE TABLE IF NOT EXISTS @orders (
     epoch BIGINT NOT NULL,
     rev BIGINT NOT NULL,
     lost BOOLEAN NOT NULL DEFAULT FALSE,
+    units TEXT,
     PRIMARY KEY (id, born, seq)
 );
 CREATE INDEX IF NOT EXISTS #orders_user ON @orders (id, user_id, req);
 CREATE INDEX IF NOT EXISTS #orders_lost ON @orders (id) WHERE lost;
+
+CREATE TABLE IF NOT EXISTS @units (
+    id TEXT,
+    number BIGINT,
+    born BIGINT NOT NULL,
+    seq BIGINT NOT NULL,
+    state TEXT NOT NULL,
+    epoch BIGINT NOT NULL,
+    rev BIGINT NOT NULL,
+    PRIMARY KEY (id, number)
+);
+CREATE INDEX IF NOT EXISTS #units_order ON @units (id, born, seq);
 
 -- What Redis still knows: entries that no later epoch has disowned.
 CREATE OR REPLACE VIEW @kept AS

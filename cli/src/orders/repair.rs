@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use redis::{cmd, pipe, Cmd, Connection, RedisError, ToRedisArgs};
 
 use super::database::{bytes, Database, Value};
+use super::units;
 use crate::connect::Failure;
 use crate::print::tell;
 
@@ -15,7 +16,8 @@ use crate::print::tell;
 /// - a paid one, until a later entry of the same order says that it is sold or refunded;
 /// - one of a grant that Redis kept, whose last step it lost. (EXPIRED comes again by itself.)
 const STILL_LOST: &str =
-    "SELECT s.name, o.born, o.seq, o.user_id, o.qty, o.asked, o.state, o.at, o.deadline, o.req
+    "SELECT s.name, o.born, o.seq, o.user_id, o.qty, o.asked, o.state, o.at, o.deadline, o.req,
+    o.units
     FROM @orders AS o JOIN @sales AS s ON s.id = o.id
     WHERE s.stream = :stream AND o.lost = TRUE AND (
     (o.state = 'SOLD' AND NOT EXISTS (SELECT 1 FROM @orders AS n
@@ -37,6 +39,8 @@ struct Lost {
     at: u64,
     deadline: u64,
     req: Vec<u8>,
+    /// Their numbers in a numbered sale.
+    units: Vec<u64>,
 }
 
 /// Complaints that were printed already about orders that can't be repaired.
@@ -79,8 +83,8 @@ pub fn all(
 
 impl Lost {
     fn of_row(row: Vec<Value>) -> Option<Lost> {
-        let [sale, born, seq, user, qty, asked, state, at, deadline, req] =
-            <[Value; 10]>::try_from(row).ok()?;
+        let [sale, born, seq, user, qty, asked, state, at, deadline, req, units] =
+            <[Value; 11]>::try_from(row).ok()?;
         Some(Lost {
             sale: sale.into_bytes(),
             born: born.number(),
@@ -92,6 +96,7 @@ impl Lost {
             at: at.number(),
             deadline: deadline.number(),
             req: req.into_bytes(),
+            units: units::of_text(&units.into_bytes()),
         })
     }
 
@@ -107,7 +112,10 @@ impl Lost {
             }
             b"SOLD" => {
                 let mut import = self.command("SECKILL.IMPORT");
-                import.arg(self.asked).arg("REQ").arg(&self.req).arg("AT").arg(self.at);
+                // What was given back of numbered units may be somebody's by now.
+                let qty = if self.is_numbered() { self.qty } else { self.asked };
+                import.arg(qty).arg("REQ").arg(&self.req).arg("AT").arg(self.at);
+                self.name_units(&mut import);
                 let trim = || self.keep("SECKILL.REFUND", "REQ", &self.req);
                 vec![[import].into_iter().chain(self.is_trimmed().then(trim)).collect()]
             }
@@ -140,8 +148,23 @@ impl Lost {
     /// The command that leaves as many units as the database knows.
     fn keep(&self, name: &str, which: &str, value: impl ToRedisArgs) -> Cmd {
         let mut keep = self.command(name);
-        keep.arg(which).arg(value).arg("KEEP").arg(self.qty);
+        keep.arg(which).arg(value).arg("KEEP");
+        match self.is_numbered() {
+            true => self.name_units(&mut keep),
+            false => drop(keep.arg(self.qty)),
+        }
         keep
+    }
+
+    fn is_numbered(&self) -> bool {
+        !self.units.is_empty()
+    }
+
+    /// Adds which units are meant, in a numbered sale.
+    fn name_units(&self, command: &mut Cmd) {
+        if self.is_numbered() {
+            command.arg("UNITS").arg(&self.units);
+        }
     }
 
     fn command(&self, name: &str) -> Cmd {

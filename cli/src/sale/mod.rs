@@ -167,13 +167,17 @@ impl Sale {
         let field = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, v)| v);
         let count = |name: &str| field(name).and_then(number).unwrap_or_default();
         if count("ok") == 1 {
+            // A sale with NUMBERED.
+            let numbers = field("units").and_then(number);
+            let numbers = numbers.map(|units| format!(" with {units} numbers"));
             return Ok(format!(
-                "OK: {} = {} available + {} held + {} sold, counted from {} grants",
+                "OK: {} = {} available + {} held + {} sold, counted from {} grants{}",
                 count("supply"),
                 count("available"),
                 count("held"),
                 count("sold"),
-                count("grants")
+                count("grants"),
+                numbers.unwrap_or_default()
             ));
         }
         let differences = match field("differences") {

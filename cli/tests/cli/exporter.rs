@@ -1,7 +1,7 @@
 //! `seckill exporter` beside the server of redis.conf.example, as its user `monitoring`.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use seckill_harness::conf_example::{self, login};
@@ -171,6 +171,58 @@ fn several_servers_are_scraped_by_name() {
     assert_eq!(live["target"], addresses[1]);
     assert_eq!(exporter.get("/scrape?target=127.0.0.1:1").0, 404);
     assert_eq!(exporter.get("/scrape").0, 400);
+}
+
+/// The map of a numbered sale, for buyers: in parts, to all who watch, and never more than is meant.
+#[test]
+fn the_numbers_of_a_sale_are_told() {
+    let server = program::Server::start(&module_path(), &[]).expect("a server");
+    let mut conn = Conn::open(server.port()).expect("a connection");
+    assert_eq!(conn.call("SECKILL.INIT sale:hall 10003 NUMBERED LIMIT 9 HOLD 60000"), "+OK");
+    assert_eq!(conn.call("SECKILL.INIT sale:phone 5"), "+OK");
+    assert!(!conn.cmd("SECKILL.GRAB sale:hall u UNITS 2 10002").is_error());
+    assert!(!conn.cmd("SECKILL.CONFIRM sale:hall u").is_error());
+    assert!(!conn.cmd("SECKILL.GRAB sale:hall v UNITS 10001").is_error());
+    let url = server.url();
+    let words = ["exporter", "--redis", &url, "--sale", "sale:*", "--stock"];
+    let on = Running::start(seckill(&words));
+    wait_until("it is found", || on.get("/stock/sale:hall").0 == 200);
+    let units = |query: &str| {
+        let stock: serde_json::Value =
+            serde_json::from_str(&on.get(&format!("/stock/sale:hall{query}")).1).expect("JSON");
+        stock["units"].as_str().map(str::to_owned)
+    };
+    assert_eq!(units(""), None, "only who asks is told");
+    assert!(units("?units=1").is_some_and(|map| map.len() == 10_000 && map.starts_with(".s..")));
+    assert_eq!(units("?units=10001").as_deref(), Some("hs."));
+    for (query, status) in [("hall?units=2", 400), ("hall?units=x", 400), ("hall?units=20001", 404)]
+        .into_iter()
+        .chain([("phone?units=1", 404)])
+    {
+        assert_eq!(on.get(&format!("/stock/sale:{query}")).0, status, "{query}");
+    }
+    let rounded = Running::start(seckill(&[&words[..], &["--stock-round", "5"]].concat()));
+    wait_until("it is found", || rounded.get("/stock/sale:hall").0 == 200);
+    assert_eq!(rounded.get("/stock/sale:hall?units=1").0, 400, "it would tell exact numbers");
+
+    let mut stream = TcpStream::connect(("127.0.0.1", on.port)).expect("a connection");
+    write!(
+        stream,
+        "GET /stock/sale:hall?units=10001 HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\n\r\n"
+    )
+    .expect("a request");
+    let mut heard = String::new();
+    let mut hears = |words: &str| {
+        let mut some = [0; 4_096];
+        while !heard.contains(words) {
+            let count = stream.read(&mut some).expect("an event");
+            assert!(count > 0, "it ended: {heard}");
+            heard.push_str(&String::from_utf8_lossy(&some[..count]));
+        }
+    };
+    hears("\"units\":\"hs.\"");
+    assert!(!conn.cmd("SECKILL.GRAB sale:hall w UNITS 10003").is_error());
+    hears("\"units\":\"hsh\"");
 }
 
 /// What is left of a sale, for buyers: off until it is asked for, rounded up, and cached.

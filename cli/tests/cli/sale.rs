@@ -109,6 +109,34 @@ fn a_sale_that_is_over_is_archived_and_comes_back() {
     assert!(refused(&other, &["status", "cut"]).contains("there is no sale"));
 }
 
+/// The numbers of a numbered sale are shown with each grant, and come back with it.
+#[test]
+fn numbers_are_shown_archived_and_come_back() {
+    let server = Options::new().start();
+    assert_eq!(server.call("SECKILL.INIT hall 9 NUMBERED LIMIT 4 OUTBOX hall:orders"), "+OK");
+    assert!(!server.cmd("SECKILL.GRAB hall u UNITS 7 3 REQ r").is_error());
+    assert!(!server.cmd("SECKILL.GRAB hall v UNITS 5 REQ r").is_error());
+    assert!(!server.cmd("SECKILL.REFUND hall v").is_error());
+    assert_eq!(server.call("SECKILL.PAUSE hall"), "+OK");
+    assert!(said(&server, &["status", "hall"]).contains("\nnumbered "));
+    let rows = said(&server, &["winners", "hall", "--state", "ALL", "--json"]);
+    let rows: Vec<serde_json::Value> =
+        rows.lines().map(|line| serde_json::from_str(line).expect("a row")).collect();
+    let units: Vec<_> = rows.iter().map(|row| &row["units"]).collect();
+    assert_eq!(units, [&serde_json::json!([3, 7]), &serde_json::json!([5])]);
+    assert!(said(&server, &["winners", "hall"]).trim_end().ends_with(",3 7"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("hall.jsonl");
+    let file = file.to_str().expect("a path");
+    said(&server, &["export", "hall", file]);
+    let text = fs::read_to_string(file).expect("the file");
+    assert!(text.contains("\"units\":[3,7]") && text.contains("\"units\":[5]"), "{text}");
+    let other = Options::new().start();
+    let told = said(&other, &["import", "kept", file]);
+    assert!(told.ends_with("from 2 grants with 2 numbers\n"), "{told}");
+    assert_eq!(other.call("SECKILL.UNITS kept 1"), "'..s...s..'");
+}
+
 #[test]
 fn a_sale_that_goes_on_is_not_archived() {
     let server = Options::new().start();

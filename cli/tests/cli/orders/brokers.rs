@@ -177,7 +177,7 @@ fn rabbitmq_has_all_whoever_is_killed() {
         for point in 1.. {
             let key = format!("sale:{point}:{after}");
             let stream = format!("{key}:orders");
-            sell(&mut redis, &key);
+            sell(&mut redis, &key, "");
             killer.aim(point, after);
             let mut first = sender(PYTHON, "rabbitmq.py", &key, &url, &key);
             killer.victim(first.env("AMQP_URL", rabbit.url()).spawn().expect("it starts"));
@@ -198,7 +198,7 @@ fn rabbitmq_has_all_whoever_is_killed() {
     }
 
     let stream = "sale:rabbit:orders";
-    sell(&mut redis, "sale:rabbit");
+    sell(&mut redis, "sale:rabbit", "");
     let start = |rabbit: &Rabbit| {
         let mut one = sender(PYTHON, "rabbitmq.py", "rabbit", &server.url(), "sale:rabbit");
         Sender(one.env("AMQP_URL", rabbit.url()).spawn().expect("it starts"))
@@ -263,7 +263,7 @@ fn is_sent_to(program: &str, example_name: &str, variable: &str, key: &str) {
     let addresses = lines.next().expect("the brokers").expect("text");
     let server = Server::start(&module_path(), &[]).expect("Redis");
     let mut redis = server.connect().expect("a connection");
-    sell(&mut redis, key);
+    sell(&mut redis, key, "");
     let mut sending = sender("python3", example_name, "orders", &server.url(), key);
     let _sending = Sender(sending.env(variable, addresses).spawn().expect("it starts"));
     let stream = &format!("{key}:orders");

@@ -10,7 +10,7 @@ use redis::{Connection, Value};
 use seckill_harness::{wait_until, Random};
 
 use super::proxy::{self, Killer};
-use super::shop::{Order, Shop};
+use super::shop::{Order, Shop, Unit};
 use crate::program::{seckill, Running};
 
 /// A first session sends some twenty messages before it has its tables and its group.
@@ -65,7 +65,7 @@ fn killed_at_every_point(shop: &Shop) {
     for after in [false, true] {
         for point in 1.. {
             let key = format!("sale:{point}:{after}");
-            sell(&mut redis, &key);
+            sell(&mut redis, &key, "NUMBERED");
             killer.aim(point, after);
             killer.victim(writer(&redis_url, &database_url, &key, "first").spawn().unwrap());
             let stream = format!("{key}:orders");
@@ -147,8 +147,8 @@ pub fn writer(redis: &str, database: &str, key: &str, name: &str) -> std::proces
 }
 
 /// Sixteen entries: grants that are paid, given back, refunded, held, and sold out.
-pub fn sell(redis: &mut Connection, key: &str) {
-    ask(redis, &format!("SECKILL.INIT {key} 6 HOLD 60000 OUTBOX {key}:orders"));
+pub fn sell(redis: &mut Connection, key: &str, terms: &str) {
+    ask(redis, &format!("SECKILL.INIT {key} 6 {terms} HOLD 60000 OUTBOX {key}:orders"));
     for user in 1..=6 {
         ask(redis, &format!("SECKILL.GRAB {key} user-{user} REQ r{user}"));
     }
@@ -212,20 +212,34 @@ pub fn assert_equal(shop: &Shop, redis: &mut Connection, key: &str) {
     let status: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
     let (id, rev) = (status["id"].as_str().expect("an id"), status["rev"].as_u64().unwrap());
     assert_eq!(shop.entries(id), (rev, rev, rev), "{key}");
-    assert_eq!(shop.orders(id), winners(redis, key), "{key}");
+    let (orders, units) = winners(redis, key);
+    assert_eq!(shop.orders(id), orders, "{key}");
+    assert_eq!(shop.units(id), units, "{key}");
 }
 
-fn winners(redis: &mut Connection, key: &str) -> Vec<Order> {
-    type Row = (u64, Vec<u8>, u64, Vec<u8>, u64, u64, Option<Vec<u8>>, u64, u64);
-    let (mut all, mut cursor) = (Vec::new(), 0_u64);
+/// All grants, and the numbers of those that are live.
+fn winners(redis: &mut Connection, key: &str) -> (Vec<Order>, Vec<Unit>) {
+    type Row = (u64, Vec<u8>, u64, Vec<u8>, u64, u64, Option<Vec<u8>>, u64);
+    let (mut all, mut units, mut cursor) = (Vec::new(), Vec::new(), 0_u64);
     loop {
         let reply = ask(redis, &format!("SECKILL.WINNERS {key} {cursor} COUNT 1000 STATE ALL"));
-        let (next, rows): (u64, Vec<Row>) = redis::from_redis_value(reply).expect("rows");
-        for (seq, user, qty, state, at, deadline, req, born, _) in rows {
+        let (next, rows): (u64, Vec<Vec<Value>>) = redis::from_redis_value(reply).expect("rows");
+        for mut row in rows {
+            let numbers: Vec<u64> = match row.get(9) {
+                Some(numbers) => redis::from_redis_value(numbers.clone()).expect("numbers"),
+                None => Vec::new(),
+            };
+            row.truncate(8);
+            let row: Row = redis::from_redis_value(Value::Array(row)).expect("a row");
+            let (seq, user, qty, state, at, deadline, req, born) = row;
+            if matches!(state.as_slice(), b"HELD" | b"SOLD") {
+                units.extend(numbers.iter().map(|number| (*number, seq, born, state.clone())));
+            }
             all.push((seq, user, qty, state, at, deadline, req.unwrap_or_default(), born));
         }
         if next == 0 {
-            return all;
+            units.sort();
+            return (all, units);
         }
         cursor = next;
     }

@@ -10,6 +10,7 @@ mod sentinels;
 mod shop;
 mod stdout;
 mod tls;
+mod units;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -50,7 +51,7 @@ fn it_prints_the_tables_that_it_needs() {
         assert_eq!(printed.status.code(), Some(0));
         let text = String::from_utf8(printed.stdout).expect("text");
         assert!(text.contains(words), "{text}");
-        assert_eq!(text.matches("CREATE TABLE IF NOT EXISTS").count(), 4);
+        assert_eq!(text.matches("CREATE TABLE IF NOT EXISTS").count(), 5);
     }
 }
 

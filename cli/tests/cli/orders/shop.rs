@@ -13,6 +13,9 @@ use seckill_harness::server::module_path;
 /// A grant as both sides know it: seq, user, qty, state, at, deadline, req, born.
 pub type Order = (u64, Vec<u8>, u64, Vec<u8>, u64, u64, Vec<u8>, u64);
 
+/// A number of a numbered sale and the order that has it: number, seq, born, state.
+pub type Unit = (u64, u64, u64, Vec<u8>);
+
 enum Database {
     /// The server lives as long as this.
     MySql {
@@ -34,6 +37,8 @@ const ORDERS: &str = "SELECT seq, user_id, qty, state, at, deadline, req, born F
     WHERE id = :id AND lost = FALSE ORDER BY seq, born";
 const LOST: &str =
     "SELECT user_id FROM seckill_orders WHERE lost = TRUE AND state = :state ORDER BY user_id";
+const UNITS: &str =
+    "SELECT number, seq, born, state FROM seckill_units WHERE id = :id ORDER BY number";
 const ENTRIES: &str =
     "SELECT COUNT(*), COUNT(DISTINCT rev), COALESCE(MAX(rev), 0) FROM seckill_kept
     WHERE id = :id";
@@ -204,6 +209,25 @@ impl Shop {
                     )
                 };
                 rows.iter().map(order).collect()
+            }
+        }
+    }
+
+    /// All numbers of a sale that are some order's, in order.
+    pub fn units(&self, id: &str) -> Vec<Unit> {
+        match &self.database {
+            Database::MySql { conn, .. } => {
+                conn.lock().unwrap().exec(UNITS, params! { id }).expect("the units")
+            }
+            Database::Postgres(_, client) => {
+                let mut client = client.lock().unwrap();
+                let rows = client.query(&UNITS.replace(":id", "$1"), &[&id]).expect("the units");
+                let number = |row: &postgres::Row, at| row.get::<usize, i64>(at) as u64;
+                let unit = |row: &postgres::Row| {
+                    let state: String = row.get(3);
+                    (number(row, 0), number(row, 1), number(row, 2), state.into_bytes())
+                };
+                rows.iter().map(unit).collect()
             }
         }
     }
