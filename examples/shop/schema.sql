@@ -34,6 +34,16 @@ CREATE TABLE IF NOT EXISTS payments (
     due_at TIMESTAMP NOT NULL DEFAULT (CURRENT_TIMESTAMP + INTERVAL 10 SECOND),
     UNIQUE KEY (sale, account, req), KEY (state, taken), KEY (state, due_at));
 
+-- What the numbers of a numbered sale stand for, where it is a code. One that was given to a sale (its id, as
+-- STATUS tells it) is that sale's for good, and the number's that it got there.
+CREATE TABLE IF NOT EXISTS codes (
+    id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY,
+    item VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    code VARCHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
+    sale CHAR(16) CHARACTER SET ascii COLLATE ascii_bin,
+    unit BIGINT UNSIGNED,
+    UNIQUE KEY (item, code), UNIQUE KEY (sale, unit), KEY (item, sale));
+
 -- The payment service, which is another company's: it has a database of its own. state: PAID, REFUNDED.
 -- `told` counts how often the shop has said that it knows of the payment.
 CREATE DATABASE IF NOT EXISTS bank;

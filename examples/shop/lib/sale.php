@@ -13,6 +13,9 @@ const GOODS = [
     'phone' => ['name' => '星辰 X1 手机', 'fen' => 199900],
     'ticket' => ['name' => '跨年演唱会门票', 'fen' => 68000],
     'coupon' => ['name' => '一元咖啡券', 'fen' => 100],
+    // Units with numbers (docs/units.md): seats, `row` of them in a row, and codes of the table `codes`.
+    'hall' => ['name' => '新年音乐会座位', 'fen' => 28000, 'limit' => 4, 'seats' => 200, 'row' => 10],
+    'code' => ['name' => '视频会员月卡', 'fen' => 2500, 'codes' => true],
 ];
 const SALE_STATES = ['pending' => '即将开始', 'open' => '正在抢购', 'allheld' => '全部待付款，可能放出',
     'soldout' => '已抢光', 'paused' => '暂停中', 'closed' => '已结束'];
@@ -40,12 +43,13 @@ function status(string $item): ?array
     return unless_no_sale(fn () => sale($item)->status());
 }
 
-/** The grant that an account has, held or paid: one a person, because the sale's LIMIT is 1. */
-function grant_of(array $account, string $item): ?array
+/** The grants that an account has, held ones first; with an order's number that order's alone. */
+function grants_of(array $account, string $item, string $order = ''): array
 {
     $grants = unless_no_sale(fn () => sale($item)->user((string) $account['id'])['grants']) ?? [];
-    $live = array_filter($grants, fn ($grant) => in_array($grant['state'], ['HELD', 'SOLD'], true));
-    return array_values($live)[0] ?? null;
+    $of = fn (string $state) => array_filter($grants, fn ($grant) => $grant['state'] === $state
+        && ($order === '' || $grant['req'] === $order));
+    return [...$of('HELD'), ...$of('SOLD')];
 }
 
 /** Null where no sale is, or is any more. */

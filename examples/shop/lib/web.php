@@ -28,6 +28,12 @@ function t(string $words, int|string ...$values): string
     return $values === [] ? $words : sprintf($words, ...$values);
 }
 
+/** What stands between the words of a list. */
+function comma(): string
+{
+    return lang() === 'en' ? ', ' : '、';
+}
+
 /**
  * Who asks. The session is read and let go at once: its file is locked meanwhile, and a second click
  * would have to wait for the first one's answer. Who has no session is given none.

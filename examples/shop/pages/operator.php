@@ -1,10 +1,11 @@
 <?php
 
-// For those who run the sale: open, pause, add units, and see the stock live.
+// For those who run the sale: open, pause, add units and codes, and see the stock and the seats live.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';
 require __DIR__ . '/../lib/database.php';
+require __DIR__ . '/../lib/hall.php';
 require __DIR__ . '/../lib/operator.php';
 
 $account = operator();
@@ -33,7 +34,9 @@ $buttons = array_map(fn ($work, $name) => "<button name=\"work\" value=\"$work\"
 page(t('运营'), $account, '<h1>' . t('运营') . '</h1><div class="wide"><table id="live"><tr><th>' . implode('</th><th>', $heads)
     . "</th></tr>$rows</table></div><form id=\"work\">" . fields(['csrf' => csrf(), 'restock' => new_order()])
     . "<p><select name=\"item\">$options</select> " . implode($labels) . '</p><p>' . implode($buttons)
-    . '</p><p id="done" role="status"></p></form><p><a href="/books.php">' . t('对账') . '</a></p>');
+    . '</p><p><textarea name="codes" rows="3" placeholder="' . t('视频会员月卡的码，一行一个') . '"></textarea><button name="work" value="codes">'
+    . t('入库') . '</button></p><p id="done" role="status"></p></form><p><a href="/books.php">' . t('对账') . '</a></p><h2>'
+    . t(GOODS['hall']['name']) . '</h2>' . hall('hall', []));
 
 function live(array $status): array
 {
@@ -44,11 +47,24 @@ function live(array $status): array
 
 function run(string $item, string $work): string
 {
+    ['limit' => $limit, 'seats' => $seats, 'codes' => $codes] = GOODS[$item] + ['limit' => 1, 'seats' => 0, 'codes' => false];
+    if ($work === 'codes') {
+        return t('入库 %d 个码，还有 %d 个可卖', ...take_codes());
+    }
+    // Of seats there are as many as there are, of codes as many as lie here.
+    $most = match (true) {
+        $seats > 0 => $seats,
+        $codes => min(10_000_000, free_codes(database())),
+        default => 1_000_000_000,
+    };
+    $numbered = $seats > 0 || $codes;
     $words = match ($work) {
         // A hold of 0 would be a sale without payment.
-        'open' => ['INIT', number('units', 1, 1_000_000_000), 'HOLD', 1000 * number('hold', 1, 86400), 'OPENAT',
-            opening(number('opens', 0, 31_536_000)), 'OUTBOX', 'sale:orders', 'SAMPLE', number('sample', 0, 1000)],
-        'restock' => ['RESTOCK', number('units', -1_000_000_000, 1_000_000_000), 'REQ', word('restock')],
+        'open' => ['INIT', number('units', 1, $most), 'HOLD', 1000 * number('hold', 1, 86400), 'OPENAT',
+            opening(number('opens', 0, 31_536_000)), 'OUTBOX', 'sale:orders', 'SAMPLE', number('sample', 0, 1000),
+            'LIMIT', $limit, ...($numbered ? ['NUMBERED'] : [])],
+        'restock' => $seats > 0 ? refuse(400, t('没有这个操作'))
+            : ['RESTOCK', number('units', $numbered ? 1 : -1_000_000_000, $most), 'REQ', word('restock')],
         'pause', 'resume' => [strtoupper($work)],
         default => refuse(400, t('没有这个操作')),
     };
@@ -63,6 +79,8 @@ function run(string $item, string $work): string
         // Without a word of the server nobody knows: pressed again it is the same restock.
         preg_match('/^[A-Z]+ /', $error) === 1 || throw $exception;
     }
+    // Also when this very restock was carried out before, and its codes were not handed out.
+    $codes && $error === null && hand_out_codes(database(), status('code'));
     return match (true) {
         $error !== null => t('没有执行：%s', $error),
         $work === 'restock' => t('完成：补货 %d 件，现在剩余 %d 件', ...$told),
@@ -73,4 +91,37 @@ function run(string $item, string $work): string
 function opening(int $seconds): int
 {
     return $seconds > 0 ? (int) (microtime(true) * 1000) + $seconds * 1000 : 0;
+}
+
+/** Puts codes into the table; those that are there stay one. How many came, and how many can be sold. */
+function take_codes(): array
+{
+    $database = database();
+    $codes = preg_split('/\s+/', word('codes'), -1, PREG_SPLIT_NO_EMPTY);
+    array_filter($codes, fn ($code) => preg_match('/^[!-~]{1,64}$/D', $code) !== 1) === [] || refuse(400, t('码只能是 1 到 64 个字母、数字和符号'));
+    $came = 0;
+    foreach ($codes as $code) {
+        $came += query($database, 'INSERT IGNORE INTO codes (item, code) VALUES ("code", ?)', [$code])->rowCount();
+    }
+    return [$came, free_codes($database)];
+}
+
+function free_codes(PDO $database): int
+{
+    return (int) query($database, 'SELECT COUNT(*) FROM codes WHERE item = "code" AND sale IS NULL')->fetchColumn();
+}
+
+/**
+ * Gives each number of the sale that has none a code. By the sale's id: after DEL and a new INIT numbers
+ * begin at 1 again, and a code that was handed out is not handed out twice.
+ */
+function hand_out_codes(PDO $database, array $status): void
+{
+    $have = (int) query($database, 'SELECT COUNT(*) FROM codes WHERE sale = ?', [$status['id']])->fetchColumn();
+    $free = query($database, sprintf('SELECT id FROM codes WHERE item = "code" AND sale IS NULL ORDER BY id LIMIT %d',
+        max(0, $status['supply'] - $have)))->fetchAll(PDO::FETCH_COLUMN);
+    foreach ($free as $id) {
+        // Two operators at once: the number is unique, and the second is told to try again.
+        query($database, 'UPDATE codes SET sale = ?, unit = ? WHERE id = ? AND sale IS NULL', [$status['id'], ++$have, $id]);
+    }
 }

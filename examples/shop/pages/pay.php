@@ -13,7 +13,7 @@ const LATE_S = 86400;
 $item = item();
 $account = account_that_posts();
 $sale = status($item)['id'] ?? '';
-$mine = grant_of($account, $item);
+$mine = grants_of($account, $item, word('order'))[0] ?? [];
 ($mine['state'] ?? '') === 'HELD' || go('/orders.php');
 
 // With the id of the sale: a new one under the same key is not paid for by an old bill.

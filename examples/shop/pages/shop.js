@@ -1,4 +1,4 @@
-// The countdown by the sale's clock, the button, and the operator's live table.
+// The countdown by the sale's clock, the button, the seat map, and the operator's live table.
 'use strict';
 
 const byId = (id) => document.getElementById(id);
@@ -7,10 +7,86 @@ const post = async (url, fields) => {
   return answer.json();
 };
 
+// How long a seat of ours may be shown free: what the map says is a moment old.
+const BEHIND_MS = 5000;
+
+// Paints the map. `map.chosen` are the numbers that are chosen, `changed(lost)` is told when they are others;
+// `lost` is the name of one that somebody else has taken.
+function seatMap(box, most, changed) {
+  const seats = [...box.querySelectorAll('button')];
+  // Since when each is ours.
+  const mine = new Map(JSON.parse(box.dataset.mine).map((unit) => [unit, performance.now()]));
+  const map = { chosen: new Set(), stands: [] };
+
+  const lookOf = (unit) => {
+    if (mine.has(unit)) return 'mine';
+    if (map.chosen.has(unit)) return 'chosen';
+    return { '.': 'free', h: 'held', s: 'sold' }[map.stands[unit - 1]] ?? 'none';
+  };
+  function paint() {
+    let lost;
+    for (const seat of seats) {
+      const unit = +seat.dataset.unit;
+      const isFree = map.stands[unit - 1] === '.';
+      if (isFree && performance.now() - (mine.get(unit) ?? Infinity) > BEHIND_MS) mine.delete(unit);
+      if ((!isFree || mine.has(unit)) && map.chosen.delete(unit) && !mine.has(unit)) lost = seat.ariaLabel;
+      seat.dataset.look = lookOf(unit);
+      seat.disabled = !['free', 'chosen'].includes(seat.dataset.look) || most === 0;
+      seat.ariaPressed = map.chosen.has(unit);
+    }
+    changed?.(lost);
+  }
+  map.show = (stands) => {
+    map.stands = [...stands];
+    paint();
+  };
+  // What an answer says of a seat is newer than the map.
+  map.take = (units, state) => {
+    for (const unit of units) {
+      map.stands[unit - 1] = state;
+      if (state === 'h') mine.set(unit, performance.now());
+    }
+    paint();
+  };
+  map.named = () => seats.filter((seat) => map.chosen.has(+seat.dataset.unit)).map((seat) => seat.ariaLabel);
+  box.addEventListener('click', (event) => {
+    const unit = +(event.target.dataset.unit ?? 0);
+    if (unit === 0 || most === 0) return;
+    if (!map.chosen.delete(unit)) map.chosen.add(unit);
+    // One too many: the one that was chosen first goes.
+    if (map.chosen.size > most) map.chosen.delete([...map.chosen][0]);
+    paint();
+  });
+  return map;
+}
+
+// Shows each change of the map as it is sent. Where it is not, `isLive` is false: then one asks.
+function follow(item, show) {
+  const watch = { isLive: false };
+  const begin = () => {
+    const source = new EventSource(`/stock/sale:${item}?units=1`);
+    source.onmessage = (event) => {
+      const { units } = JSON.parse(event.data);
+      watch.isLive = units !== null;
+      if (watch.isLive) show(units);
+    };
+    source.onerror = () => {
+      watch.isLive = false;
+      // A browser tries again by itself, but not after an answer that was no stream.
+      if (source.readyState === EventSource.CLOSED) setTimeout(begin, 10_000 + Math.random() * 10_000);
+    };
+  };
+  begin();
+  return watch;
+}
+
 function showSale(box) {
   const { item, csrf } = box.dataset;
   const words = JSON.parse(box.dataset.words);
   const button = byId('grab');
+  const together = byId('together');
+  const map = byId('hall') && seatMap(byId('hall'), button ? byId('count').options.length : 0, choice);
+  const watch = map && follow(item, map.show);
   let order = box.dataset.order;
   let state = { state: 'none', say: '' };
   // What to add to this browser's clock, which may be wrong, to have the sale's.
@@ -33,6 +109,12 @@ function showSale(box) {
     // The answer was made in the middle of the way, as far as one can know.
     ahead = state.now - (asked + performance.now()) / 2;
     byId('stock').textContent = state.stock;
+    if (map) map.show(state.units ?? '');
+  }
+
+  function choice(lost) {
+    if (lost) byId('answer').textContent = `${lost}${words.gone}`;
+    byId('chosen').textContent = map?.named().join(words.comma) || words.choose;
   }
 
   function tick() {
@@ -55,16 +137,25 @@ function showSale(box) {
     button.textContent = words[look];
   }
 
-  async function grab() {
+  async function grab(wanted) {
+    if (map && wanted.units === '') {
+      byId('answer').textContent = words.choose;
+      return;
+    }
     asking += 1;
     try {
-      const told = await post('/grab.php', { item, csrf, order });
+      const told = await post('/grab.php', { item, csrf, order, ...wanted });
       byId('answer').textContent = told.say;
       byId('answer').dataset.code = told.code;
       if (told.order === undefined) return;
-      byId('pay').hidden = !told.pay;
-      button.hidden = told.won;
       order = told.order;
+      if (map && told.taken) map.take([told.taken], 's');
+      if (map && told.won) map.take(told.units, 'h');
+      // Another order of theirs may be waiting to be paid.
+      if (map && !told.won) return;
+      byId('pay').hidden = !told.pay;
+      byId('pay').elements.order.value = told.held ?? '';
+      button.hidden = told.won && !map;
     } catch {
       byId('answer').textContent = words.again;
       return;
@@ -74,10 +165,15 @@ function showSale(box) {
     look();
   }
 
-  button?.addEventListener('click', grab);
+  button?.addEventListener('click', () => grab(map ? { units: [...map.chosen].sort((a, b) => a - b).join(' ') } : {}));
+  together?.addEventListener('click', () => grab({ together: byId('count').value }));
   setInterval(tick, 100);
-  // Not all at the same moment.
-  setInterval(look, 2000 + Math.random() * 1000);
+  // Not all at the same moment; and who is told of each change asks seldom, for state and clock.
+  let rest = 0;
+  setInterval(() => {
+    rest = watch?.isLive && rest < 9 ? rest + 1 : 0;
+    if (rest === 0) look();
+  }, 2000 + Math.random() * 1000);
   look();
 }
 
@@ -105,6 +201,8 @@ function showLive(table) {
   });
   setInterval(look, 500);
   look();
+  const map = seatMap(byId('hall'), 0);
+  follow(byId('hall').dataset.item, map.show);
 }
 
 if (byId('sale')) showSale(byId('sale'));

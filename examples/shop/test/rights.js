@@ -57,14 +57,16 @@ async function nobodyRunsAsRoot(stage) {
 async function databaseUsersMayTheirOwn(stage) {
   const tries = {
     login: ['UPDATE shop.accounts SET operator = TRUE', 'INSERT INTO shop.accounts (name, password, operator) VALUES ("x", "x", TRUE)',
-      'DELETE FROM shop.accounts', 'SELECT * FROM shop.payments', 'SELECT * FROM bank.trades'],
+      'DELETE FROM shop.accounts', 'SELECT * FROM shop.payments', 'SELECT * FROM bank.trades', 'SELECT * FROM shop.codes'],
     pages: ['UPDATE shop.accounts SET operator = TRUE', 'SELECT password FROM shop.accounts', 'UPDATE shop.payments SET state = "PAID"',
       'UPDATE shop.payments SET fen = 1', 'DELETE FROM shop.payments', 'UPDATE shop.orders SET state = "SOLD"',
-      'INSERT INTO shop.payments (sale, item, account, req, fen, until, state) VALUES ("", "", 0, "", 0, 0, "PAID")', 'UPDATE bank.trades SET fen = 1'],
-    operator: ['UPDATE shop.accounts SET operator = TRUE', 'SELECT password FROM shop.accounts', 'UPDATE shop.payments SET taken = TRUE'],
-    worker: ['SELECT * FROM shop.accounts', 'UPDATE shop.payments SET fen = 1', 'UPDATE bank.trades SET state = "REFUNDED"'],
-    writer: ['SELECT * FROM shop.accounts', 'SELECT * FROM shop.payments', 'DELETE FROM shop.orders'],
-    bank: ['SELECT * FROM shop.payments', 'SELECT * FROM shop.accounts'],
+      'INSERT INTO shop.payments (sale, item, account, req, fen, until, state) VALUES ("", "", 0, "", 0, 0, "PAID")', 'UPDATE bank.trades SET fen = 1',
+      'UPDATE shop.units SET seq = 1', 'UPDATE shop.codes SET unit = 1', 'DELETE FROM shop.codes'],
+    operator: ['UPDATE shop.accounts SET operator = TRUE', 'SELECT password FROM shop.accounts', 'UPDATE shop.payments SET taken = TRUE',
+      'SELECT code FROM shop.codes', 'UPDATE shop.codes SET code = "mine"', 'DELETE FROM shop.codes', 'UPDATE shop.units SET seq = 1'],
+    worker: ['SELECT * FROM shop.accounts', 'UPDATE shop.payments SET fen = 1', 'UPDATE bank.trades SET state = "REFUNDED"', 'SELECT * FROM shop.codes'],
+    writer: ['SELECT * FROM shop.accounts', 'SELECT * FROM shop.payments', 'DELETE FROM shop.orders', 'SELECT * FROM shop.codes'],
+    bank: ['SELECT * FROM shop.codes', 'SELECT * FROM shop.payments', 'SELECT * FROM shop.accounts'],
   };
   for (const [user, statements] of Object.entries(tries)) {
     const login = { user, password: stage.secret(`database-${user}`) };

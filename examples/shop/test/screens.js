@@ -38,7 +38,7 @@ async function phone(stage, { operator }, shot) {
   };
   const shots = { 'orders.php': 'orders-phone' };
   for (const who of [person, operator]) await who.page.setViewport(PHONE);
-  for (const page of ['?item=coupon', 'orders.php', 'login.php', 'busy.html']) {
+  for (const page of ['?item=coupon', '?item=hall', '?item=code', 'orders.php', 'login.php', 'busy.html']) {
     await fits(person, page);
     if (shots[page]) await shot(person, shots[page]);
   }
@@ -48,7 +48,7 @@ async function phone(stage, { operator }, shot) {
   const width = await person.page.evaluate(() => document.documentElement.scrollWidth);
   check(width <= PHONE.width, `the bank is ${width} px wide`);
   await operator.page.setViewport({ width: 820, height: 450 });
-  return 'seven pages are no wider than 390 px';
+  return 'nine pages are no wider than 390 px';
 }
 
 async function button(stage) {
@@ -94,7 +94,7 @@ async function english(stage, { operator }, shot) {
     check(!HAN.test(text), `/${page} in English: ${text}`);
   };
   const shots = { '?item=coupon': 'sale-english', 'orders.php': 'orders-english' };
-  for (const page of ['?item=coupon', 'orders.php', 'login.php', 'operator.php']) {
+  for (const page of ['?item=coupon', '?item=hall', '?item=code', 'orders.php', 'login.php', 'operator.php']) {
     await reads(person, page);
     if (shots[page]) await shot(person, shots[page]);
   }

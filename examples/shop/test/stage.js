@@ -132,9 +132,9 @@ class Stage {
   }
 
   // Another sale of this item, whatever was there before.
-  newSale(item, units, holdS) {
+  newSale(item, units, holdS, ...terms) {
     this.redis('DEL', `sale:${item}`);
-    this.redis('SECKILL.INIT', `sale:${item}`, units, 'HOLD', holdS * 1000, 'OUTBOX', 'sale:orders');
+    this.redis('SECKILL.INIT', `sale:${item}`, units, 'HOLD', holdS * 1000, 'OUTBOX', 'sale:orders', ...terms);
     return this.status(item).id;
   }
 
@@ -232,11 +232,12 @@ class Stage {
   // One who has logged in before, without a browser.
   buyer(id = this.buyers++) {
     const headers = { 'X-Person': String(id), Accept: 'text/html' };
-    const post = (page, fields) => ask(`${this.crowd}/${page}`, { fields: { csrf: 'of-ab', ...fields }, headers });
+    const post = (page, fields, more = {}) => ask(`${this.crowd}/${page}`, { fields: { csrf: 'of-ab', ...fields }, headers: { ...headers, ...more } });
     return {
       id,
       get: (page) => ask(`${this.crowd}/${page}`, { headers }),
-      grab: async (item, order = crypto.randomBytes(16).toString('hex')) => JSON.parse((await post('grab.php', { item, order })).text),
+      grab: async (item, order = crypto.randomBytes(16).toString('hex'), wanted = {}) =>
+        JSON.parse((await post('grab.php', { item, order, ...wanted }, { Accept: '*/*' })).text),
       // The bill that pay.php makes: the fields of its form.
       bill: async (item) => formFields((await post('pay.php', { item })).text, 'bill'),
     };

@@ -8,7 +8,7 @@ const { operatorComes } = require('./person.js');
 const { Stage } = require('./stage.js');
 
 // Each is a function that plays one story, or a list of [what it is about, test]; a test returns what it saw.
-const PARTS = ['persons', 'rush', 'rights', 'money', 'still', 'screens', 'outage', 'killed'];
+const PARTS = ['persons', 'rush', 'hall', 'codes', 'rights', 'money', 'still', 'screens', 'outage', 'killed'];
 
 const option = (name) => {
   const at = process.argv.indexOf(name);
