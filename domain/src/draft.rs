@@ -16,6 +16,7 @@ use crate::model::outcome::{check, state_at, GrantView, Refused, State};
 use crate::request::Terms;
 use crate::Sale;
 use holdings::Gained;
+pub(crate) use numbers::without;
 use numbers::NumbersDraft;
 use waitlist::ListDraft;
 
@@ -230,8 +231,8 @@ impl<'s> Draft<'s> {
     /// also takes a packet, and every packet left must still get its share.
     pub(crate) fn can_retake(&self, seq: u64, qty: u64) -> bool {
         let mut after = *self.numbers_of(seq);
-        if let Some(numbers) = self.sale.numbers() {
-            return self.are_free(&numbers.of(seq));
+        if self.sale.numbers().is_some() {
+            return self.are_free(&self.units_of(seq));
         }
         let Some(draw) = self.sale.terms.draw() else { return after.available >= qty };
         let is_listed = self.sale.amounts().is_none_or(|list| match self.amounts() {

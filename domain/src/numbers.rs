@@ -3,11 +3,13 @@
 //!
 //! It knows nothing of states and rules: callers say which grants are live.
 
+use core::mem::replace;
+
 use smallvec::SmallVec;
 
 use crate::ledger::Block;
 use crate::memory::Pages;
-use crate::model::limits::UNITS_PER_GRANT_MAX;
+use crate::model::limits::{UNITS_MAX, UNITS_PER_GRANT_MAX};
 use crate::units::{Free, Units};
 
 mod tests;
@@ -24,6 +26,11 @@ const OWNERS_PER_BLOCK: u32 = 4096;
 /// Marks the last number of a grant.
 const LAST: u32 = 1 << 31;
 
+/// Marks a number that its grant has given back, or was not re-taken with: it keeps others.
+const GIVEN_BACK: u32 = 1 << 30;
+
+const _: () = assert!(UNITS_MAX < GIVEN_BACK as u64);
+
 const NUMBER_BYTES: usize = size_of::<u32>();
 
 /// The numbers of a sale's units and grants.
@@ -33,8 +40,8 @@ const NUMBER_BYTES: usize = size_of::<u32>();
 #[derive(Clone, Debug, Default)]
 pub struct Numbers {
     units: Units,
-    /// The numbers of the grants in seq order, 4 bytes each, little-endian. [`LAST`] marks the last
-    /// one of each grant.
+    /// The numbers that grants had at first, in seq order, 4 bytes each, little-endian, with their
+    /// marks.
     pages: Pages,
     /// Position in the pages of each grant whose seq minus 1 is a multiple of
     /// [`GRANTS_PER_PLACE`]. The grants up to the next one are in the same page.
@@ -74,22 +81,31 @@ impl Numbers {
 
     /// The numbers that a grant has or had last; none of a grant that is not there.
     pub fn of(&self, seq: u64) -> UnitList {
-        let mut units = UnitList::new();
-        let Some(before) = seq.checked_sub(1).filter(|_| seq <= self.grants) else { return units };
-        let place = self.places.get((before / GRANTS_PER_PLACE) as usize);
-        let bytes = place.and_then(|place| self.pages.get(*place)).unwrap_or_default();
-        let mut left = before % GRANTS_PER_PLACE;
-        for bytes in bytes.chunks_exact(NUMBER_BYTES) {
-            let number = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            if left == 0 {
-                units.push(number & !LAST);
-                if number & LAST != 0 {
-                    break;
-                }
-            }
-            left -= u64::from(left > 0 && number & LAST != 0);
-        }
-        units
+        self.marked(seq).filter(|number| number & GIVEN_BACK == 0).map(unit_in).collect()
+    }
+
+    /// The numbers that a grant had at first.
+    pub fn first_of(&self, seq: u64) -> UnitList {
+        self.marked(seq).map(unit_in).collect()
+    }
+
+    /// The first numbers of a grant, with their marks.
+    fn marked(&self, seq: u64) -> impl Iterator<Item = u32> + '_ {
+        let bytes = self.place(seq).and_then(|place| self.pages.get(place)).unwrap_or_default();
+        let mut is_over = false;
+        let numbers = bytes.chunks_exact(NUMBER_BYTES).map(number_in);
+        numbers.take_while(move |number| !replace(&mut is_over, number & LAST != 0))
+    }
+
+    /// Position of a grant's first number in the pages.
+    fn place(&self, seq: u64) -> Option<u64> {
+        let before = seq.checked_sub(1).filter(|_| seq <= self.grants)?;
+        let place = *self.places.get((before / GRANTS_PER_PLACE) as usize)?;
+        let Some(others) = (before % GRANTS_PER_PLACE).checked_sub(1) else { return Some(place) };
+        let numbers = self.pages.get(place)?.chunks_exact(NUMBER_BYTES).map(number_in);
+        let mut ends = numbers.zip(1..).filter(|(number, _)| number & LAST != 0);
+        let (_, read) = ends.nth(others as usize)?;
+        Some(place + read * NUMBER_BYTES as u64)
     }
 
     /// Adds the next grant. Its numbers are free if it is live.
@@ -118,6 +134,28 @@ impl Numbers {
     pub fn set_live(&mut self, seq: u64, is_live: bool) {
         let owner = if is_live { seq as u32 } else { 0 };
         self.own(&self.of(seq), owner);
+    }
+
+    /// A grant that is not live is left with these of its first numbers.
+    pub fn keep(&mut self, seq: u64, units: &[u32]) {
+        let first = self.marked(seq).count() * NUMBER_BYTES;
+        let place = self.place(seq);
+        let bytes = place.and_then(|place| self.pages.get_mut(place)?.get_mut(..first));
+        for bytes in bytes.unwrap_or_default().chunks_exact_mut(NUMBER_BYTES) {
+            let number = number_in(bytes) & !GIVEN_BACK;
+            let is_kept = units.contains(&unit_in(number));
+            let number = if is_kept { number } else { number | GIVEN_BACK };
+            bytes.copy_from_slice(&number.to_le_bytes());
+        }
+    }
+
+    /// A grant is live and has these of its first numbers. Others that it had are free.
+    pub fn renumber(&mut self, seq: u64, units: &[u32], was_live: bool) {
+        if was_live {
+            self.set_live(seq, false);
+        }
+        self.keep(seq, units);
+        self.set_live(seq, true);
     }
 
     /// Gives numbers to a grant, or frees them if `owner` is 0.
@@ -157,6 +195,16 @@ impl Numbers {
         let owners = self.owners.iter_mut().filter(|block| !block.is_empty());
         self.pages.blocks_mut().map(Block::Page).chain(owners.map(Block::Places))
     }
+}
+
+/// A number with its marks.
+fn number_in(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(0, |bytes| u32::from_le_bytes(*bytes))
+}
+
+/// A number without its marks.
+fn unit_in(number: u32) -> u32 {
+    number & !(LAST | GIVEN_BACK)
 }
 
 /// Block and index of a number's owner.

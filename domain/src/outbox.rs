@@ -7,12 +7,11 @@
 
 use core::ops::Range;
 
-use crate::effect::{Act, Effect};
+use crate::effect::Act;
 use crate::entry::{put_some, Raw, Subject};
 use crate::memory::put_number;
 use crate::model::event::{Event, Numbers};
 use crate::model::outcome::GrantView;
-use crate::numbers::UnitList;
 use crate::plan::Plan;
 use crate::Sale;
 
@@ -58,7 +57,7 @@ impl Sale {
             let own = effect.filter(|_| !kind.is_transition());
             let raw = own.map(|effect| effect.put(self, *kind, data)).unwrap_or_default();
             if !self.is_plain() {
-                put_units(data, self, effect, grant.as_ref());
+                put_units(data, self, plan, grant.as_ref());
             }
             let Raw { outbox, split, .. } = raw;
             let user = subject.as_ref().map_or(raw.user, |subject| Some(subject.user));
@@ -71,15 +70,10 @@ impl Sale {
 
 /// The numbers of the units that a grant has after an event, or had last, if units have numbers.
 #[cold]
-fn put_units(
-    data: &mut Vec<u8>,
-    sale: &Sale,
-    effect: Option<&Effect<'_>>,
-    grant: Option<&GrantView>,
-) {
-    let Some((numbers, grant)) = sale.numbers().zip(grant) else { return };
-    let new = effect.and_then(Act::units);
-    let units = new.map_or_else(|| numbers.of(grant.seq), UnitList::from_slice);
+fn put_units(data: &mut Vec<u8>, sale: &Sale, plan: &Plan<'_>, grant: Option<&GrantView>) {
+    let Some(units) = grant.and_then(|grant| sale.units_after(Some(plan), grant.seq)) else {
+        return;
+    };
     for (i, unit) in units.iter().enumerate() {
         put_number(data, if i == 0 { r#","units":["# } else { "," }, *unit);
     }

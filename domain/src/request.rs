@@ -117,7 +117,7 @@ pub enum Which<'a> {
 
 /// An action on a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum Deed<'a> {
     /// HELD to SOLD; with `reclaim` also EXPIRED to SOLD, if enough units are available.
     Confirm {
         /// Whether an expired grant may be sold after all.
@@ -132,13 +132,22 @@ pub enum Deed {
     },
     /// SOLD to REFUNDED.
     Refund,
-    /// A part is given back: the grant is left with at most so many units, at least 1.
+    /// A part is given back.
     Keep {
         /// The command that says so.
         by: Keeper,
-        /// Units.
-        units: u64,
+        /// What the grant is left with.
+        kept: Kept<'a>,
     },
+}
+
+/// What a grant is left with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept<'a> {
+    /// At most so many units, at least 1.
+    AtMost(u64),
+    /// Those of its numbered units that are here, all different.
+    These(&'a [u32]),
 }
 
 /// A command that may keep a part of a grant.
@@ -160,7 +169,7 @@ pub struct Settle<'a> {
     /// Which of the user's grants.
     pub which: Which<'a>,
     /// The action.
-    pub deed: Deed,
+    pub deed: Deed<'a>,
 }
 
 /// An operator's IMPORT.

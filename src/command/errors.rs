@@ -112,6 +112,8 @@ pub const TOO_MANY_UNITS: &str = "ERR a sale with NUMBERED has at most 10000000 
 pub const NUMBERED_ONLY_GROWS: &str = "ERR a sale with NUMBERED takes no negative delta";
 /// KEEP n on a sale with numbered units.
 pub const NUMBERED_TAKES_NO_KEEP: &str = "ERR a sale with NUMBERED takes no KEEP n";
+/// KEEP UNITS of a grant that has none of them.
+pub const KEEPS_NO_UNIT: &str = "ERR KEEP UNITS must name a unit of the grant";
 /// UPTO on a sale with numbered units.
 pub const NUMBERED_TAKES_NO_UPTO: &str = "ERR a sale with NUMBERED takes no UPTO";
 /// More numbered units than one grant has.

@@ -31,7 +31,8 @@ pub const SPEC: Spec = Spec {
     reply: "`[GRANTED, seq, qty, SOLD, 0, available]`: entered; what was not available was added \
         to supply and to `deficit`\n\
         `[REPLAY, seq, qty, state, 0]`: this request id is known; its grant is SOLD now (one \
-        that was not has all its first units again), or was refunded before\n\
+        that was not has all its first units again; of numbered ones those that it held and \
+        those that are named), or was refunded before\n\
         `[SHORT, available]`: with NODEFICIT, fewer are available; nothing changed\n\
         `[TAKEN, unit]`: somebody has this one of UNITS; nothing changed",
     errors: &[

@@ -32,6 +32,7 @@ pub fn text(misuse: Misuse) -> &'static str {
         Misuse::TooManyUnits => errors::TOO_MANY_UNITS,
         Misuse::NumberedOnlyGrows => errors::NUMBERED_ONLY_GROWS,
         Misuse::NumberedTakesNoKeep => errors::NUMBERED_TAKES_NO_KEEP,
+        Misuse::KeepsNoUnit => errors::KEEPS_NO_UNIT,
         Misuse::NumberedTakesNoUpTo => errors::NUMBERED_TAKES_NO_UPTO,
         Misuse::TooManyAtOnce => errors::TOO_MANY_AT_ONCE,
         Misuse::PickTakesNoWait => errors::PICK_TAKES_NO_WAIT,

@@ -5,7 +5,7 @@ use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::limits::HOLD_MS_MAX;
-use seckill_domain::request::{Deed, Keeper, Request, Settle, Which};
+use seckill_domain::request::{Deed, Keeper, Kept, Request, Settle, Which};
 
 /// SEQ or REQ: identifies the grant.
 const WHICH: Arg = Arg::one_of("grant", &[vocabulary::SEQ, vocabulary::REQ]).optional();
@@ -19,8 +19,13 @@ const REPLY: &str = "`[state, seq, qty, deadline]`: the grant as it stands after
 const ERRORS: &[&str] = &[
     errors::SEQ_AND_REQ,
     errors::KEEP_NEEDS_ID,
+    errors::UNITS_REPEAT,
     errors::DRAW_TAKES_NO_KEEP,
     errors::NUMBERED_TAKES_NO_KEEP,
+    errors::NOT_NUMBERED,
+    errors::TOO_MANY_AT_ONCE,
+    errors::NO_SUCH_UNIT,
+    errors::KEEPS_NO_UNIT,
     errors::NO_SALE,
     errors::WRONG_TYPE,
     errors::WRONG_PART,
@@ -37,8 +42,15 @@ pub const CONFIRM: Spec = Spec {
         vocabulary::USER,
         WHICH,
         Arg::pure("reclaim", "RECLAIM").optional(),
-        vocabulary::KEEP
-            .about("pays for n units at most and gives the rest back (with SEQ or REQ)"),
+        Arg::one_of(
+            "kept",
+            &[
+                vocabulary::KEEP
+                    .about("pays for n units at most and gives the rest back (with SEQ or REQ)"),
+                vocabulary::KEEP_UNITS,
+            ],
+        )
+        .optional(),
     ],
     reply: REPLY,
     errors: &[
@@ -46,8 +58,13 @@ pub const CONFIRM: Spec = Spec {
         errors::RECLAIM_NEEDS_ID,
         errors::KEEP_NEEDS_ID,
         errors::KEEP_AND_RECLAIM,
+        errors::UNITS_REPEAT,
         errors::DRAW_TAKES_NO_KEEP,
         errors::NUMBERED_TAKES_NO_KEEP,
+        errors::NOT_NUMBERED,
+        errors::TOO_MANY_AT_ONCE,
+        errors::NO_SUCH_UNIT,
+        errors::KEEPS_NO_UNIT,
         errors::NO_SALE,
         errors::WRONG_TYPE,
         errors::WRONG_PART,
@@ -68,7 +85,15 @@ pub const CANCEL: Spec = Spec {
         vocabulary::KEY,
         vocabulary::USER,
         WHICH,
-        vocabulary::KEEP.about("gives a part back: n units at most stay held (with SEQ or REQ)"),
+        Arg::one_of(
+            "kept",
+            &[
+                vocabulary::KEEP
+                    .about("gives a part back: n units at most stay held (with SEQ or REQ)"),
+                vocabulary::KEEP_UNITS,
+            ],
+        )
+        .optional(),
     ],
     reply: "`[state, seq, qty, deadline]`: the grant as it stands after the command\n\
         `[CANCELLED, 0, 0, 0]`: REQ was never granted; a GRAB with it that comes late takes \
@@ -107,13 +132,31 @@ pub const REFUND: Spec = Spec {
         vocabulary::KEY,
         vocabulary::USER,
         WHICH,
-        vocabulary::KEEP.about("takes a part back: n units at most stay sold (with SEQ or REQ)"),
+        Arg::one_of(
+            "kept",
+            &[
+                vocabulary::KEEP
+                    .about("takes a part back: n units at most stay sold (with SEQ or REQ)"),
+                vocabulary::KEEP_UNITS,
+            ],
+        )
+        .optional(),
     ],
     reply: REPLY,
     errors: ERRORS,
     example: "SECKILL.REFUND drop erin REQ order-1",
     ..vocabulary::operator(refund)
 };
+
+/// KEEP as it was given.
+enum Keep {
+    AtMost(u64),
+    These(Vec<u32>),
+}
+
+/// Which grant and what to do with it; and the units of KEEP UNITS, which the action is still
+/// without.
+type Wanted<'a> = (Which<'a>, Deed<'a>, Vec<u32>);
 
 fn confirm(call: &mut Call<'_>) {
     let settle = parse(call.args(), |args| {
@@ -131,7 +174,7 @@ fn confirm(call: &mut Call<'_>) {
         })?;
         match which {
             Which::Only if reclaim => Err(errors::RECLAIM_NEEDS_ID.into()),
-            which => deed(which, keep, Keeper::Confirm, Deed::Confirm { reclaim }),
+            which => wanted(which, keep, Keeper::Confirm, Deed::Confirm { reclaim }),
         }
     });
     answer(call, settle);
@@ -145,7 +188,7 @@ fn cancel(call: &mut Call<'_>) {
 fn extend(call: &mut Call<'_>) {
     let settle = parse(call.args(), |args| {
         let ms = args.number(&SPAN)?;
-        Ok((args.which(|_, _| Ok(false))?, Deed::Extend { ms }))
+        Ok((args.which(|_, _| Ok(false))?, Deed::Extend { ms }, Vec::new()))
     });
     answer(call, settle);
 }
@@ -156,40 +199,59 @@ fn refund(call: &mut Call<'_>) {
 }
 
 /// Reads KEEP's value, unless `name` is another option or KEEP was read before.
-fn read_keep(args: &mut Args<'_>, name: &[u8], keep: &mut Option<u64>) -> Parsed<bool> {
+fn read_keep(args: &mut Args<'_>, name: &[u8], keep: &mut Option<Keep>) -> Parsed<bool> {
     let is_it = keep.is_none() && name.eq_ignore_ascii_case(b"KEEP");
     if is_it {
-        *keep = Some(args.number(&vocabulary::KEEP)?);
+        *keep = Some(match args.accept("UNITS") {
+            true => Keep::These(args.units()?),
+            false => Keep::AtMost(args.number(&vocabulary::KEEP)?),
+        });
     }
     Ok(is_it)
 }
 
 /// The whole grant, or a part of it with KEEP.
-fn either<'a>(args: &mut Args<'a>, by: Keeper, whole: Deed) -> Parsed<(Which<'a>, Deed)> {
+fn either<'a>(args: &mut Args<'a>, by: Keeper, whole: Deed<'a>) -> Parsed<Wanted<'a>> {
     let mut keep = None;
     let which = args.which(|args, name| read_keep(args, name, &mut keep))?;
-    deed(which, keep, by, whole)
+    wanted(which, keep, by, whole)
 }
 
 /// KEEP of a part, if it was given; else `whole`.
-fn deed(which: Which<'_>, keep: Option<u64>, by: Keeper, whole: Deed) -> Parsed<(Which<'_>, Deed)> {
-    match (which, keep) {
-        (_, None) => Ok((which, whole)),
-        (Which::Only, Some(_)) => Err(errors::KEEP_NEEDS_ID.into()),
-        (_, Some(units)) => Ok((which, Deed::Keep { by, units })),
-    }
+fn wanted<'a>(
+    which: Which<'a>,
+    keep: Option<Keep>,
+    by: Keeper,
+    whole: Deed<'a>,
+) -> Parsed<Wanted<'a>> {
+    let (kept, units) = match keep {
+        None => return Ok((which, whole, Vec::new())),
+        Some(_) if which == Which::Only => return Err(errors::KEEP_NEEDS_ID.into()),
+        Some(Keep::AtMost(units)) => (Kept::AtMost(units), Vec::new()),
+        Some(Keep::These(units)) => (Kept::These(&[]), units),
+    };
+    Ok((which, Deed::Keep { by, kept }, units))
 }
 
 fn parse<'a>(
     args: &'a [&'a [u8]],
-    rest: impl FnOnce(&mut Args<'a>) -> Parsed<(Which<'a>, Deed)>,
-) -> Parsed<Settle<'a>> {
+    rest: impl FnOnce(&mut Args<'a>) -> Parsed<Wanted<'a>>,
+) -> Parsed<(Settle<'a>, Vec<u32>)> {
     let mut args = Args::after_key(args);
     let user = args.user()?;
-    let (which, deed) = rest(&mut args)?;
-    Ok(Settle { user, which, deed })
+    let (which, deed, units) = rest(&mut args)?;
+    Ok((Settle { user, which, deed }, units))
 }
 
-fn answer(call: &mut Call<'_>, settle: Parsed<Settle<'_>>) {
-    pipeline::run(call, settle.map(Request::Settle));
+fn answer(call: &mut Call<'_>, parsed: Parsed<(Settle<'_>, Vec<u32>)>) {
+    let request = match &parsed {
+        Ok((settle, units)) => Ok(Request::Settle(match settle.deed {
+            Deed::Keep { by, kept: Kept::These(_) } => {
+                Settle { deed: Deed::Keep { by, kept: Kept::These(units) }, ..*settle }
+            }
+            _ => *settle,
+        })),
+        Err(error) => Err(*error),
+    };
+    pipeline::run(call, request);
 }

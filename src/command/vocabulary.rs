@@ -82,13 +82,17 @@ pub const QTY: Arg =
 
 /// Units that a grant is left with.
 pub const KEEP: Arg =
-    Arg::new("keep", ArgKind::Integer).shown("n").token("KEEP").takes(1, INTEGER_MAX).optional();
+    Arg::new("keep", ArgKind::Integer).shown("n").token("KEEP").takes(1, INTEGER_MAX);
 
 /// One of several numbers of units.
 pub const UNIT: Arg =
     Arg::new("unit", ArgKind::Integer).shown("u").titled("UNITS").takes(1, INTEGER_MAX).multiple();
 /// Numbers of units asked for, or given.
 pub const UNITS: Arg = Arg::block("units", &[Arg::pure("units", "UNITS"), UNIT]);
+/// Numbers of units that a grant is left with.
+pub const KEEP_UNITS: Arg =
+    Arg::block("keep-units", &[Arg::pure("keep", "KEEP"), Arg::pure("units", "UNITS"), UNIT])
+        .about("those of its units that are named, at most 100, in a sale with NUMBERED");
 
 /// Id of the split.
 pub const SPLIT: Arg = Arg::new("id", ArgKind::Str)

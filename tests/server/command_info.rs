@@ -39,7 +39,7 @@ const COMMANDS: [Known; 30] = [
         -3,
         "write module",
         "RW access update",
-        "key user [SEQ seq|REQ req] [KEEP keep]",
+        "key user [SEQ seq|REQ req] [KEEP keep|KEEP UNITS unit [unit ...]]",
     ),
     (
         "SECKILL.IMPORT",
@@ -76,14 +76,14 @@ const COMMANDS: [Known; 30] = [
         -3,
         "write module fast",
         "RW access update",
-        "key user [SEQ seq|REQ req] [RECLAIM] [KEEP keep]",
+        "key user [SEQ seq|REQ req] [RECLAIM] [KEEP keep|KEEP UNITS unit [unit ...]]",
     ),
     (
         "SECKILL.CANCEL",
         -3,
         "write module fast",
         "RW access update",
-        "key user [SEQ seq|REQ req] [KEEP keep]",
+        "key user [SEQ seq|REQ req] [KEEP keep|KEEP UNITS unit [unit ...]]",
     ),
     (
         "SECKILL.EXTEND",

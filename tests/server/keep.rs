@@ -14,7 +14,7 @@ fn stock(conn: &mut Conn) -> [i64; 5] {
 
 /// Calls that must leave no trace: not in the sale, not in the stream, not for a replica.
 #[track_caller]
-fn assert_no_trace(server: &Server, calls: &[(&str, &str)]) {
+pub fn assert_no_trace(server: &Server, calls: &[(&str, &str)]) {
     let picture = |server: &Server| {
         let dirty = server.info("persistence", "rdb_changes_since_last_save");
         let refused = server.info("seckill", "seckill_apply_refused");
@@ -129,7 +129,7 @@ fn what_keep_needs() {
             ("SECKILL.CANCEL k a REQ o KEEP 0", number),
             ("SECKILL.CANCEL k a REQ o KEEP -1", number),
             ("SECKILL.CANCEL k a REQ o KEEP 9007199254740992", number),
-            ("SECKILL.CANCEL k a REQ o KEEP UNITS", number),
+            ("SECKILL.CANCEL k a REQ o KEEP UNITS", "-ERR syntax error at argument 6"),
             ("SECKILL.CANCEL k a REQ o KEEP", "-ERR syntax error at argument 5"),
             ("SECKILL.CANCEL k a REQ o KEEP 1 KEEP 1", "-ERR syntax error at argument 7"),
             ("SECKILL.EXTEND k a 5 REQ o KEEP 1", "-ERR syntax error at argument 6"),

@@ -63,6 +63,7 @@ mod security;
 mod soak;
 mod sweeper;
 mod units;
+mod units_kept;
 mod waitlist;
 mod waitlist_copies;
 mod waitlist_parts;

@@ -2,10 +2,12 @@
 
 use super::expire::Expiries;
 use super::{pick, waitlist};
+use crate::draft::without;
 use crate::effect;
 use crate::ledger::{Grant, Places};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX};
 use crate::model::outcome::{Misuse, Outcome, State};
+use crate::numbers::{Numbers, UnitList};
 use crate::plan::Planning;
 use crate::request::Import;
 use crate::Sale;
@@ -65,9 +67,10 @@ fn import_again(
     grant: &Grant<'_>,
     import: &Import<'_>,
 ) -> Result<Outcome, Misuse> {
-    let numbers = plan.sale().numbers();
-    let is_its = numbers.is_none_or(|all| all.of(grant.seq) == pick::rising(import.units));
-    if plan.sale().ledger.first_qty(grant) != import.qty || !is_its {
+    if let Some(numbers) = plan.sale().numbers() {
+        return import_numbers_again(plan, numbers, grant, import);
+    }
+    if plan.sale().ledger.first_qty(grant) != import.qty {
         return Err(Misuse::ReqMismatch);
     }
     let has = match grant.state {
@@ -81,6 +84,40 @@ fn import_again(
     Ok(Outcome::Replay(plan.push_about(effect::Reimport { seq: grant.seq })?))
 }
 
+/// The same where units have numbers: some of the first ones are named, and the grant has them
+/// beside those that it holds.
+fn import_numbers_again(
+    plan: &mut Planning<'_, '_>,
+    numbers: &Numbers,
+    grant: &Grant<'_>,
+    import: &Import<'_>,
+) -> Result<Outcome, Misuse> {
+    let named = pick::rising(import.units);
+    if !without(&named, &numbers.first_of(grant.seq)).is_empty() {
+        return Err(Misuse::ReqMismatch);
+    }
+    let mut units = match grant.state {
+        State::Sold | State::Refunded => return Ok(Outcome::Replay(grant.view())),
+        State::Held => numbers.of(grant.seq),
+        State::Cancelled | State::Expired | State::Forfeited => UnitList::new(),
+    };
+    let further = import.units.iter().filter(|unit| !units.contains(unit)).copied();
+    let further: UnitList = further.collect();
+    if let Some(refused) = take(plan, &further)? {
+        return Ok(refused);
+    }
+    units.extend(further);
+    let effect = effect::ReimportNumbered { units: pick::rising(&units), seq: grant.seq };
+    Ok(Outcome::Replay(plan.push_about(Box::new(effect))?))
+}
+
+/// What refuses an import of these numbers. Due holds that have one of them expire.
+fn take(plan: &mut Planning<'_, '_>, units: &[u32]) -> Result<Option<Outcome>, Misuse> {
+    let is_cut = plan.expire_holders(units, Expiries::OF_A_CALL.units)?;
+    let refused = plan.draft.first_taken(units).map(|unit| Outcome::Taken { unit });
+    Ok(refused.map(|refused| if is_cut { Outcome::ManyEnding } else { refused }))
+}
+
 /// What refuses an import whose further `units` are not there and may not be promised beyond the
 /// supply.
 fn cover(
@@ -88,10 +125,8 @@ fn cover(
     import: &Import<'_>,
     units: u64,
 ) -> Result<Option<Outcome>, Misuse> {
-    if plan.sale().numbers().is_some() && units > 0 {
-        let is_cut = plan.expire_holders(import.units, Expiries::OF_A_CALL.units)?;
-        let refused = plan.draft.first_taken(import.units).map(|unit| Outcome::Taken { unit });
-        return Ok(refused.map(|refused| if is_cut { Outcome::ManyEnding } else { refused }));
+    if plan.sale().numbers().is_some() {
+        return take(plan, import.units);
     }
     let balances = &plan.draft.balances;
     let missing = units.saturating_sub(balances.available);

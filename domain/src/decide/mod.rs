@@ -18,7 +18,7 @@ pub(crate) mod waitlist;
 
 use core::slice::from_ref;
 
-use crate::effect::{self, Act, Change};
+use crate::effect::{self, Change};
 use crate::model::limits::UNITS_PER_CALL_MAX;
 use crate::model::outcome::{Misuse, Outcome, Place};
 use crate::numbers::UnitList;
@@ -69,16 +69,12 @@ impl Sale {
     /// The numbers of the grant that a decision on this sale answers with; empty if it answers with
     /// none. `None` if units have no numbers.
     pub fn units_told(&self, decision: &Decision<'_>) -> Option<UnitList> {
-        let numbers = self.numbers()?;
         let seq = match decision.outcome {
             Outcome::Granted { grant, .. } => grant.seq,
             Outcome::Already(grant) | Outcome::Replay(grant) | Outcome::Stands(grant) => grant.seq,
             _ => 0,
         };
-        // A new grant is not in the sale yet.
-        let new = decision.changes().iter().filter_map(|change| change.effect.units());
-        let new = new.zip(self.ledger.len() + 1..).find(|(_, number)| *number == seq);
-        Some(new.map_or_else(|| numbers.of(seq), |(units, _)| UnitList::from_slice(units)))
+        self.units_after(decision.plan.as_ref(), seq)
     }
 
     /// Admission of this user if they called GRAB now; never masked.

@@ -51,7 +51,7 @@ fn check_amount(qty: u64) -> Result<(), Misuse> {
 /// Whether a request for these units, in any order, is the one that this grant was made for.
 pub(super) fn asks_for(sale: &Sale, wish: Option<&Wish>, grant: &Grant<'_>) -> bool {
     match (wish, sale.numbers()) {
-        (Some(Wish::These(units)), Some(numbers)) => rising(units) == numbers.of(grant.seq),
+        (Some(Wish::These(units)), Some(numbers)) => rising(units) == numbers.first_of(grant.seq),
         _ => true,
     }
 }

@@ -1,12 +1,13 @@
 //! CONFIRM, CANCEL, EXTEND, REFUND: actions on a grant.
 
 use super::expire::Expiries;
-use super::waitlist;
+use super::{pick, waitlist};
 use crate::effect::{self, Effect};
 use crate::ledger::{Grant, Lookup};
 use crate::model::outcome::{GrantView, Misuse, Outcome, State};
+use crate::numbers::UnitList;
 use crate::plan::Planning;
-use crate::request::{Deed, Keeper, Settle, UnitKind, Which};
+use crate::request::{Deed, Keeper, Kept, Settle, UnitKind, Which};
 use crate::Sale;
 
 /// Judges a CONFIRM, CANCEL, EXTEND or REFUND.
@@ -15,12 +16,8 @@ pub(super) fn settle<'a>(
     settle: &Settle<'a>,
 ) -> Result<Outcome, Misuse> {
     let (sale, t) = (plan.sale(), plan.t());
-    if matches!(settle.deed, Deed::Keep { .. }) {
-        match sale.terms.kind {
-            UnitKind::Counted => {}
-            UnitKind::Drawn(_) => return Err(Misuse::DrawTakesNoKeep),
-            UnitKind::Numbered => return Err(Misuse::NumberedTakesNoKeep),
-        }
+    if let Deed::Keep { kept, .. } = settle.deed {
+        check_keep(sale, kept)?;
     }
 
     // The user's own due holds expire.
@@ -34,8 +31,8 @@ pub(super) fn settle<'a>(
         };
     };
     let (seq, stands) = (grant.seq, grant.view_at(t));
-    if let Deed::Keep { by, units } = settle.deed {
-        return keep(plan, stands, by, units);
+    if let Deed::Keep { by, kept } = settle.deed {
+        return keep(plan, stands, by, kept);
     }
     let effect = match (settle.deed, stands.state) {
         (Deed::Confirm { reclaim: true }, State::Expired) => {
@@ -54,13 +51,26 @@ pub(super) fn settle<'a>(
     Ok(Outcome::Stands(plan.push_about(effect)?))
 }
 
-/// KEEP: the grant is left with at most `units`, and the rest is given back.
+/// Checks a KEEP before anything else is judged.
+#[cold]
+fn check_keep(sale: &Sale, kept: Kept<'_>) -> Result<(), Misuse> {
+    match (kept, &sale.terms.kind) {
+        (Kept::AtMost(_), UnitKind::Counted) => Ok(()),
+        (Kept::AtMost(_), UnitKind::Drawn(_)) => Err(Misuse::DrawTakesNoKeep),
+        (Kept::AtMost(_), UnitKind::Numbered) => Err(Misuse::NumberedTakesNoKeep),
+        (Kept::These(units), _) => {
+            pick::check_units(sale.numbers().ok_or(Misuse::NotNumbered)?, units)
+        }
+    }
+}
+
+/// KEEP: the grant is left with what is kept of it, and the rest is given back.
 #[cold]
 fn keep(
     plan: &mut Planning<'_, '_>,
     stands: GrantView,
     by: Keeper,
-    units: u64,
+    kept: Kept<'_>,
 ) -> Result<Outcome, Misuse> {
     let GrantView { seq, qty, state, .. } = stands;
     let to = match (by, state) {
@@ -68,10 +78,22 @@ fn keep(
         (Keeper::Cancel, State::Held) => State::Held,
         _ => return Ok(Outcome::Stands(stands)),
     };
-    let stands = match qty.saturating_sub(units) {
+    let mut left = UnitList::new();
+    let returned = match kept {
+        Kept::AtMost(units) => qty.saturating_sub(units),
+        Kept::These(units) => {
+            left = plan.draft.units_of(seq);
+            left.retain(|unit| units.contains(unit));
+            qty - left.len() as u64
+        }
+    };
+    let trim = effect::Trim { seq, returned, to };
+    let stands = match returned {
         0 if state == to => stands,
         0 => plan.push_about(effect::Settle { seq, to })?,
-        returned => plan.push_about(effect::Trim { seq, returned, to })?,
+        _ if matches!(kept, Kept::AtMost(_)) => plan.push_about(trim)?,
+        _ if left.is_empty() => return Err(Misuse::KeepsNoUnit),
+        _ => plan.push_about(Box::new(effect::TrimNumbered { units: left, of: trim }))?,
     };
     Ok(Outcome::Stands(stands))
 }

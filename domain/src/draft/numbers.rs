@@ -1,6 +1,8 @@
 //! Numbered units in a draft.
 
-use super::Draft;
+use std::collections::BTreeMap;
+
+use super::{Draft, Touched};
 use crate::model::outcome::{check, Refused, State};
 use crate::numbers::UnitList;
 use crate::units::{Free, Overlaid, Overlay, Units};
@@ -13,6 +15,15 @@ pub(crate) struct NumbersDraft {
     changes: Overlay,
     /// New grants.
     grants: u64,
+    /// The numbers of grants that are new or have others than before.
+    lists: BTreeMap<u64, UnitList>,
+}
+
+impl Touched {
+    /// The numbers of a grant, if it is new or has others than before.
+    pub(crate) fn units_of(&self, seq: u64) -> Option<&UnitList> {
+        self.numbers.as_ref()?.lists.get(&seq)
+    }
 }
 
 impl<'s> Draft<'s> {
@@ -46,6 +57,27 @@ impl<'s> Draft<'s> {
         draft.changes.set(units, these, free).map_err(|_| Refused::Law)
     }
 
+    /// The numbers that a grant has or had last; none if units have no numbers.
+    pub(crate) fn units_of(&self, seq: u64) -> UnitList {
+        let changed = self.touched.as_ref().and_then(|touched| touched.units_of(seq)).cloned();
+        changed.or_else(|| Some(self.sale.numbers()?.of(seq))).unwrap_or_default()
+    }
+
+    /// Notes the numbers of a grant whose numbers were taken.
+    pub(crate) fn note_units(&mut self, seq: u64, these: &[u32]) {
+        if let Some(draft) = &mut self.touched_mut().numbers {
+            draft.lists.insert(seq, these.into());
+        }
+    }
+
+    /// A live grant has exactly these numbers, rising; `had` are those that it had.
+    pub(crate) fn renumber(&mut self, seq: u64, had: &[u32], has: &[u32]) -> Result<(), Refused> {
+        self.set_units(&without(had, has), true)?;
+        self.set_units(&without(has, had), false)?;
+        self.note_units(seq, has);
+        Ok(())
+    }
+
     /// Takes the numbers of a new grant.
     pub(crate) fn take_units(&mut self, these: &[u32], is_live: bool) -> Result<(), Refused> {
         self.set_units(if is_live { these } else { &[] }, false)?;
@@ -57,11 +89,9 @@ impl<'s> Draft<'s> {
 
     /// Moves the numbers of a grant with its units, if they have any.
     pub(crate) fn move_units(&mut self, seq: u64, from: State, to: State) -> Result<(), Refused> {
-        match self.sale.numbers() {
-            Some(numbers) if from.is_live() != to.is_live() => {
-                self.set_units(&numbers.of(seq), from.is_live())
-            }
-            _ => Ok(()),
+        match self.sale.numbers().is_some() && from.is_live() != to.is_live() {
+            true => self.set_units(&self.units_of(seq), from.is_live()),
+            false => Ok(()),
         }
     }
 
@@ -115,4 +145,9 @@ impl<'s> Draft<'s> {
             None => units.iter_free().take(qty as usize).collect(),
         }
     }
+}
+
+/// Rising numbers except `others`, which rise, too.
+pub(crate) fn without(units: &[u32], others: &[u32]) -> UnitList {
+    units.iter().copied().filter(|unit| others.binary_search(unit).is_err()).collect()
 }

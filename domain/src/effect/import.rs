@@ -1,9 +1,12 @@
 //! IMPORT: what the shop's database knows and Redis lost.
 
+use super::numbered::rising;
 use super::settle::end_offer;
 use super::wait::put_waiter;
 use super::*;
+use crate::draft::without;
 use crate::ledger::record::{Asked, ReqTag};
+use crate::numbers::UnitList;
 
 /// A grant that Redis lost is entered again.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -87,37 +90,83 @@ impl Act for Reimport {
     const FREES: bool = true;
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
-        let from = checker.draft.look(self.seq)?;
-        check(!matches!(from.state, State::Sold | State::Refunded))?;
-        takes_imports(checker)
+        check(!checker.sale().terms.is_numbered())?;
+        check_again(checker, self.seq)
     }
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
-        let (seq, from) = (self.seq, draft.look(self.seq)?);
-        let qty = draft.sale.first_qty(seq).ok_or(Refused::Law)?;
-        let held = if from.state == State::Held { from.qty } else { 0 };
-        let view = draft.moved(GrantView { seq, qty, state: State::Sold, deadline: 0 });
-        draft.change(EventKind::Import, Some(view), |it| {
-            it.cover(qty - held)?;
-            it.transfer(held, State::Held, State::Sold)?;
-            it.transfer(qty - held, State::Expired, State::Sold)
-        })?;
-        draft.move_units(seq, from.state, State::Sold)
+        plan_again(draft, self.seq, draft.sale.first_qty(self.seq).ok_or(Refused::Law)?)
     }
 
     fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {
-        end_offer(sale, self.seq);
-        let was_live = sale.ledger.grant(self.seq).is_some_and(|grant| grant.state.is_live());
-        if let Some(numbers) = sale.numbers_mut().filter(|_| !was_live) {
-            numbers.set_live(self.seq, true);
-        }
-        // All that was first granted.
-        if let Some(first) = sale.ledger.trimmed_from(self.seq) {
-            sale.ledger.set_qty(self.seq, first);
-        }
-        sale.ledger.set_state(self.seq, State::Sold, 0);
-        count(&mut sale.tallies.imported);
+        let first = sale.first_qty(self.seq).unwrap_or_default();
+        make_again(sale, self.seq, first);
     }
+}
+
+/// IMPORT of a known request id in a sale whose units have numbers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ReimportNumbered {
+    /// The numbers that the grant has then, rising: some of its first.
+    #[serde(with = "rising")]
+    pub units: UnitList,
+    /// The grant's seq.
+    #[serde(deserialize_with = "wire::integer")]
+    pub seq: u64,
+}
+
+impl Act for ReimportNumbered {
+    const FREES: bool = true;
+
+    fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
+        check_again(checker, self.seq)
+    }
+
+    fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
+        let first = draft.sale.numbers().ok_or(Refused::Law)?.first_of(self.seq);
+        let had = match draft.look(self.seq)?.state.is_live() {
+            true => draft.units_of(self.seq),
+            false => UnitList::new(),
+        };
+        check(without(&self.units, &first).is_empty() && without(&had, &self.units).is_empty())?;
+        plan_again(draft, self.seq, self.units.len() as u64)?;
+        draft.renumber(self.seq, &had, &self.units)
+    }
+
+    fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {
+        let was_live = sale.ledger.grant(self.seq).is_some_and(|grant| grant.state.is_live());
+        if let Some(numbers) = sale.numbers_mut() {
+            numbers.renumber(self.seq, &self.units, was_live);
+        }
+        make_again(sale, self.seq, self.units.len() as u64);
+    }
+}
+
+fn check_again(checker: &mut Checker<'_>, seq: u64) -> Result<(), Refused> {
+    let from = checker.draft.look(seq)?;
+    check(!matches!(from.state, State::Sold | State::Refunded))?;
+    takes_imports(checker)
+}
+
+/// The grant is SOLD with `qty` units, those that it holds included.
+fn plan_again(draft: &mut Draft<'_>, seq: u64, qty: u64) -> Result<(), Refused> {
+    let from = draft.look(seq)?;
+    let held = if from.state == State::Held { from.qty } else { 0 };
+    let view = draft.moved(GrantView { seq, qty, state: State::Sold, deadline: 0 });
+    draft.change(EventKind::Import, Some(view), |it| {
+        it.cover(qty - held)?;
+        it.transfer(held, State::Held, State::Sold)?;
+        it.transfer(qty - held, State::Expired, State::Sold)
+    })
+}
+
+fn make_again(sale: &mut Sale, seq: u64, qty: u64) {
+    end_offer(sale, seq);
+    if sale.ledger.grant(seq).is_some_and(|grant| grant.qty != qty) {
+        sale.ledger.set_qty(seq, qty);
+    }
+    sale.ledger.set_state(seq, State::Sold, 0);
+    count(&mut sale.tallies.imported);
 }
 
 /// A sale with packets or rounds has a fixed supply and takes no imports.

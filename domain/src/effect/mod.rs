@@ -54,7 +54,7 @@ pub(crate) use check::{Checker, Others};
 pub use extend::Extend;
 pub use fence::Fence;
 pub use grant::Grant;
-pub use import::{Import, Reimport};
+pub use import::{Import, Reimport, ReimportNumbered};
 pub use init::Init;
 pub use numbered::Numbered;
 pub use offer::{Offer, Pass};
@@ -64,7 +64,7 @@ pub use reclaim::Reclaim;
 pub use restock::Restock;
 pub use round::Round;
 pub use settle::{Expire, Seqs, Settle};
-pub use trim::Trim;
+pub use trim::{Trim, TrimNumbered};
 pub use users::{Admit, Users};
 pub use wait::{Drop, Join, Leave};
 
@@ -168,11 +168,6 @@ pub(crate) trait Act {
         Some(Subject { user: grant.user, req, at: grant.at, born: grant.epoch })
     }
 
-    /// The numbers of its new grant, in a sale whose units have numbers.
-    fn units(&self) -> Option<&[u32]> {
-        None
-    }
-
     /// Appends what the entry of its event `kind` has beside the numbers of the sale and the fields
     /// of a grant.
     fn put<'e>(&'e self, _sale: &'e Sale, _kind: EventKind, _data: &mut Vec<u8>) -> Raw<'e> {
@@ -257,12 +252,6 @@ macro_rules! effects {
                 }
             }
 
-            fn units(&self) -> Option<&[u32]> {
-                match self {
-                    $(Effect::$name(it) => it.units(),)*
-                }
-            }
-
             #[inline]
             fn put<'e>(&'e self, at: &'e Sale, of: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
                 match self {
@@ -332,6 +321,10 @@ effects! {
     OfferNumbered(Box<Numbered<Offer>>),
     /// A grant of numbered units that Redis lost is entered again.
     ImportNumbered(#[serde(borrow)] Box<Numbered<Import<'a>>>),
+    /// A part of a grant of numbered units is given back.
+    TrimNumbered(Box<TrimNumbered>),
+    /// An import of a request that is known, of numbered units.
+    ReimportNumbered(Box<ReimportNumbered>),
 }
 
 impl Effect<'_> {
@@ -362,10 +355,6 @@ impl<A: Act> Act for Box<A> {
 
     fn subject<'e>(&'e self, sale: &'e Sale, seq: u64, numbers: &Numbers) -> Option<Subject<'e>> {
         (**self).subject(sale, seq, numbers)
-    }
-
-    fn units(&self) -> Option<&[u32]> {
-        (**self).units()
     }
 
     fn put<'e>(&'e self, sale: &'e Sale, kind: EventKind, data: &mut Vec<u8>) -> Raw<'e> {

@@ -56,7 +56,9 @@ impl<E: Act> Act for Numbered<E> {
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
         draft.take_units(&self.units, true)?;
         self.of.plan(draft)?;
-        check(draft.about.is_some_and(|grant| grant.qty == self.units.len() as u64))
+        let grant = draft.about.filter(|grant| grant.qty == self.units.len() as u64);
+        draft.note_units(grant.ok_or(Refused::Law)?.seq, &self.units);
+        Ok(())
     }
 
     fn make(&self, sale: &mut Sale, planned: &mut Planned<'_>) {
@@ -72,9 +74,5 @@ impl<E: Act> Act for Numbered<E> {
 
     fn put<'e>(&'e self, sale: &'e Sale, kind: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
         self.of.put(sale, kind, data)
-    }
-
-    fn units(&self) -> Option<&[u32]> {
-        Some(&self.units)
     }
 }

@@ -118,6 +118,18 @@ fn the_bytes_of_numbered_grants() {
             b"\x1b\x01\x01\xac\x02\x09\x07",
         ),
         (numbered(PAID, &[1, 2]).into(), b"\x1c\x02\0\0\x01u\x01r\x02\x05"),
+        (
+            Box::new(TrimNumbered {
+                units: [2, 5][..].into(),
+                of: Trim { seq: 3, returned: 1, to: State::Sold },
+            })
+            .into(),
+            b"\x1d\x02\x01\x02\x03\x01\x01",
+        ),
+        (
+            Box::new(ReimportNumbered { units: [300][..].into(), seq: 3 }).into(),
+            b"\x1e\x01\xab\x02\x03",
+        ),
     ]);
 }
 

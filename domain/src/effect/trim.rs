@@ -1,8 +1,11 @@
 //! A part of a grant is given back (KEEP).
 
+use super::numbered::rising;
 use super::settle::{end_offer, ledger_of, set_state};
 use super::*;
+use crate::draft::without;
 use crate::entry::put_some;
+use crate::numbers::UnitList;
 use crate::request::UnitKind;
 use serde::de::Error;
 use serde::Deserializer;
@@ -30,7 +33,7 @@ impl Act for Trim {
     const FREES: bool = true;
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
-        // A packet is whole, and numbers are not counted off.
+        // A packet is whole, and which numbers are given back is said, see below.
         check(checker.sale().terms.kind == UnitKind::Counted)
     }
 
@@ -53,5 +56,38 @@ impl Act for Trim {
     fn put<'e>(&'e self, _: &'e Sale, _: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
         put_some(data, r#","returned":"#, self.returned);
         Raw::default()
+    }
+}
+
+/// Some of a live grant's numbers are given back.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrimNumbered {
+    /// The numbers that are left, rising.
+    #[serde(with = "rising")]
+    pub units: UnitList,
+    /// How many are given back.
+    pub of: Trim,
+}
+
+impl Act for TrimNumbered {
+    const FREES: bool = true;
+
+    fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
+        let had = draft.units_of(self.of.seq);
+        let returned = had.len().saturating_sub(self.units.len()) as u64;
+        check(without(&self.units, &had).is_empty() && returned == self.of.returned)?;
+        self.of.plan(draft)?;
+        draft.renumber(self.of.seq, &had, &self.units)
+    }
+
+    fn make(&self, sale: &mut Sale, planned: &mut Planned<'_>) {
+        self.of.make(sale, planned);
+        if let Some(numbers) = sale.numbers_mut() {
+            numbers.renumber(self.of.seq, &self.units, true);
+        }
+    }
+
+    fn put<'e>(&'e self, sale: &'e Sale, kind: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
+        self.of.put(sale, kind, data)
     }
 }

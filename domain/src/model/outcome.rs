@@ -495,6 +495,8 @@ pub enum Misuse {
     NumberedOnlyGrows,
     /// KEEP of a number of units on a sale with numbered units.
     NumberedTakesNoKeep,
+    /// KEEP of numbered units none of which the grant has.
+    KeepsNoUnit,
     /// UPTO on a sale with numbered units.
     NumberedTakesNoUpTo,
     /// More numbered units than one grant has.

@@ -49,6 +49,28 @@ fn numbers_come_back_and_are_taken_again() {
     assert_eq!((numbers.owner(5003), numbers.owner(5004)), (Some(3), None));
 }
 
+/// A grant is left with some of its numbers, and gets others of its first ones again.
+#[test]
+fn a_part_is_given_back_and_taken_again() {
+    let mut numbers = Numbers::new(40);
+    for seq in 0..10 {
+        numbers.grant(&[seq * 4 + 1, seq * 4 + 2, seq * 4 + 3], true);
+    }
+    for (units, was_live, free) in
+        [(&[17, 19][..], true, 11), (&[19], true, 12), (&[17, 18], true, 11), (&[18], true, 12)]
+    {
+        numbers.renumber(5, units, was_live);
+        assert_eq!((numbers.of(5).as_slice(), numbers.units().free()), (units, free));
+        assert_eq!(numbers.first_of(5)[..], [17, 18, 19]);
+        let owned = (17..20).filter(|unit| numbers.owner(*unit) == Some(5));
+        assert!(owned.eq(units.iter().copied()));
+    }
+    numbers.set_live(5, false);
+    numbers.renumber(5, &[17, 18, 19], false);
+    assert_eq!((numbers.of(5).len(), numbers.units().free()), (3, 10));
+    assert_eq!([4, 6].map(|seq| numbers.of(seq).len()), [3, 3], "its neighbors");
+}
+
 /// 6 bits and 4 bytes for each number, and 4 bytes for each number of a grant, and nothing is made
 /// for numbers that nobody has.
 #[test]

@@ -21,6 +21,7 @@ use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::limits::AMOUNTS_PER_PIECE;
 use crate::model::outcome::Refused;
+use crate::numbers::UnitList;
 use crate::snapshot::Piece;
 use crate::Sale;
 
@@ -167,6 +168,13 @@ fn begun(start: &Init, balances: &Balances, run: Option<u64>, key: HashKey) -> S
 }
 
 impl Sale {
+    /// The numbers that a grant has or had last after a plan. `None` if units have no numbers.
+    pub(crate) fn units_after(&self, plan: Option<&Plan<'_>>, seq: u64) -> Option<UnitList> {
+        let touched = plan.and_then(|plan| plan.touched.as_ref());
+        let changed = touched.and_then(|touched| touched.units_of(seq)).cloned();
+        changed.or_else(|| Some(self.numbers()?.of(seq)))
+    }
+
     /// Creates a sale from its first change: an INIT, or the base of a rewritten AOF, which has no
     /// events. `key` keys the hashes of its indexes. Refuses other changes and changes that break
     /// the law.

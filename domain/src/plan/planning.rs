@@ -149,8 +149,8 @@ impl<'s, 'a> Planning<'s, 'a> {
     /// Whether the next due hold, `seq`, would give back more than `most` numbers together with
     /// those of the plan.
     pub(crate) fn frees_too_many(&self, seq: u64, most: u32) -> bool {
-        let Some(numbers) = self.sale().numbers() else { return false };
-        self.draft.freed_units() + numbers.of(seq).len() as u32 > most
+        let is_numbered = self.sale().numbers().is_some();
+        is_numbered && self.draft.freed_units() + self.draft.units_of(seq).len() as u32 > most
     }
 
     /// The finished plan.

@@ -9,11 +9,12 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::pieces::{can_be_drawn, counts_all};
 use crate::draft::Draft;
 use crate::draw::Amounts;
-use crate::effect::numbered::rising;
 use crate::ledger::record::{Asked, Record, ReqTag};
 use crate::ledger::{Ledger, Lookup, NewGrant, Places};
 use crate::model::balances::Balances;
-use crate::model::limits::{GRANTS_PER_PIECE_MAX, PIECE_BYTES_TARGET, TIME_MS_MAX};
+use crate::model::limits::{
+    GRANTS_PER_PIECE_MAX, PIECE_BYTES_TARGET, TIME_MS_MAX, UNITS_MAX, UNITS_PER_GRANT_MAX,
+};
 use crate::model::outcome::{check, Refused, State};
 use crate::model::wire;
 use crate::numbers::{Numbers, UnitList};
@@ -61,41 +62,85 @@ pub struct NumberedGrants<'a> {
     #[serde(borrow)]
     grants: Grants<'a>,
     #[serde(deserialize_with = "numbers")]
-    units: Vec<Rising>,
+    units: Vec<Had>,
 }
 
-/// The numbers of a grant.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-struct Rising(#[serde(with = "rising")] UnitList);
+/// The numbers of a grant, rising. Written as the gaps between the first ones, twice each, and one
+/// more for those that it has not any longer.
+#[derive(Clone, Debug)]
+struct Had {
+    first: UnitList,
+    /// Some of the first: those that it has or had last.
+    last: UnitList,
+}
 
-fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Rising>, D::Error> {
-    wire::sequence(from, GRANTS_PER_PIECE_MAX, Some::<Rising>)
+impl Serialize for Had {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let before = [0].iter().chain(&self.first);
+        to.collect_seq(self.first.iter().zip(before).map(|(unit, before)| {
+            (unit - before - 1) << 1 | u32::from(self.last.binary_search(unit).is_err())
+        }))
+    }
+}
+
+impl<'de> Deserialize<'de> for Had {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Had, D::Error> {
+        let written: UnitList = wire::sequence(from, UNITS_PER_GRANT_MAX, Some::<u32>)?;
+        let mut had = Had { first: UnitList::new(), last: UnitList::new() };
+        for number in written {
+            let before = had.first.last().copied().unwrap_or(0);
+            let unit = before + (number >> 1) + 1;
+            if u64::from(unit) > UNITS_MAX {
+                return Err(D::Error::custom("a number that no unit has"));
+            }
+            had.first.push(unit);
+            if number & 1 == 0 {
+                had.last.push(unit);
+            }
+        }
+        match had.last.is_empty() {
+            true => Err(D::Error::custom("a grant of no numbers")),
+            false => Ok(had),
+        }
+    }
+}
+
+fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Had>, D::Error> {
+    wire::sequence(from, GRANTS_PER_PIECE_MAX, Some::<Had>)
 }
 
 impl<'a> NumberedGrants<'a> {
     /// These grants with their numbers.
     pub(super) fn of(grants: Grants<'a>, numbers: &Numbers) -> NumberedGrants<'a> {
         let seqs = (grants.first..).take(grants.grants.len());
-        let units = seqs.map(|seq| Rising(numbers.of(seq))).collect();
+        let had = |seq| Had { first: numbers.first_of(seq), last: numbers.of(seq) };
+        let units = seqs.map(had).collect();
         NumberedGrants { grants, units }
     }
 
     /// The numbers of each grant, and whether it is live.
-    fn each(&self) -> impl Iterator<Item = (&[u32], bool)> {
+    fn each(&self) -> impl Iterator<Item = (&Had, bool)> {
         let live = self.grants.grants.iter().map(|grant| grant.state.is_live());
-        self.units.iter().map(|units| &units.0[..]).zip(live)
+        self.units.iter().zip(live)
     }
 
     /// Checks that these grants can follow the sale's and that their numbers are free, and updates
     /// the draft.
     pub(crate) fn check(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
         self.grants.check(draft.sale, &mut draft.balances)?;
-        let sizes = self.units.iter().map(|units| units.0.len() as u64);
-        check(sizes.eq(self.grants.grants.iter().map(|grant| grant.qty)))?;
+        check(self.units.len() == self.grants.grants.len())?;
+        let rows = (self.grants.first..).zip(&self.grants.grants).zip(&self.units);
+        let is_had = |((seq, grant), had): ((u64, &Standing<'_>), &Had)| {
+            // What a grant had at first is told of those with a request id.
+            let first = draft.sale.ledger.trimmed_from(seq).unwrap_or(grant.qty);
+            let is_first = had.first.len() as u64 == first || grant.req.is_none();
+            is_first && had.last.len() as u64 == grant.qty
+        };
+        check(rows.into_iter().all(is_had))?;
         let all = draft.sale.numbers().map_or(0, |numbers| numbers.units().len());
-        self.each().try_for_each(|(units, is_live)| {
-            check(units.last().is_some_and(|last| *last <= all))?;
-            draft.take_units(units, is_live)
+        self.each().try_for_each(|(had, is_live)| {
+            check(had.first.last().is_some_and(|last| *last <= all))?;
+            draft.take_units(&had.last, is_live)
         })
     }
 }
@@ -160,7 +205,7 @@ pub(super) fn cut<'s>(
     numbers: Option<&'s Numbers>,
 ) -> impl Iterator<Item = (u64, usize)> + 's {
     let mut first = ledger.base() + 1;
-    let units = move |seq| numbers.map_or(0, |all| all.of(seq).len() * UNIT_BYTES_MAX);
+    let units = move |seq| numbers.map_or(0, |all| all.first_of(seq).len() * UNIT_BYTES_MAX);
     core::iter::from_fn(move || {
         let (mut count, mut bytes) = (0, 0);
         if numbers.is_none() && are_short(ledger, first) {
@@ -283,7 +328,13 @@ impl Sale {
     pub(crate) fn add_numbered_grants(&mut self, added: &NumberedGrants<'_>) {
         self.add_grants(&added.grants);
         if let Some(numbers) = self.numbers_mut() {
-            added.each().for_each(|(units, is_live)| numbers.grant(units, is_live));
+            for (seq, (had, is_live)) in (added.grants.first..).zip(added.each()) {
+                numbers.grant(&had.first, false);
+                numbers.keep(seq, &had.last);
+                if is_live {
+                    numbers.set_live(seq, true);
+                }
+            }
         }
     }
 

@@ -68,7 +68,7 @@ fn a_deficit_is_paid_off_first() {
 const TOO_LARGE: &str = "-ERR supply must be 0 to 9007199254740991";
 
 /// A held grant that the shop knows as paid, and an expired one, become sold under their seq.
-// Rules: e4f4
+// Rules: e11a
 #[test]
 fn an_import_of_a_known_request_settles_it() {
     let server = Server::start();

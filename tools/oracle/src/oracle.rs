@@ -210,6 +210,13 @@ pub enum Op {
         pick: Pick,
         deed: Deed,
     },
+    /// CONFIRM, CANCEL or REFUND with KEEP UNITS.
+    KeepUnits {
+        user: Bytes,
+        pick: Pick,
+        by: Keeper,
+        units: Vec<u32>,
+    },
     /// IMPORT with UNITS.
     ImportUnits {
         user: Bytes,
@@ -295,6 +302,8 @@ pub struct Row {
     pub refused: bool,
     /// The numbers of its units, rising, in a sale whose units have numbers.
     pub units: Vec<u64>,
+    /// Those that it had at first.
+    pub first_units: Vec<u64>,
 }
 
 impl Row {
@@ -474,7 +483,7 @@ impl Oracle {
         self.drawn = drawn;
         self.wish = match op {
             Op::Choose { wish, .. } => Some(wish.clone()),
-            Op::ImportUnits { units, .. } => {
+            Op::ImportUnits { units, .. } | Op::KeepUnits { units, .. } => {
                 Some(Wish::These(units.iter().map(|unit| u64::from(*unit)).collect()))
             }
             _ => None,
@@ -492,6 +501,9 @@ impl Oracle {
             Op::Settle { user, pick, deed } => self.settle(user, pick, *deed, now),
             Op::Choose { user, qty, req, .. } => {
                 self.grab(user, Ask::Qty(*qty), req.as_ref(), None, now)
+            }
+            Op::KeepUnits { user, pick, by, .. } => {
+                self.settle(user, pick, Deed::Keep(*by, 0), now)
             }
             Op::Import { user, qty, req, at, no_deficit } => {
                 self.import(user, *qty, req, *at, *no_deficit, now)

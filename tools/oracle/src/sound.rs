@@ -7,8 +7,8 @@ use seckill_domain::effect::Change;
 use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, Refused, State, OUTCOMES};
 use seckill_domain::request::{
-    Amount, Deed, Elsewhere, Grab, Import, Keeper, ListChange, Now, Receive, Request, Restock,
-    Send, Settle, Wait, Which,
+    Amount, Deed, Elsewhere, Grab, Import, Keeper, Kept, ListChange, Now, Receive, Request,
+    Restock, Send, Settle, Wait, Which,
 };
 use seckill_domain::Sale;
 
@@ -126,8 +126,8 @@ fn assert_usable(mut sale: Sale, how: &str) {
 
 const DEEDS: [Deed; 7] = [
     Deed::Extend { ms: 9000 },
-    Deed::Keep { by: Keeper::Cancel, units: 1 },
-    Deed::Keep { by: Keeper::Refund, units: 1 },
+    Deed::Keep { by: Keeper::Cancel, kept: Kept::AtMost(1) },
+    Deed::Keep { by: Keeper::Refund, kept: Kept::AtMost(1) },
     Deed::Cancel,
     Deed::Confirm { reclaim: true },
     Deed::Confirm { reclaim: false },

@@ -14,8 +14,8 @@ use seckill_domain::parts::Split;
 use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
 use seckill_domain::request::{
-    self, Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, ListChange, Now, Receive, Request,
-    Restock, Send, Settle, Terms, TermsChange, UnitKind, Wait, Which, Wish,
+    self, Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, Kept, ListChange, Now, Receive,
+    Request, Restock, Send, Settle, Terms, TermsChange, UnitKind, Wait, Which, Wish,
 };
 use seckill_domain::rounds::Schedule;
 use seckill_domain::status::Status;
@@ -444,7 +444,9 @@ pub fn encoded(change: &Change<'_>) -> Vec<u8> {
 /// A grant of the sale in the oracle's form.
 pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
     let grant = sale.grant(seq)?;
-    let units = sale.numbers().map(|numbers| numbers.of(seq));
+    let units = sale.numbers().map(|numbers| [numbers.of(seq), numbers.first_of(seq)]);
+    let units = units.map(|lists| lists.map(|units| units.into_iter().map(u64::from).collect()));
+    let [units, first_units] = units.unwrap_or_default();
     Some(Row {
         seq: grant.seq,
         user: grant.user.to_vec(),
@@ -464,7 +466,8 @@ pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
         epoch: grant.epoch,
         round: grant.round,
         refused: grant.state == State::Forfeited,
-        units: units.into_iter().flatten().map(u64::from).collect(),
+        units,
+        first_units,
     })
 }
 
@@ -590,6 +593,14 @@ fn pick<'a>(
     request::Pick { grab, wish, waits: false }
 }
 
+fn which(pick: &Pick) -> Which<'_> {
+    match pick {
+        Pick::Only => Which::Only,
+        Pick::Seq(seq) => Which::Seq(*seq),
+        Pick::Req(req) => Which::Req(req),
+    }
+}
+
 /// The request of a command; `None` for what happens around the sale.
 pub fn request(op: &Op) -> Option<Request<'_>> {
     Some(match op {
@@ -608,20 +619,22 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             grab: Grab { user, amount: amount(ask), req: Some(req) },
             until: *until,
         }),
+        Op::KeepUnits { user, pick, by, units } => {
+            let deed = Deed::Keep { by: keeper(*by), kept: Kept::These(units) };
+            Request::Settle(Settle { user, which: which(pick), deed })
+        }
         Op::Settle { user, pick, deed } => Request::Settle(Settle {
             user,
-            which: match pick {
-                Pick::Only => Which::Only,
-                Pick::Seq(seq) => Which::Seq(*seq),
-                Pick::Req(req) => Which::Req(req),
-            },
+            which: which(pick),
             deed: match deed {
                 oracle::Deed::Confirm => Deed::Confirm { reclaim: false },
                 oracle::Deed::Reclaim => Deed::Confirm { reclaim: true },
                 oracle::Deed::Cancel => Deed::Cancel,
                 oracle::Deed::Extend(ms) => Deed::Extend { ms: *ms },
                 oracle::Deed::Refund => Deed::Refund,
-                oracle::Deed::Keep(by, units) => Deed::Keep { by: keeper(*by), units: *units },
+                oracle::Deed::Keep(by, units) => {
+                    Deed::Keep { by: keeper(*by), kept: Kept::AtMost(*units) }
+                }
             },
         }),
         Op::Import { user, qty, req, at, no_deficit } => {
@@ -757,6 +770,7 @@ fn error(misuse: Misuse) -> &'static str {
         Misuse::NumberedOnlyGrows => "ERR negative",
         Misuse::NumberedTakesNoUpTo => "ERR upto",
         Misuse::NumberedTakesNoKeep => "ERR keep",
+        Misuse::KeepsNoUnit => "ERR none kept",
         Misuse::TooManyAtOnce => "ERR many",
         Misuse::NotNumbered => "NOTNUMBERED",
         Misuse::NoSuchUnit => "ERR no unit",

@@ -8,7 +8,8 @@ use crate::decide::mgrab::{decide_multi_grab, MultiOutcome};
 use crate::model::limits::{UNITS_MAX, UNITS_PER_CALL_MAX};
 use crate::model::outcome::{GrantView, Mask, State};
 use crate::request::{
-    Deed, Grab, Import, ListChange, Request, Restock, Settle, Terms, UnitKind, Wait, Which,
+    Deed, Grab, Import, Keeper, Kept, ListChange, Request, Restock, Settle, Terms, UnitKind, Wait,
+    Which,
 };
 use crate::testing::{at, created, init, run};
 use crate::waitlist::WaitTerms;
@@ -38,7 +39,7 @@ fn adjacent(req: &'static str, qty: u64) -> Request<'static> {
     Request::Pick(Pick { grab: grab(req, qty), wish: Wish::Adjacent, waits: false })
 }
 
-fn settle(req: &'static str, deed: Deed) -> Request<'static> {
+fn settle(req: &'static str, deed: Deed<'static>) -> Request<'static> {
     Request::Settle(Settle { user: req.as_bytes(), which: Which::Req(req.as_bytes()), deed })
 }
 
@@ -174,7 +175,6 @@ fn imports_name_their_units() {
     for (request, misuse) in [
         (import("b", &[6]), Misuse::NoSuchUnit),
         (import("b", &[]), Misuse::ImportNeedsUnits),
-        (import("a", &[1]), Misuse::ReqMismatch),
         (import("a", &[1, 3]), Misuse::ReqMismatch),
     ] {
         let request = match request {
@@ -278,12 +278,22 @@ fn a_mask_shows_the_first_unit_as_taken() {
 
 #[test]
 fn misuse_is_found_behind_the_key() {
+    let keep = |kept| settle("a", Deed::Keep { by: Keeper::Cancel, kept });
     let mut plain = created(&init(5, Terms { limit: 0, ..Terms::default() }), 1);
     let not = Outcome::Misuse(Misuse::NotNumbered);
-    for request in [these("a", &[1]), adjacent("a", 1), import("a", &[1])] {
+    let kept = keep(Kept::These(&[1]));
+    for request in [these("a", &[1]), adjacent("a", 1), import("a", &[1]), kept] {
         assert_eq!(run(&mut plain, &request, 2), not);
     }
     let mut sale = hall(5);
+    for (kept, misuse) in [
+        (Kept::AtMost(1), Misuse::NumberedTakesNoKeep),
+        (Kept::These(&[6]), Misuse::NoSuchUnit),
+        (Kept::These(&[1; 101]), Misuse::TooManyAtOnce),
+    ] {
+        assert_eq!(run(&mut sale, &keep(kept), 2), Outcome::Misuse(misuse));
+    }
+    assert_eq!(run(&mut sale, &keep(Kept::These(&[1])), 2), Outcome::NoGrant);
     let up_to = Request::Grab(Grab { amount: Amount::UpTo(1), ..grab("a", 1) });
     assert_eq!(run(&mut sale, &up_to, 2), Outcome::Misuse(Misuse::NumberedTakesNoUpTo));
     let many = Request::Grab(grab("a", 101));
@@ -390,6 +400,55 @@ fn a_replica_takes_no_grant_whose_numbers_are_wrong() {
     }
     let plain = created(&init(5, Terms { limit: 0, ..Terms::default() }), 1);
     assert!(takes(&plain, &[Effect::Grant(of)]) && !takes(&plain, &[numbered(&[1, 5])]));
+}
+
+/// What a grant keeps and what it is imported with are some of its first numbers, as many as its
+/// units, and free or its own.
+#[test]
+fn a_replica_takes_no_part_that_is_wrong() {
+    use crate::effect::{Change, Effect, Reimport, ReimportNumbered, Trim, TrimNumbered};
+    let mut sale = hall(5);
+    run(&mut sale, &these("a", &[1, 2, 3]), 2);
+    run(&mut sale, &these("c", &[4, 5]), 2);
+    run(&mut sale, &settle("c", Deed::Cancel), 2);
+    run(&mut sale, &these("b", &[5]), 2);
+    let keep = |seq, returned, to, units: &[u32]| -> Effect<'static> {
+        let of = Trim { seq, returned, to };
+        Box::new(TrimNumbered { units: UnitList::from_slice(units), of }).into()
+    };
+    let import = |seq, units: &[u32]| -> Effect<'static> {
+        Box::new(ReimportNumbered { units: UnitList::from_slice(units), seq }).into()
+    };
+    let (held, sold) = (State::Held, State::Sold);
+    for (effects, is_taken) in [
+        (vec![keep(1, 1, held, &[1, 3])], true),
+        (vec![keep(1, 2, sold, &[2])], true),
+        (vec![keep(1, 1, held, &[2])], false),
+        (vec![keep(1, 1, held, &[1, 4])], false),
+        (vec![keep(1, 0, held, &[1, 2, 3])], false),
+        (vec![keep(2, 1, held, &[4])], false),
+        (vec![Effect::Trim(Trim { seq: 1, returned: 1, to: held })], false),
+        (vec![keep(1, 1, held, &[1, 3]), keep(1, 1, sold, &[3]), import(2, &[4])], true),
+        (vec![keep(1, 1, held, &[1, 3]), keep(1, 1, held, &[2])], false),
+        (vec![keep(1, 2, held, &[1]), import(1, &[1, 3])], true),
+        (vec![keep(1, 2, held, &[1]), import(1, &[3])], false),
+        (vec![keep(1, 2, held, &[1]), import(1, &[1, 4])], false),
+        (vec![import(1, &[1, 2, 3])], true),
+        (vec![import(2, &[4])], true),
+        (vec![import(2, &[4, 5])], false),
+        (vec![import(2, &[4]), import(2, &[4])], false),
+        (vec![Effect::Reimport(Reimport { seq: 1 })], false),
+    ] {
+        let changes: Vec<_> = effects.iter().cloned().map(Change::untimed).collect();
+        let mut copy = sale.clone();
+        assert_eq!(copy.apply(sale.balances().version, changes).is_ok(), is_taken, "{effects:?}");
+        assert_eq!(copy.audit().differences, [], "{effects:?}");
+    }
+    let mut plain = created(&init(5, Terms { limit: 0, ..Terms::default() }), 1);
+    run(&mut plain, &Request::Grab(grab("a", 2)), 2);
+    for effect in [keep(1, 1, sold, &[1]), import(1, &[1])] {
+        assert!(plain.apply(plain.balances().version, [Change::untimed(effect)]).is_err());
+    }
 }
 
 /// A dump whose grants have no numbers is refused, even if none of them is live.

@@ -2,7 +2,7 @@
 
 use super::holds::{deed, req};
 use super::{grab, restock, walk_to, Ask, Op, Rules, START};
-use crate::oracle::{Deed, ListRules, Pick, Wish};
+use crate::oracle::{Deed, Keeper, ListRules, Pick, Wish};
 
 const HOLD: u64 = 10;
 
@@ -75,6 +75,62 @@ fn two_units_imported_and_added() {
         Op::Promote,
     ];
     walk_to(DEPTH, 2, Rules { outbox: Some('s'), ..numbered() }, alphabet);
+}
+
+fn keep(by: Keeper, user: &str, pick: Pick, units: &[u32]) -> Op {
+    Op::KeepUnits { user: user.as_bytes().to_vec(), pick, by, units: units.to_vec() }
+}
+
+/// Parts that are given back by name, and what is left is taken again or imported.
+#[test]
+fn three_units_kept_in_part() {
+    let alphabet = vec![
+        grab("a", Ask::Qty(3), Some("r")),
+        these("a", &[1, 2, 3], "r"),
+        these("a", &[2], "r"),
+        these("b", &[2], "s"),
+        grab("b", Ask::Qty(1), Some("s")),
+        keep(Keeper::Cancel, "a", req("r"), &[1, 3]),
+        keep(Keeper::Cancel, "a", req("r"), &[2, 1]),
+        keep(Keeper::Confirm, "a", req("r"), &[3]),
+        keep(Keeper::Refund, "a", Pick::Seq(1), &[3, 2]),
+        deed("a", req("r"), Deed::Reclaim),
+        deed("a", req("r"), Deed::Refund),
+        import("a", &[3, 1], "r"),
+        import("a", &[2], "r"),
+        Op::ToDeadline(0),
+        Op::Rewrite,
+    ];
+    walk_to(DEPTH, 3, Rules { outbox: Some('s'), ..numbered() }, alphabet);
+}
+
+/// What is given back by name is offered to who waits.
+#[test]
+fn two_units_kept_in_part_while_others_wait() {
+    let join = |user: &str, qty| Op::Join {
+        user: user.as_bytes().to_vec(),
+        ask: Ask::Qty(qty),
+        req: b"w".to_vec(),
+        until: 0,
+    };
+    let list = Some(ListRules { max: 2, offer_ms: 5, overtake: 1 });
+    let alphabet = vec![
+        these("a", &[1, 2], "r"),
+        grab("c", Ask::Qty(1), Some("s")),
+        join("b", 1),
+        join("c", 2),
+        keep(Keeper::Cancel, "a", req("r"), &[2]),
+        keep(Keeper::Confirm, "a", req("r"), &[1]),
+        keep(Keeper::Cancel, "b", req("w"), &[1]),
+        import("a", &[1], "r"),
+        import("a", &[2, 1], "r"),
+        deed("a", req("r"), Deed::Cancel),
+        deed("b", req("w"), Deed::Confirm),
+        Op::Sweep(9),
+        Op::ToDeadline(0),
+        Op::Promote,
+    ];
+    walk_to(DEPTH, 2, Rules { list, outbox: Some('s'), ..numbered() }, alphabet);
 }
 
 /// Offers of the lowest numbers, and those who name theirs meanwhile.

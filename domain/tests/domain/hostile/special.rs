@@ -9,7 +9,7 @@ use crate::oracle::{Drawing, Every, Gates, List, Pick};
 const EVERY: Every = Every { period: 100, offset: START - 40, lasts: 90, carry: true };
 
 /// The kinds of sales, each with its supply.
-fn kinds() -> [(&'static str, u64, Rules); 4] {
+fn kinds() -> [(&'static str, u64, Rules); 5] {
     let held = Rules { limit: 0, grabs: 3, hold_ms: 120, outbox: Some('s'), ..Rules::default() };
     let gates = Gates {
         allowlist: true,
@@ -26,6 +26,7 @@ fn kinds() -> [(&'static str, u64, Rules); 4] {
         ("packets in rounds", 900, Rules { drawing: packets, every: Some(EVERY), ..held }),
         ("gates in rounds", 900, Rules { gates, every: Some(EVERY), ..held }),
         ("uniform amounts", 900, Rules { drawing: uniform, gates, ..held }),
+        ("numbered units", 150, Rules { numbered: true, gates, ..held }),
     ]
 }
 
@@ -49,14 +50,29 @@ fn special_sale(supply: u64, rules: Rules) -> (Sale, Vec<Vec<u8>>) {
         step(&mut world, Op::Wait(9));
         let user = USERS[random.below(4) as usize].to_vec();
         let req = (number % 3 != 1).then(|| format!("order {number}").into_bytes());
-        let ask = if draws { Ask::Unsaid } else { Ask::UpTo(1 + number) };
+        let ask = match draws {
+            true => Ask::Unsaid,
+            false if rules.numbered => Ask::Qty(1 + number % 5),
+            false => Ask::UpTo(1 + number),
+        };
         step(&mut world, Op::Grab { user, ask, req });
         let rows = world.oracle.rows();
         if number % 2 == 0 && !rows.is_empty() {
             let row = &rows[random.below(rows.len() as u64) as usize];
             let (user, pick) = (row.user.clone(), Pick::Seq(row.seq));
+            let (of, req) = (row.first_units.clone(), row.req.clone());
+            let of: Vec<u32> = of.into_iter().map(|unit| unit as u32).collect();
             let deed = deeds[random.below(3) as usize];
-            step(&mut world, Op::Settle { user, pick, deed });
+            match req.filter(|_| rules.numbered && number % 4 == 0) {
+                Some(req) if number % 8 == 0 => {
+                    step(&mut world, Op::ImportUnits { user, units: of[..1].to_vec(), req });
+                }
+                Some(_) => {
+                    let (by, units) = (oracle::Keeper::Cancel, of[of.len() / 2..].to_vec());
+                    step(&mut world, Op::KeepUnits { user, pick, by, units });
+                }
+                None => step(&mut world, Op::Settle { user, pick, deed }),
+            }
         }
         if number % 9 == 0 {
             let (pick, deed) = (Pick::Req(b"early".to_vec()), oracle::Deed::Cancel);
@@ -82,10 +98,21 @@ fn special_sales_have_all_pieces_and_effects() {
         pieces.extend(rebuild::pieces(sale).into_iter().map(|(letter, _)| letter));
         effects.extend(kinds_of(texts));
     });
-    assert_eq!(pieces.into_iter().collect::<String>(), "BJLOSZ");
-    for kind in
-        ["Grant", "Sold", "Cancelled", "Expire", "Reclaim", "Admit", "Users", "Round", "Fence"]
-    {
+    assert_eq!(pieces.into_iter().collect::<String>(), "BJLNOSTZ");
+    for kind in [
+        "Grant",
+        "Sold",
+        "Cancelled",
+        "Expire",
+        "Reclaim",
+        "Admit",
+        "Users",
+        "Round",
+        "Fence",
+        "GrantNumbered",
+        "TrimNumbered",
+        "ReimportNumbered",
+    ] {
         assert!(effects.contains(kind), "no {kind} in {effects:?}");
     }
 }

@@ -1,6 +1,7 @@
 //! The buyer's commands and the clock.
 
 use super::entries::unless_0;
+use super::units::Wish;
 use super::{
     Ask, Bytes, Deed, Drawing, Fence, Keeper, Moment, Oracle, Pick, Row, CONFIRMED_A_PART,
     FENCES_FORGOTTEN, FENCES_KEPT, FENCE_MS, INTEGER_MAX, LAPSES_MAX, LEFT,
@@ -205,6 +206,7 @@ impl Oracle {
             epoch: self.epoch,
             round: self.round,
             refused: false,
+            first_units: units.clone(),
             units,
         });
         self.last_grant_at = self.t;
@@ -213,9 +215,8 @@ impl Oracle {
     }
 
     pub(super) fn settle(&mut self, user: &[u8], pick: &Pick, deed: Deed, now: Moment) -> String {
-        let is_counted = self.rules.drawing == Drawing::Named && !self.rules.numbered;
-        if matches!(deed, Deed::Keep(..)) && !is_counted {
-            return "ERR keep".into();
+        if let Some(error) = self.bad_keep(deed) {
+            return error.into();
         }
         let mine: Vec<u64> = self.rows_of(user).map(|row| row.seq).collect();
         let seq = match pick {
@@ -224,8 +225,13 @@ impl Oracle {
             Pick::Seq(seq) => mine.into_iter().find(|its| its == seq),
             Pick::Req(req) => self.by_req(user, req).map(|row| row.seq),
         };
-        let is_left = self.expire_own(user, now);
         let t = self.time(now);
+        let deed = match seq.map(|seq| self.counted(deed, &self.row(seq).at(t))) {
+            Some(None) => return "ERR none kept".into(),
+            Some(Some(counted)) => counted,
+            None => deed,
+        };
+        let is_left = self.expire_own(user, now);
         match (seq, deed, pick) {
             (Some(seq), Deed::Reclaim, _) if self.row(seq).at(t).state == "EXPIRED" => {
                 if is_left && (self.row(seq).is_due(t) || self.limits_users()) {
@@ -280,6 +286,9 @@ impl Oracle {
         let row = &mut self.rows[seq as usize - 1];
         let returned = row.qty.saturating_sub(left);
         row.qty -= returned;
+        if let Some(Wish::These(units)) = &self.wish {
+            row.units.retain(|unit| units.contains(unit));
+        }
         // Nobody can ask for it again.
         row.first = if row.req.is_some() { row.first } else { row.qty };
         let event = if row.state == state { "TRIM" } else { "CONFIRM" };

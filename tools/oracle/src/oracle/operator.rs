@@ -1,7 +1,6 @@
 //! The operator's commands.
 
 use super::entries::number;
-use super::units::sorted;
 use super::{
     Bytes, Moment, Oracle, Patch, Restocked, Row, Rules, INTEGER_MAX, LEFT, RESTOCKS_KNOWN,
 };
@@ -124,28 +123,31 @@ impl Oracle {
             return "REQMISMATCH".into();
         }
         let has = match &known {
-            Some(row) if row.first != qty => return "REQMISMATCH".into(),
-            Some(row) if row.units != sorted(units) => return "REQMISMATCH".into(),
+            Some(row) if !self.repeats_import(row, units, qty) => return "REQMISMATCH".into(),
             Some(row) if matches!(row.state, "SOLD" | "REFUNDED") => return row.shown("REPLAY"),
             Some(row) if row.is_live() => row.qty,
             _ => 0,
         };
-        if let Err(refusal) = self.missing(qty - has, no_deficit) {
+        if let Err(refusal) = self.missing(qty.saturating_sub(has), no_deficit) {
             return refusal;
         }
-        if let Err(taken) = self.import_units(units, has > 0, now) {
-            return taken;
-        }
+        let units = match self.import_units(units, known.as_ref(), now) {
+            Ok(units) => units,
+            Err(taken) => return taken,
+        };
         if known.is_none() {
             self.drop_own_of(user, req, now);
         }
-        self.cover(qty - has);
         if let Some(row) = known {
-            // All that it had at first.
-            self.rows[row.seq as usize - 1].qty = qty;
+            // All that it had at first; of numbers, what it holds and those that are named.
+            let qty = if units.is_empty() { qty } else { units.len() as u64 };
+            self.cover(qty - has);
+            let changed = &mut self.rows[row.seq as usize - 1];
+            (changed.qty, changed.units) = (qty, units);
             self.move_to(row.seq, "SOLD", "IMPORT", now);
             return self.row(row.seq).shown("REPLAY");
         }
+        self.cover(qty);
         self.change(now);
         let seq = self.rows.len() as u64 + 1;
         self.rows.push(Row {
@@ -161,7 +163,8 @@ impl Oracle {
             epoch: self.epoch,
             round: self.round,
             refused: false,
-            units: sorted(units),
+            first_units: units.clone(),
+            units,
         });
         self.happen_to(seq, "IMPORT");
         self.list.freed = true;

@@ -67,6 +67,7 @@ impl Oracle {
         match op {
             Op::Grab { user, .. } | Op::Join { user, .. } => !part.is_home(user),
             Op::Choose { user, .. } | Op::ImportUnits { user, .. } => !part.is_home(user),
+            Op::KeepUnits { user, .. } => !part.is_home(user),
             Op::Settle { user, .. } | Op::Import { user, .. } => !part.is_home(user),
             Op::Enlist { users, .. } => users.iter().any(|user| !part.is_home(user)),
             _ => false,

@@ -1,6 +1,6 @@
 //! Units with numbers, looked for one by one.
 
-use super::{Ask, Moment, Oracle, Row};
+use super::{Ask, Deed, Drawing, Keeper, Moment, Oracle, Row};
 
 /// Units of a sale with numbers, and of one grant, at the most.
 const UNITS_MAX: u64 = 10_000_000;
@@ -94,7 +94,7 @@ impl Oracle {
     /// Whether a repeat means the same numbers.
     pub(super) fn suits_wish(&self, row: &Row) -> bool {
         match &self.wish {
-            Some(Wish::These(units)) => sorted(units) == row.units,
+            Some(Wish::These(units)) => sorted(units) == row.first_units,
             _ => true,
         }
     }
@@ -215,20 +215,52 @@ impl Oracle {
         }
     }
 
-    /// IMPORT of units with numbers.
+    /// Whether an IMPORT of a known request means its grant.
+    pub(super) fn repeats_import(&self, row: &Row, units: &[u64], qty: u64) -> bool {
+        match self.rules.numbered {
+            true => units.iter().all(|unit| row.first_units.contains(unit)),
+            false => row.first == qty,
+        }
+    }
+
+    /// The numbers that an IMPORT leads to, if those that its grant has not are free.
     pub(super) fn import_units(
         &mut self,
         units: &[u64],
-        is_live: bool,
+        known: Option<&Row>,
         now: Moment,
-    ) -> Result<(), String> {
-        if self.rules.numbered && !is_live {
-            self.expire_owners(units, now);
-            if let Some(unit) = self.taken_of(units) {
-                return Err(format!("TAKEN {unit}"));
-            }
+    ) -> Result<Vec<u64>, String> {
+        let has = known.filter(|row| row.is_live()).map_or(Vec::new(), |row| row.units.clone());
+        let further: Vec<u64> = units.iter().copied().filter(|unit| !has.contains(unit)).collect();
+        self.expire_owners(&further, now);
+        match self.taken_of(&further) {
+            Some(unit) => Err(format!("TAKEN {unit}")),
+            None => Ok(sorted(&[has, further].concat())),
         }
-        Ok(())
+    }
+
+    /// What is said of a KEEP before anything else is looked at.
+    pub(super) fn bad_keep(&self, deed: Deed) -> Option<&'static str> {
+        let is_counted = self.rules.drawing == Drawing::Named && !self.rules.numbered;
+        match (deed, &self.wish) {
+            (Deed::Keep(..), Some(Wish::These(units))) if self.rules.numbered => {
+                self.bad_units(units)
+            }
+            (Deed::Keep(..), Some(_)) => Some("NOTNUMBERED"),
+            (Deed::Keep(..), None) if !is_counted => Some("ERR keep"),
+            _ => None,
+        }
+    }
+
+    /// The deed with how many of the row's units are named, if it keeps numbers. None if it would
+    /// keep none.
+    pub(super) fn counted(&self, deed: Deed, row: &Row) -> Option<Deed> {
+        let (Deed::Keep(by, _), Some(Wish::These(units))) = (deed, &self.wish) else {
+            return Some(deed);
+        };
+        let left = row.units.iter().filter(|unit| units.contains(unit)).count() as u64;
+        let state = if by == Keeper::Refund { "SOLD" } else { "HELD" };
+        (left > 0 || row.state != state).then_some(Deed::Keep(by, left))
     }
 
     /// An entry of a grant ends with its numbers.

@@ -471,6 +471,7 @@ impl Oracle {
             epoch: self.epoch,
             round: self.round,
             refused: false,
+            first_units: units.clone(),
             units,
         });
         self.last_grant_at = self.t;
