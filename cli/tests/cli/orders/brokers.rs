@@ -251,7 +251,7 @@ fn rocketmq_has_all() {
 }
 
 /// Starts brokers by a program in Python that prints where they are, then the id of each message it
-/// has got, and sends a sale's entries there by an example, which is told the address by `variable`.
+/// has got, and sends a sale's entries there by an example, to which `variable` tells the address.
 #[track_caller]
 fn is_sent_to(program: &str, example_name: &str, variable: &str, key: &str) {
     let mut brokers = command("python3".as_ref());
