@@ -17,6 +17,7 @@ mod print;
 mod sale;
 mod split;
 mod stop;
+mod terms;
 mod web;
 
 use std::process::ExitCode;

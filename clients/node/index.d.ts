@@ -1,6 +1,6 @@
-import type { Fields, Outcome, State } from './tables';
+import type { EventData, Fields, Outcome, State } from './tables';
 
-export type { Outcome, State };
+export type { EventData, Outcome, State };
 
 interface Call {
   /** What the call was sent with; empty where it had none. */
@@ -74,17 +74,7 @@ export interface Event {
   req: Id | null;
   outbox: Id | null;
   split: Id | null;
-  data: {
-    id: string;
-    epoch: number;
-    rev: number;
-    t: number;
-    supply: number;
-    available: number;
-    held: number;
-    sold: number;
-    [more: string]: unknown;
-  };
+  data: EventData;
 }
 
 /** What a worker has to do; ack when it is done. No event: it was trimmed before anybody did. */

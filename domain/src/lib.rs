@@ -40,6 +40,8 @@ pub mod rounds;
 
 pub mod parts;
 
+pub mod terms;
+
 pub mod request;
 
 /// The sale itself: its state, and its views for callers.
@@ -54,6 +56,8 @@ mod state {
 mod draft;
 
 pub mod snapshot;
+
+mod fields;
 
 mod entry;
 

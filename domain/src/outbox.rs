@@ -9,13 +9,15 @@ use core::ops::Range;
 
 use crate::effect::Act;
 use crate::entry::{put_some, Raw, Subject};
+use crate::fields;
 use crate::memory::put_number;
 use crate::model::event::{Event, Numbers};
 use crate::model::outcome::GrantView;
 use crate::plan::Plan;
 use crate::Sale;
 
-pub use crate::entry::{Entry, Field, FIELDS};
+pub use crate::entry::Entry;
+pub use crate::fields::{DataKey, EntryVersion, Field, Kind, Of, DATA, FIELDS};
 
 impl Sale {
     /// The name of the stream for the entries of a plan; none if the sale has none.
@@ -38,15 +40,15 @@ impl Sale {
         for Event { kind, change, numbers, grant } in &plan.events {
             let effect = plan.changes.get(*change).map(|change| &change.effect);
             data.clear();
-            data.extend_from_slice(br#"{"id":""#);
+            data.extend_from_slice(fields::ID.first.as_bytes());
             data.extend_from_slice(&self.id_text());
-            let epoch = put_number(data, r#"","epoch":"#, numbers.epoch);
-            put_number(data, r#","rev":"#, numbers.rev);
-            let t = put_number(data, r#","t":"#, numbers.t);
-            put_number(data, r#","supply":"#, numbers.supply);
-            put_number(data, r#","available":"#, numbers.available);
-            put_number(data, r#","held":"#, numbers.held);
-            put_number(data, r#","sold":"#, numbers.sold);
+            let epoch = put_number(data, fields::EPOCH.behind_word, numbers.epoch);
+            put_number(data, fields::REV.number, numbers.rev);
+            let t = put_number(data, fields::T.number, numbers.t);
+            put_number(data, fields::SUPPLY.number, numbers.supply);
+            put_number(data, fields::AVAILABLE.number, numbers.available);
+            put_number(data, fields::HELD.number, numbers.held);
+            put_number(data, fields::SOLD.number, numbers.sold);
             let told = grant.as_ref().zip(effect);
             let subject = told.and_then(|(view, effect)| {
                 let subject = effect.subject(self, view.seq, numbers)?;
@@ -75,7 +77,7 @@ fn put_units(data: &mut Vec<u8>, sale: &Sale, plan: &Plan<'_>, grant: Option<&Gr
         return;
     };
     for (i, unit) in units.iter().enumerate() {
-        put_number(data, if i == 0 { r#","units":["# } else { "," }, *unit);
+        put_number(data, if i == 0 { fields::UNITS.list } else { "," }, *unit);
     }
     data.push(b']');
 }
@@ -89,19 +91,19 @@ fn put_grant(
     view: &GrantView,
     subject: &Subject<'_>,
 ) {
-    put_number(data, r#","seq":"#, view.seq);
-    put_number(data, r#","qty":"#, view.qty);
-    data.extend_from_slice(br#","state":""#);
+    put_number(data, fields::SEQ.number, view.seq);
+    put_number(data, fields::QTY.number, view.qty);
+    data.extend_from_slice(fields::STATE.word.as_bytes());
     data.extend_from_slice(view.state.name().as_bytes());
-    data.extend_from_slice(br#"","at":"#);
+    data.extend_from_slice(fields::AT.behind_word.as_bytes());
     if subject.at == numbers.t {
         data.extend_from_within(t);
     } else {
         put_number(data, "", subject.at);
     }
-    put_some(data, r#","deadline":"#, view.deadline);
-    put_some(data, r#","round":"#, numbers.round);
-    data.extend_from_slice(br#","born":"#);
+    put_some(data, fields::DEADLINE, view.deadline);
+    put_some(data, fields::ROUND, numbers.round);
+    data.extend_from_slice(fields::BORN.number.as_bytes());
     if subject.born == numbers.epoch {
         data.extend_from_within(epoch);
     } else {

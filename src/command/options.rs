@@ -3,7 +3,7 @@
 use super::args::{Args, Parsed};
 use super::errors;
 use super::misuse;
-use super::terms::{Options, Read, TERMS};
+use super::terms::{Options, Read, READ};
 use super::vocabulary::{KeyOption, KeySpec};
 use crate::server::module::spec::{KEY_CHANGE, KEY_INSERT, KEY_UPDATE};
 use seckill_domain::admission::Sample;
@@ -12,6 +12,7 @@ use seckill_domain::limits::PERMILLE_ALL;
 use seckill_domain::parts::Split;
 use seckill_domain::request::Terms;
 use seckill_domain::rounds::Schedule;
+use seckill_domain::terms::TERMS;
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 
 impl Options {
@@ -36,15 +37,16 @@ impl Options {
         let mut seen = [false; TERMS.len()];
         while let Some(name) = args.option() {
             let is_named = |option: &str| name.eq_ignore_ascii_case(option.as_bytes());
-            let found = TERMS.iter().zip(&mut seen).find(|(term, _)| is_named(term.option));
-            let Some((term, seen)) = found.filter(|(_, seen)| !**seen) else {
+            let rows = TERMS.iter().zip(&READ).zip(&mut seen);
+            let found = rows.into_iter().find(|((term, _), _)| is_named(term.option));
+            let Some(((term, (_, read)), seen)) = found.filter(|(_, seen)| !**seen) else {
                 return Err(args.stray());
             };
             if alters && !term.is_altered {
                 return Err(errors::FIXED.into());
             }
             *seen = true;
-            match &term.read {
+            match read {
                 Read::Number(row, slot) => *slot(self) = Some(args.number(row)?),
                 Read::Switch(slot) => *slot(self) = Some(!args.accept("OFF")),
                 Read::Other(read) => read(self, args)?,

@@ -19,14 +19,14 @@ pub const SPEC: Spec = Spec {
     args: &[vocabulary::KEY, Arg::pure("json", "JSON").optional().about("as one JSON object")],
     reply: "A map (a flat array in RESP2), or with JSON a string that holds an object with the \
         same fields: `state` (`pending`, `open`, `allheld`, `soldout`, `paused` or `closed`), \
-        `supply`, `available`, `held`, `sold`, `deficit`, `winners`, `grants`, `limit`, `grabs`, \
-        `hold_ms`, `open_at`, `close_at`, `now`, `next_deadline`, `created_at`, `last_grant_at`, \
+        `supply`, `available`, `held`, `sold`, `deficit`, `winners`, `grants`, {terms of a sale}, \
+        `now`, `next_deadline`, `created_at`, `last_grant_at`, \
         `id`, `epoch`, `version`, `rev`, `outbox`, `outbox_error`, `fences_dropped`, where \
         DRAW counts packets `packets` (left to draw), with EVERY `round`, `round_ends_at` and \
-        `next_round_at` (0: the series is over), of a part of a split `part`, `parts`, `put_in`, \
-        `sent`, `received`, `elsewhere` and `unmet_units`, with WAITLIST that \
-        (`waitlist`), `offer_ms`, `overtake`, `waiting` and `waiting_units` (entries and their \
-        units), `waiting_since` (when the first one joined) and `offered` (offers that stand), \
+        `next_round_at` (0: the series is over), of a part of a split {terms of a part}, `put_in`, \
+        `sent`, `received`, `elsewhere` and `unmet_units`, with WAITLIST {terms of a list}, \
+        `waiting` and `waiting_units` (entries and their units), `waiting_since` (when the first \
+        one joined) and `offered` (offers that stand), with NUMBERED {terms of units}, \
         and the map `counters`.",
     errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_SHOWN],
     example: "SECKILL.STATUS tickets JSON",
@@ -72,9 +72,10 @@ fn map(fields: &Map<String, Value>, outbox: Option<&[u8]>, reply: Reply<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::command::table::replies;
     use seckill_domain::draw::Draw;
     use seckill_domain::parts::Split;
-    use seckill_domain::request::Terms;
+    use seckill_domain::request::{Terms, UnitKind};
     use seckill_domain::rounds::Schedule;
     use seckill_domain::waitlist::WaitTerms;
     use seckill_oracle::sales::{at, created};
@@ -88,13 +89,15 @@ mod tests {
         let split = Split::new(0, 2, b"s", 1).ok().map(Box::new);
         let waitlist = Some(WaitTerms { max: 1, offer_ms: 1, overtake: 1 });
         let with_list = Terms { waitlist, ..Terms::default() };
-        for terms in [terms, Terms { split, ..Terms::default() }, with_list] {
+        let numbered = Terms { kind: UnitKind::Numbered, ..Terms::default() };
+        let reply = replies(&SPEC).join(" ");
+        for terms in [terms, Terms { split, ..Terms::default() }, with_list, numbered] {
             let status = created(1, terms).status(&at(2));
             let fields = serde_json::to_value(status).unwrap();
             let fields = fields.as_object().unwrap();
             assert!(fields.len() > 25, "they are found: {fields:?}");
             for name in fields.keys() {
-                assert!(SPEC.reply.contains(&format!("`{name}`")), "{name}");
+                assert!(reply.contains(&format!("`{name}`")), "{name}");
             }
         }
     }

@@ -16,6 +16,7 @@ use crate::server::call::Call;
 pub use crate::server::module::info::fields;
 pub use crate::server::settings::ALL as SETTINGS;
 use seckill_domain::outcome::Row;
+use seckill_domain::terms::{Section, TERMS};
 
 /// All commands, in the order of the docs: operator, buyer, reading, internal.
 pub static TABLE: [Spec; 30] = [
@@ -139,7 +140,26 @@ pub fn replies(spec: &Spec) -> Vec<String> {
         let elements: Vec<_> = [row.word].iter().chain(row.fields).copied().collect();
         format!("`[{}]`: {}", elements.join(", "), row.about)
     };
-    spec.answers.iter().map(answer).chain(spec.reply.lines().map(str::to_owned)).collect()
+    let lines = spec.reply.lines().map(|line| filled(line, ", "));
+    spec.answers.iter().map(answer).chain(lines).collect()
+}
+
+/// The names in a text that stand for those of the terms at a place of STATUS.
+const SECTIONS: [(&str, Section); 4] = [
+    ("{terms of a sale}", Section::Sale),
+    ("{terms of a part}", Section::Part),
+    ("{terms of a list}", Section::List),
+    ("{terms of units}", Section::Units),
+];
+
+/// A text with the names of terms where it names their place, and `comma` between them.
+pub fn filled(text: &str, comma: &str) -> String {
+    SECTIONS.iter().fold(text.to_owned(), |text, (name, section)| {
+        let shown = TERMS.iter().filter(|term| term.section() == Some(*section));
+        let names: Vec<_> =
+            shown.filter_map(|term| term.field).map(|(field, _)| format!("`{field}`")).collect();
+        text.replace(name, &names.join(comma))
+    })
 }
 
 /// Appends a text as lines: the first is indented by `indent` characters, further ones by four

@@ -13,6 +13,7 @@ use seckill_domain::limits::{
 use seckill_domain::parts::Split;
 use seckill_domain::request::TermsChange;
 use seckill_domain::rounds::Schedule;
+use seckill_domain::terms::TERMS;
 
 /// The given options.
 #[derive(Debug, Default)]
@@ -219,16 +220,6 @@ const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED").optional().about(
      10000000. Not with DRAW, EVERY or PART",
 );
 
-/// An option that may stand anywhere among the options.
-pub struct Term {
-    /// Its name.
-    pub option: &'static str,
-    /// Whether ALTER takes it; otherwise it is fixed at INIT.
-    pub is_altered: bool,
-    /// How its value is read.
-    pub read: Read,
-}
-
 /// How the value of an option is read.
 pub enum Read {
     /// A number within the row's bounds.
@@ -239,42 +230,34 @@ pub enum Read {
     Other(fn(&mut Options, &mut Args<'_>) -> Parsed<()>),
 }
 
-const fn term(option: &'static str, read: Read) -> Term {
-    Term { option, is_altered: true, read }
-}
-
-const fn fixed(option: &'static str, read: Read) -> Term {
-    Term { option, is_altered: false, read }
-}
-
-/// All options, in the order of the docs.
-pub static TERMS: [Term; 26] = [
-    term("LIMIT", Read::Number(&LIMIT, |options| &mut options.change.limit)),
-    term("GRABS", Read::Number(&GRABS, |options| &mut options.change.grabs)),
-    term("HOLD", Read::Number(&HOLD, |options| &mut options.change.hold_ms)),
-    term("OPENAT", Read::Number(&OPENAT, |options| &mut options.change.open_at)),
-    term("CLOSEAT", Read::Number(&CLOSEAT, |options| &mut options.change.close_at)),
-    term("OUTBOX", Read::Other(read_outbox)),
-    fixed("DRAW", Read::Other(read_draw)),
-    fixed("MIN", Read::Number(&MIN, |options| &mut options.min)),
-    fixed("EVERY", Read::Number(&EVERY, |options| &mut options.every)),
-    fixed("OFFSET", Read::Number(&OFFSET, |options| &mut options.offset)),
-    fixed("LASTS", Read::Number(&LASTS, |options| &mut options.lasts)),
-    fixed("CARRY", Read::Other(read_carry)),
-    term("ALLOWLIST", Read::Switch(|options| &mut options.change.admission.allowlist)),
-    term("MOD", Read::Other(read_modulo)),
-    term("SAMPLE", Read::Number(&SAMPLE, |options| &mut options.permille)),
-    term("SALT", Read::Other(read_salt)),
-    term("ADMIT", Read::Number(&ADMIT, |options| &mut options.change.admission.admit)),
-    term("MASK", Read::Switch(|options| &mut options.change.admission.mask)),
-    fixed("PART", Read::Number(&PART, |options| &mut options.part)),
-    fixed("OF", Read::Number(&OF, |options| &mut options.parts)),
-    fixed("SPLIT", Read::Other(read_split)),
-    fixed("TOTAL", Read::Number(&TOTAL, |options| &mut options.total)),
-    fixed("NUMBERED", Read::Other(read_numbered)),
-    term("WAITLIST", Read::Number(&WAITLIST, |options| &mut options.change.waitlist.max)),
-    term("OFFER", Read::Number(&OFFER, |options| &mut options.change.waitlist.offer_ms)),
-    term("OVERTAKE", Read::Number(&OVERTAKE, |options| &mut options.change.waitlist.overtake)),
+/// How each option of [`TERMS`] is read, in its order. Options may stand in any order.
+pub static READ: [(&str, Read); TERMS.len()] = [
+    ("LIMIT", Read::Number(&LIMIT, |options| &mut options.change.limit)),
+    ("GRABS", Read::Number(&GRABS, |options| &mut options.change.grabs)),
+    ("HOLD", Read::Number(&HOLD, |options| &mut options.change.hold_ms)),
+    ("OPENAT", Read::Number(&OPENAT, |options| &mut options.change.open_at)),
+    ("CLOSEAT", Read::Number(&CLOSEAT, |options| &mut options.change.close_at)),
+    ("OUTBOX", Read::Other(read_outbox)),
+    ("DRAW", Read::Other(read_draw)),
+    ("MIN", Read::Number(&MIN, |options| &mut options.min)),
+    ("EVERY", Read::Number(&EVERY, |options| &mut options.every)),
+    ("OFFSET", Read::Number(&OFFSET, |options| &mut options.offset)),
+    ("LASTS", Read::Number(&LASTS, |options| &mut options.lasts)),
+    ("CARRY", Read::Other(read_carry)),
+    ("ALLOWLIST", Read::Switch(|options| &mut options.change.admission.allowlist)),
+    ("MOD", Read::Other(read_modulo)),
+    ("SAMPLE", Read::Number(&SAMPLE, |options| &mut options.permille)),
+    ("SALT", Read::Other(read_salt)),
+    ("ADMIT", Read::Number(&ADMIT, |options| &mut options.change.admission.admit)),
+    ("MASK", Read::Switch(|options| &mut options.change.admission.mask)),
+    ("PART", Read::Number(&PART, |options| &mut options.part)),
+    ("OF", Read::Number(&OF, |options| &mut options.parts)),
+    ("SPLIT", Read::Other(read_split)),
+    ("TOTAL", Read::Number(&TOTAL, |options| &mut options.total)),
+    ("WAITLIST", Read::Number(&WAITLIST, |options| &mut options.change.waitlist.max)),
+    ("OFFER", Read::Number(&OFFER, |options| &mut options.change.waitlist.offer_ms)),
+    ("OVERTAKE", Read::Number(&OVERTAKE, |options| &mut options.change.waitlist.overtake)),
+    ("NUMBERED", Read::Other(read_numbered)),
 ];
 
 fn read_outbox(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
@@ -389,6 +372,11 @@ mod tests {
             found.extend(arg.token);
             tokens(arg.children, found);
         }
+    }
+
+    #[test]
+    fn every_term_is_read() {
+        assert!(TERMS.iter().map(|term| term.option).eq(READ.iter().map(|(option, _)| *option)));
     }
 
     #[test]

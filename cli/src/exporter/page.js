@@ -12,6 +12,12 @@ const POINTS = 600;
 const RANGES = { '10 minutes': 600, '1 hour': 3600, '6 hours': 21600 };
 // Counters of changes; the others but `attempts` count answers to GRAB.
 const CHANGES = ['confirmed', 'cancelled', 'expired', 'refunded', 'reclaimed', 'imported', 'trimmed', 'offers', 'dropped'];
+// Written by `make docs`.
+const TERMS = [
+  'limit', 'grabs', 'hold_ms', 'open_at', 'close_at', 'part',
+  'parts', 'waitlist', 'offer_ms', 'overtake', 'numbered',
+];
+// End.
 const query = location.search;
 const rows = new Map();
 let before = null;
@@ -175,9 +181,8 @@ function moreOf(sale, seconds) {
     ...moment(n.last_grant_at, n.now, 'last grant', 'last grant in'),
     ...moment(n.waiting_since, n.now, 'somebody waits since', 'waits in'),
   ];
-  const terms = ['limit', 'grabs', 'hold_ms', 'waitlist', 'offer_ms', 'overtake', 'part', 'parts',
-    'round', 'packets'];
-  const some = terms.filter((name) => n[name] !== undefined)
+  const untimed = TERMS.filter((name) => !/_at$/.test(name));
+  const some = [...untimed, 'round', 'packets'].filter((name) => n[name] !== undefined)
     .map((name) => [name, /_ms$/.test(name) && n[name] ? duration(n[name]) : count(n[name])]);
   const groups = outbox ? outbox.groups : [];
   const read = outbox ? [['entries kept', count(outbox.length)]] : [['outbox', 'none']];

@@ -66,7 +66,7 @@ pub struct Dialect {
     /// (IGNORE would hide real errors, too.)
     pub take_in: &'static str,
     /// The end of INSERT INTO epochs: keeps the smallest rev; counted only if the epoch is new.
-    pub learn_epoch: &'static str,
+    pub store_epoch: &'static str,
     /// The end of INSERT INTO orders: moves the row only to a greater (epoch, rev). What was asked
     /// for is the most that any entry tells, whichever comes first.
     pub move_order: &'static str,
@@ -90,20 +90,35 @@ pub struct Written {
     pub lost: bool,
 }
 
-/// The columns that the statements need, for each table and for the view.
+/// The columns that the statements need, for each table and for the view, beside those of
+/// [`ORDER`].
 const TABLES: [(&str, &[&str]); 6] = [
     ("sales", &["id", "name", "stream"]),
     ("epochs", &["id", "epoch", "first_rev"]),
     ("entries", &["id", "epoch", "rev", "event", "born", "seq"]),
-    (
-        "orders",
-        &[
-            "id", "born", "seq", "user_id", "qty", "asked", "state", "at", "deadline", "req",
-            "epoch", "rev", "lost", "units",
-        ],
-    ),
+    ("orders", &["lost"]),
     ("units", &["id", "number", "born", "seq", "state", "epoch", "rev"]),
     ("kept", &["id", "epoch", "rev", "event", "born", "seq"]),
+];
+
+/// The value of a column: of an entry, its grant, and what was asked for.
+type Column = fn(&Entry, &Grant, u64) -> Value;
+
+/// The columns of an order that an entry fills.
+const ORDER: [(&str, Column); 13] = [
+    ("id", |entry, _, _| text(&entry.id)),
+    ("born", |_, grant, _| int(grant.born)),
+    ("seq", |_, grant, _| int(grant.seq)),
+    ("user_id", |_, grant, _| bytes(&grant.user)),
+    ("qty", |_, grant, _| int(grant.qty)),
+    ("asked", |_, _, asked| int(asked)),
+    ("state", |_, grant, _| text(&grant.state)),
+    ("at", |_, grant, _| int(grant.at)),
+    ("deadline", |_, grant, _| int(grant.deadline)),
+    ("req", |_, grant, _| bytes(&grant.req)),
+    ("epoch", |entry, _, _| int(entry.epoch)),
+    ("rev", |entry, _, _| int(entry.rev)),
+    ("units", |_, grant, _| units::text_of(grant)),
 ];
 
 /// Checks that the tables exist and have our columns, and creates missing tables if allowed. If a
@@ -120,9 +135,11 @@ pub fn prepare(
     for (table, needed) in TABLES {
         let columns = database.columns(table)?;
         let named = || names.fill(&format!("@{table}"), database.dialect().quote);
+        let of_orders = ORDER.iter().filter(|_| table == "orders").map(|(name, _)| name);
+        let mut needed = of_orders.chain(needed);
         if columns.is_empty() {
             missing.push(named());
-        } else if let Some(lacks) = needed.iter().find(|name| !columns.iter().any(|c| c == *name)) {
+        } else if let Some(lacks) = needed.find(|name| !columns.iter().any(|c| c == *name)) {
             return Err(Failure::lasting(format!(
                 "{} is there and is not of seckill orders: it has no column {lacks}. Nothing was \
                  made; choose other names with --table-prefix or --schema",
@@ -204,11 +221,11 @@ fn take_in(
     let mut doubted = Vec::new();
     for (id, name) in &sales {
         let epochs = Epochs::of(database, id, entries)?;
-        if !epochs.learnt.is_empty() {
+        if !epochs.new.is_empty() {
             epochs.judge(database, id, name, trust)?;
-            epochs.learn(database, id)?;
+            epochs.store(database, id)?;
         }
-        if !epochs.learnt.is_empty() || epochs.has_old {
+        if !epochs.new.is_empty() || epochs.has_old {
             doubted.push(*id);
         }
     }
@@ -230,7 +247,7 @@ struct Epochs {
     /// Epochs that the database knows, each with its first rev.
     known: BTreeMap<u64, u64>,
     /// Epochs of the batch that begin earlier than the database knows: first and last rev.
-    learnt: BTreeMap<u64, (u64, u64)>,
+    new: BTreeMap<u64, (u64, u64)>,
     /// The batch has entries of an epoch that is over.
     has_old: bool,
 }
@@ -254,7 +271,7 @@ impl Epochs {
         let has_old = seen.keys().any(|epoch| Some(*epoch) != newest);
         let is_new = |epoch: &u64, first: u64| known.get(epoch).is_none_or(|known| first < *known);
         seen.retain(|epoch, (first, _)| is_new(epoch, *first));
-        Ok(Epochs { known, learnt: seen, has_old })
+        Ok(Epochs { known, new: seen, has_old })
     }
 
     /// Called for a new epoch whose first rev lies before entries of another epoch. Either Redis
@@ -267,7 +284,7 @@ impl Epochs {
         trust: Trust,
     ) -> Result<(), Failure> {
         let place = database.dialect().place;
-        for (epoch, (first, last)) in &self.learnt {
+        for (epoch, (first, last)) in &self.new {
             if trust.includes(*epoch) {
                 continue;
             }
@@ -299,10 +316,10 @@ impl Epochs {
         Ok(())
     }
 
-    fn learn(&self, database: &mut dyn Database, id: &str) -> Result<(), Failure> {
-        let rows = self.learnt.iter();
+    fn store(&self, database: &mut dyn Database, id: &str) -> Result<(), Failure> {
+        let rows = self.new.iter();
         let rows = rows.map(|(epoch, (first, _))| vec![text(id), int(*epoch), int(*first)]);
-        let tail = database.dialect().learn_epoch;
+        let tail = database.dialect().store_epoch;
         insert(database, "@epochs (id, epoch, first_rev)", rows, tail).map(drop)
     }
 }
@@ -324,26 +341,11 @@ fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Fai
         return Ok(());
     }
     let rows = newest.into_values().map(|(entry, grant, asked)| {
-        vec![
-            text(&entry.id),
-            int(grant.born),
-            int(grant.seq),
-            bytes(&grant.user),
-            int(grant.qty),
-            int(asked),
-            text(&grant.state),
-            int(grant.at),
-            int(grant.deadline),
-            bytes(&grant.req),
-            int(entry.epoch),
-            int(entry.rev),
-            units::text_of(grant),
-        ]
+        ORDER.iter().map(|(_, value)| value(entry, grant, asked)).collect()
     });
-    let columns = "@orders (id, born, seq, user_id, qty, asked, state, at, deadline, req, epoch,
-        rev, units)";
+    let columns = format!("@orders ({})", ORDER.map(|(name, _)| name).join(", "));
     let tail = database.dialect().move_order;
-    insert(database, columns, rows, tail).map(drop)
+    insert(database, &columns, rows, tail).map(drop)
 }
 
 fn row_of(Entry { event, id, epoch, rev, grant, .. }: &Entry) -> Vec<Value> {

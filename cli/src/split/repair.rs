@@ -14,6 +14,7 @@ use redis::{cmd, Cmd, Value};
 use super::create::Beginning;
 use super::nodes::said;
 use super::parts::{advice, one, seckill, Split, View};
+use crate::terms::ALTERED;
 
 /// Which split, and what nobody but the shop knows.
 #[derive(Args)]
@@ -257,17 +258,7 @@ fn word(arg: redis::Arg<&[u8]>) -> String {
 
 /// The terms that ALTER has changed, as far as STATUS shows them.
 fn terms_of(peer: &View, mut alter: Cmd) -> Cmd {
-    let terms = [
-        ("LIMIT", "limit"),
-        ("GRABS", "grabs"),
-        ("HOLD", "hold_ms"),
-        ("OPENAT", "open_at"),
-        ("CLOSEAT", "close_at"),
-        ("WAITLIST", "waitlist"),
-        ("OFFER", "offer_ms"),
-        ("OVERTAKE", "overtake"),
-    ];
-    for (term, field) in terms {
+    for (term, field) in ALTERED {
         if let Some(number) = peer.numbers.get(field) {
             alter.arg(term).arg(*number);
         }

@@ -85,7 +85,7 @@ pub struct Change<'a> {
 /// Versions of a change's bytes. All variants stay readable; a later version is appended. `E` is
 /// the effect, owned or borrowed.
 #[derive(Serialize, Deserialize)]
-enum Form<E> {
+enum EffectVersion<E> {
     /// Version 1.
     V1 {
         #[serde(deserialize_with = "wire::integer")]
@@ -113,8 +113,8 @@ impl<'a> Change<'a> {
         let Change { elapsed_ms, epoch, effect } = self;
         let elapsed_ms = *elapsed_ms;
         let form = match *epoch {
-            None => Form::V1 { elapsed_ms, effect },
-            Some(epoch) => Form::V1Begins { elapsed_ms, epoch, effect },
+            None => EffectVersion::V1 { elapsed_ms, effect },
+            Some(epoch) => EffectVersion::V1Begins { elapsed_ms, epoch, effect },
         };
         let written = postcard::serialize_with_flavor(&form, End(out));
         debug_assert_eq!(written, Ok(()), "a change of ours can be written");
@@ -123,8 +123,8 @@ impl<'a> Change<'a> {
     /// Decodes the output of [`Change::encode`]; refuses other bytes.
     pub fn decode(bytes: &'a [u8]) -> Result<Change<'a>, Refused> {
         Ok(match wire::decode(bytes)? {
-            Form::V1 { elapsed_ms, effect } => Change { elapsed_ms, epoch: None, effect },
-            Form::V1Begins { elapsed_ms, epoch, effect } => {
+            EffectVersion::V1 { elapsed_ms, effect } => Change { elapsed_ms, epoch: None, effect },
+            EffectVersion::V1Begins { elapsed_ms, epoch, effect } => {
                 Change { elapsed_ms, epoch: Some(epoch), effect }
             }
         })

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::entry::put_some;
+use crate::fields;
 use crate::ledger::record::{Asked, ReqTag};
 
 /// A waiter's units are granted to their user, held for `hold_ms`.
@@ -60,9 +61,9 @@ impl Act for Offer {
     }
 
     fn put<'e>(&'e self, sale: &'e Sale, _: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
-        put_number(data, r#","ticket":"#, self.ticket);
+        put_number(data, fields::TICKET.number, self.ticket);
         let waiter = sale.waiter_at(self.ticket);
-        put_some(data, r#","until":"#, waiter.map_or(0, |waiter| waiter.until));
+        put_some(data, fields::UNTIL, waiter.map_or(0, |waiter| waiter.until));
         Raw::default()
     }
 }

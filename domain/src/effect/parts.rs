@@ -1,6 +1,7 @@
 //! Units move between the parts of a split.
 
 use super::*;
+use crate::fields;
 use crate::parts::Pair;
 
 /// Units go to another part. An equal total sends nothing: it is replicated so that replicas
@@ -84,8 +85,8 @@ impl Act for Receive {
 }
 
 fn put_move<'e>(data: &mut Vec<u8>, sale: &'e Sale, peer: u16, total: u64) -> Raw<'e> {
-    put_number(data, r#","peer":"#, peer);
-    put_number(data, r#","total":"#, total);
+    put_number(data, fields::PEER.number, peer);
+    put_number(data, fields::MOVED.number, total);
     Raw { split: sale.terms.split_id(), ..Raw::default() }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::dedup::Restocked;
+use crate::fields;
 use crate::model::limits::UNITS_MAX;
 use crate::units::Free;
 
@@ -58,8 +59,8 @@ impl Act for Restock<'_> {
     }
 
     fn put<'e>(&'e self, _: &'e Sale, _: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
-        put_number(data, r#","delta":"#, self.delta);
-        put_number(data, r#","applied":"#, self.applied);
+        put_number(data, fields::DELTA.number, self.delta);
+        put_number(data, fields::APPLIED.number, self.applied);
         Raw { req: Some(self.req), ..Raw::default() }
     }
 }

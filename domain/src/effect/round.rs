@@ -1,6 +1,7 @@
 //! A new round begins.
 
 use super::*;
+use crate::fields;
 use crate::ledger::Ledger;
 use crate::model::balances::Balances;
 
@@ -42,7 +43,7 @@ impl Act for Round {
     }
 
     fn put<'e>(&'e self, _: &'e Sale, _: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
-        put_number(data, r#","round":"#, self.round);
+        put_number(data, fields::ROUND.number, self.round);
         Raw::default()
     }
 }

@@ -5,7 +5,7 @@ use super::settle::{end_offer, ledger_of, set_state};
 use super::*;
 use crate::draft::without;
 use crate::entry::put_some;
-use crate::numbers::UnitList;
+use crate::fields;
 use crate::request::UnitKind;
 use serde::de::Error;
 use serde::Deserializer;
@@ -54,7 +54,7 @@ impl Act for Trim {
     }
 
     fn put<'e>(&'e self, _: &'e Sale, _: EventKind, data: &mut Vec<u8>) -> Raw<'e> {
-        put_some(data, r#","returned":"#, self.returned);
+        put_some(data, fields::RETURNED, self.returned);
         Raw::default()
     }
 }

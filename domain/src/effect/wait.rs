@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::entry::{put_some, put_word};
+use crate::fields;
 use crate::waitlist::{Reason, Waiter};
 
 /// A user joins the waiting list; once it is made, they are a `Waiter` of the list.
@@ -132,11 +133,11 @@ pub(super) fn put_waiter<'e>(
     reason: Option<&'static str>,
 ) -> Raw<'e> {
     let Some(waiter) = waiter else { return Raw::default() };
-    put_number(data, r#","ticket":"#, waiter.ticket);
-    put_number(data, r#","qty":"#, waiter.qty);
-    put_some(data, r#","until":"#, waiter.until);
+    put_number(data, fields::TICKET.number, waiter.ticket);
+    put_number(data, fields::WAITS_FOR.number, waiter.qty);
+    put_some(data, fields::UNTIL, waiter.until);
     if let Some(reason) = reason {
-        put_word(data, r#","reason":""#, reason.as_bytes());
+        put_word(data, fields::REASON.word, reason.as_bytes());
     }
     Raw { user: Some(waiter.user), req: Some(waiter.req), ..Raw::default() }
 }

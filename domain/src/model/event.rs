@@ -222,7 +222,7 @@ impl EventKind {
     }
 
     /// Whether it is a transition of the stock.
-    pub(crate) fn is_transition(self) -> bool {
+    pub fn is_transition(self) -> bool {
         matches!(self, EventKind::SoldOut | EventKind::AllHeld | EventKind::Available)
     }
 }

@@ -15,6 +15,7 @@ use core::ops::Range;
 use crate::draft::{check_law, Draft, Touched};
 use crate::draw::Draw;
 use crate::effect::{Change, Changes, Effect, Init};
+use crate::fields::EntryVersion;
 use crate::ledger::{HashKey, Ledger, Places};
 use crate::memory::put_number;
 use crate::model::balances::{Balances, Escrow};
@@ -191,28 +192,6 @@ impl Sale {
     }
 }
 
-/// Versions of the fields of outbox entries. A command with an unknown version is refused; there is
-/// one version so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// Event, sale, data; and user, req, outbox and split if present.
-    V1,
-}
-
-impl Form {
-    /// The newest version of entries known to modules with this version of effects; 0 is this
-    /// module's.
-    pub fn known_to(_effects_version: u64) -> Form {
-        Form::V1
-    }
-
-    fn number(self) -> u64 {
-        match self {
-            Form::V1 => 1,
-        }
-    }
-}
-
 /// The id of a stream's entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamId {
@@ -238,7 +217,7 @@ impl StreamId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntriesAt {
     /// Version of the entries.
-    pub form: Form,
+    pub version: EntryVersion,
     /// Id of the first entry.
     pub id: StreamId,
 }
@@ -272,8 +251,8 @@ impl Position {
             }
         }
         out.extend_from_slice(&text[start..]);
-        if let Some(EntriesAt { form, id }) = self.entries {
-            put_number(out, ":", form.number());
+        if let Some(EntriesAt { version, id }) = self.entries {
+            put_number(out, ":", version.number());
             put_number(out, ":", id.ms);
             put_number(out, "-", id.seq);
         }
@@ -285,7 +264,9 @@ impl Position {
         let version = number(parts.next()?, 36)?;
         let entries = match (parts.next(), parts.next(), parts.next()) {
             (None, ..) => None,
-            (Some(b"1"), Some(id), None) => Some(EntriesAt { form: Form::V1, id: stream_id(id)? }),
+            (Some(b"1"), Some(id), None) => {
+                Some(EntriesAt { version: EntryVersion::V1, id: stream_id(id)? })
+            }
             _ => return None,
         };
         Some(Position { version, entries })

@@ -36,7 +36,7 @@ fn every_part_of_a_plan_has_its_position() {
     let changes: Changes<'_> = effects.chain(grants).map(Change::untimed).collect();
     let plan = sale.check(1, changes).unwrap();
     let id = StreamId { ms: 7, seq: 5 };
-    let entries = Some(EntriesAt { form: Form::V1, id });
+    let entries = Some(EntriesAt { version: EntryVersion::V1, id });
     let at = |changes: Range<usize>, entries| {
         let position = plan.position(changes, entries);
         (position.version, position.entries.map(|entries| entries.id.seq))
@@ -63,7 +63,7 @@ const LAST: u64 = u64::MAX;
 
 #[test]
 fn what_is_written_is_read() {
-    let id = |ms, seq| Some(EntriesAt { form: Form::V1, id: StreamId { ms, seq } });
+    let id = |ms, seq| Some(EntriesAt { version: EntryVersion::V1, id: StreamId { ms, seq } });
     let cases = [
         (0, None, "0"),
         (71, None, "1z"),
@@ -127,7 +127,7 @@ fn ids_go_on_in_the_next_millisecond_and_end() {
 #[test]
 fn the_only_form_is_written_for_every_version_of_the_effects() {
     for version in [0, 1] {
-        assert_eq!(Form::known_to(version), Form::V1);
+        assert_eq!(EntryVersion::known_to(version), EntryVersion::V1);
     }
 }
 

@@ -76,20 +76,20 @@ pub enum Piece<'a> {
 /// Versions of a piece's bytes in a dump. All variants stay readable; a later version is appended.
 /// `P` is the piece, owned or borrowed.
 #[derive(Serialize, Deserialize)]
-enum Form<P> {
+enum SnapshotVersion<P> {
     V1(P),
 }
 
 impl<'a> Piece<'a> {
     /// Appends the bytes of this piece for dumps and digests.
     pub fn encode(&self, out: &mut Vec<u8>) {
-        let written = postcard::serialize_with_flavor(&Form::V1(self), End(out));
+        let written = postcard::serialize_with_flavor(&SnapshotVersion::V1(self), End(out));
         debug_assert_eq!(written, Ok(()), "a piece of ours can be written");
     }
 
     /// Decodes the output of [`Piece::encode`]; refuses other bytes.
     pub fn decode(bytes: &'a [u8]) -> Result<Piece<'a>, Refused> {
-        let Form::V1(piece) = wire::decode(bytes)?;
+        let SnapshotVersion::V1(piece) = wire::decode(bytes)?;
         Ok(piece)
     }
 }

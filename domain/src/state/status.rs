@@ -8,6 +8,7 @@ use crate::model::outcome::OUTCOMES;
 use crate::model::wire;
 use crate::parts::{Pair, Split};
 use crate::request::Now;
+use crate::terms::Section;
 use crate::waitlist::Waitlist;
 use crate::Sale;
 
@@ -163,6 +164,16 @@ fn as_text<S: Serializer>(name: &Option<Box<[u8]>>, serializer: S) -> Result<S::
     name.as_deref().map(String::from_utf8_lossy).serialize(serializer)
 }
 
+/// The terms that STATUS shows at one place, by name.
+#[derive(Clone, Debug)]
+pub struct Shown(Vec<(&'static str, u64)>);
+
+impl Serialize for Shown {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().copied())
+    }
+}
+
 /// A sale at a glance. The fields, in this order, are those of the STATUS reply. Times are Unix
 /// milliseconds, spans are milliseconds; 0 in a time, a span or a limit means none.
 #[derive(Clone, Debug, Serialize)]
@@ -183,16 +194,9 @@ pub struct Status {
     pub winners: u64,
     /// Grants so far, whatever their state.
     pub grants: u64,
-    /// Units a user may have in live grants.
-    pub limit: u64,
-    /// Live grants a user may have.
-    pub grabs: u64,
-    /// How long a grant is held.
-    pub hold_ms: u64,
-    /// Time from which GRAB is accepted.
-    pub open_at: u64,
-    /// Time from which GRAB is no longer accepted.
-    pub close_at: u64,
+    /// Terms of every sale.
+    #[serde(flatten)]
+    pub sale_terms: Shown,
     /// Time of this status.
     pub now: u64,
     /// Earliest deadline of a hold.
@@ -228,12 +232,9 @@ pub struct Status {
     /// When the next round opens, 0 when the series is over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_round_at: Option<u64>,
-    /// Number of this part of a split.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub part: Option<u16>,
-    /// Number of parts of the split.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parts: Option<u16>,
+    /// Terms of a part of a split.
+    #[serde(flatten)]
+    pub part_terms: Shown,
     /// The share of this part and the restocks that were applied to it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub put_in: Option<i64>,
@@ -249,15 +250,9 @@ pub struct Status {
     /// Units that refused calls asked for on this node.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unmet_units: Option<u64>,
-    /// Most entries of the waiting list.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub waitlist: Option<u64>,
-    /// How long an offer stands.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub offer_ms: Option<u64>,
-    /// How often the head of the list may be passed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub overtake: Option<u64>,
+    /// Terms of the waiting list.
+    #[serde(flatten)]
+    pub list_terms: Shown,
     /// Number of waiters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<u64>,
@@ -270,9 +265,9 @@ pub struct Status {
     /// Offers that are held.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offered: Option<u64>,
-    /// 1 if each unit has a number.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub numbered: Option<u64>,
+    /// Terms of numbered units.
+    #[serde(flatten)]
+    pub unit_terms: Shown,
     /// Counters of grants and refusals.
     pub counters: Counters,
 }
@@ -288,11 +283,24 @@ pub struct PartView<'s> {
     pub pairs: &'s [Pair],
 }
 
+impl Status {
+    /// A term, by its name; none if the sale has none of it.
+    pub fn term(&self, name: &str) -> Option<u64> {
+        let all = [&self.sale_terms, &self.part_terms, &self.list_terms, &self.unit_terms];
+        let mut all = all.into_iter().flat_map(|shown| &shown.0);
+        all.find_map(|(known, number)| (*known == name).then_some(*number))
+    }
+}
+
 impl Sale {
     /// The sale as a part; `None` if it is not one.
     pub fn part(&self) -> Option<PartView<'_>> {
         let split = self.terms.split.as_deref()?;
         Some(PartView { split, escrow: self.escrow?, pairs: self.pairs.as_slice() })
+    }
+
+    fn shown(&self, at: Section) -> Shown {
+        Shown(self.terms.shown(at).collect())
     }
 
     /// Offers made and entries dropped so far.
@@ -315,11 +323,7 @@ impl Sale {
             deficit: balances.deficit,
             winners: self.ledger.winners(),
             grants: balances.grants,
-            limit: self.terms.limit,
-            grabs: self.terms.grabs,
-            hold_ms: self.terms.hold_ms,
-            open_at: self.terms.open_at,
-            close_at: self.terms.close_at,
+            sale_terms: self.shown(Section::Sale),
             now: self.time(now),
             next_deadline: self.next_deadline().unwrap_or(0),
             created_at: self.created_at,
@@ -335,21 +339,18 @@ impl Sale {
             round: schedule.map(|_| balances.round),
             round_ends_at: schedule.map(|schedule| schedule.end(balances.round)),
             next_round_at: schedule.map(|_| self.next_round_at(now).unwrap_or(0)),
-            part: split.map(|split| split.part),
-            parts: split.map(|split| split.parts.get()),
+            part_terms: self.shown(Section::Part),
             put_in: escrow.map(|escrow| escrow.put_in),
             sent: escrow.map(|escrow| escrow.sent),
             received: escrow.map(|escrow| escrow.received),
             elsewhere: escrow.map(|_| balances.elsewhere),
             unmet_units: split.map(|_| self.refusals.unmet_units),
-            waitlist: self.terms.waitlist.map(|list| list.max),
-            offer_ms: self.terms.waitlist.map(|_| self.terms.offer_ms()),
-            overtake: self.terms.waitlist.map(|list| list.overtake),
+            list_terms: self.shown(Section::List),
             waiting: self.waitlist().map(Waitlist::len),
             waiting_units: self.waitlist().map(Waitlist::units),
             waiting_since: self.waitlist().map(|list| list.first().map_or(0, |first| first.at)),
             offered: self.waitlist().map(|list| list.offered),
-            numbered: self.numbers().map(|_| 1),
+            unit_terms: self.shown(Section::Units),
             counters: Counters {
                 tallies: self.tallies,
                 refusals: self.refusals,

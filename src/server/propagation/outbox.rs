@@ -19,8 +19,8 @@ use crate::server::ffi::api::OwnString;
 use crate::server::ffi::ctx::{Ctx, Locked};
 use crate::server::settings;
 use seckill_domain::event::EVENTS;
-use seckill_domain::outbox::{Entry, Field, FIELDS};
-use seckill_domain::plan::{EntriesAt, Form, Plan, StreamId};
+use seckill_domain::outbox::{Entry, EntryVersion, Field, FIELDS};
+use seckill_domain::plan::{EntriesAt, Plan, StreamId};
 use seckill_domain::Sale;
 
 /// The streams of a call. Taken before a sale's key is opened, they can be used while that key is
@@ -222,8 +222,8 @@ impl<'s> OpenStream<'s> {
 
     /// Closes the stream: the appended entries stay and are to be replicated.
     fn close(mut self) -> Appended<'s> {
-        let form = Form::known_to(settings::EFFECTS_VERSION.get());
-        let first = self.first.take().map(|id| EntriesAt { form, id });
+        let version = EntryVersion::known_to(settings::EFFECTS_VERSION.get());
+        let first = self.first.take().map(|id| EntriesAt { version, id });
         Appended { stream: Some(self.stream), first, len: self.len }
     }
 }

@@ -2,6 +2,7 @@
 //! its sentences stands in `zh.txt`, found by the English one, or in the row of an outcome. So a
 //! sentence that changes is missing there until somebody has looked at its Chinese.
 
+use seckill::command::table::filled;
 use seckill_domain::outcome::OUTCOMES;
 
 /// Blocks with an empty line between them: a sentence of the command table, then its Chinese.
@@ -28,7 +29,7 @@ impl Language {
         let chinese = || pairs().find_map(|(of, chinese)| (of == english).then_some(chinese));
         match self {
             Language::Chinese if english.contains(' ') => match chinese() {
-                Some(chinese) => chinese.to_owned(),
+                Some(chinese) => chinese,
                 None => format!("{MISSING}{english}"),
             },
             _ => english.to_owned(),
@@ -49,9 +50,10 @@ impl Language {
 /// Stands on the page in front of a sentence that nobody has translated.
 const MISSING: &str = "**(no Chinese yet)** ";
 
-fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
+fn pairs() -> impl Iterator<Item = (String, String)> {
     let blocks = CHINESE.trim_end().split("\n\n").filter_map(|block| block.split_once('\n'));
-    blocks.chain(OUTCOMES.iter().map(|row| (row.about, row.about_zh)))
+    let blocks = blocks.chain(OUTCOMES.iter().map(|row| (row.about, row.about_zh)));
+    blocks.map(|(english, chinese)| (filled(english, ", "), filled(chinese, "、")))
 }
 
 #[cfg(test)]
@@ -79,7 +81,7 @@ mod tests {
         let english = markdown(Language::English);
         for (sentence, _) in pairs() {
             assert!(
-                english.contains(sentence),
+                english.contains(&sentence),
                 "tools/commands_md/src/zh.txt translates what the command table does not say \
                  (any more): {sentence}"
             );
@@ -96,7 +98,7 @@ mod tests {
     #[test]
     fn chinese_names_what_english_names() {
         for (english, chinese) in pairs() {
-            assert_eq!(commands::named(english), commands::named(chinese), "{chinese}");
+            assert_eq!(commands::named(&english), commands::named(&chinese), "{chinese}");
             assert!(!chinese.is_ascii(), "{chinese}");
         }
     }

@@ -1,5 +1,6 @@
 //! Writes the pages that come from the module's own tables: `make docs`.
 
+mod blocks;
 mod commands;
 mod json;
 mod language;
@@ -21,8 +22,10 @@ fn pages() -> Vec<(String, String)> {
         ("commands.json", json::text()),
         ("reference.md", reference::markdown()),
     ];
+    let docs = docs.into_iter().map(|(name, text)| (format!("docs/{name}"), text));
     let clients = tables::files().into_iter().map(|(name, text)| (format!("clients/{name}"), text));
-    docs.into_iter().map(|(name, text)| (format!("docs/{name}"), text)).chain(clients).collect()
+    let cli = [("cli/src/terms.rs".to_owned(), tables::terms_of_cli())];
+    docs.chain(clients).chain(cli).chain(blocks::files()).collect()
 }
 
 fn place(name: &str) -> PathBuf {
@@ -46,7 +49,10 @@ mod tests {
     fn the_pages_are_up_to_date() {
         for (name, text) in pages() {
             let stored = fs::read_to_string(place(&name)).unwrap_or_default();
-            assert!(stored == text, "{name} is stale: run `make docs` and commit it");
+            assert!(
+                stored == text && !text.is_empty(),
+                "{name} is stale: run `make docs` and commit it"
+            );
         }
     }
 }

@@ -1,14 +1,16 @@
 //! Whether a sale that came out of altered bytes is sound: lawful, saved and loaded as it is, and
 //! sold from like any other.
 
+use std::collections::BTreeSet;
+
 use seckill_domain::admission::List;
 use seckill_domain::decide::Decision;
 use seckill_domain::effect::Change;
 use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, Refused, State, OUTCOMES};
 use seckill_domain::request::{
-    Amount, Deed, Elsewhere, Grab, Import, Keeper, Kept, ListChange, Now, Receive, Request,
-    Restock, Send, Settle, Wait, Which,
+    Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, ListChange, Now, Pick, Receive, Request,
+    Restock, Send, Settle, Terms, TermsChange, Wait, Which, Wish,
 };
 use seckill_domain::Sale;
 
@@ -39,30 +41,36 @@ pub fn assert_sound(sale: &Sale, how: &str) {
 /// Whatever is asked of a sale that awaits pieces is refused.
 fn assert_sells_nothing(sale: &Sale, how: &str) {
     let now = Now { clock_ms: sale.balances().t, run: 1 };
-    let grab = Grab { user: b"somebody", amount: Amount::Exactly(1), req: None };
-    let of_user = if sale.is_home(grab.user) { Misuse::Incomplete } else { Misuse::WrongPart };
-    for (request, misuse) in [
-        (Request::Grab(grab), of_user),
-        (Request::Pause, Misuse::Incomplete),
-        (Request::Resume, Misuse::Incomplete),
-    ] {
+    for request in each_request(&split_of(sale)) {
         let decision = sale.decide(&request, &now);
-        assert_eq!(decision.outcome, Outcome::Misuse(misuse), "{how}");
+        let misuses = [Misuse::Incomplete, Misuse::WrongPart].map(Outcome::Misuse);
+        let is_home = sale.is_home(USER);
+        assert!(misuses[..2 - usize::from(is_home)].contains(&decision.outcome), "{how}");
         assert!(decision.changes().is_empty(), "{how}");
     }
     assert!(sale.decide_expiry(9, &now).changes().is_empty(), "{how}");
 }
 
-/// Sells, restocks and pauses: what is answered must be done, and apply elsewhere.
-fn assert_usable(mut sale: Sale, how: &str) {
-    let mut replica = sale.clone();
-    let now = Now { clock_ms: START + 5000, run: START + 5000 };
-    let grab = Grab { user: b"late buyer", amount: Amount::UpTo(3), req: Some(b"late") };
-    let waits = Grab { amount: Amount::Exactly(1), req: Some(b"waits"), ..grab };
-    // Of a sale that is no part any id is another one's.
-    let split = sale.terms().split.as_ref().map_or(b"none".to_vec(), |split| split.id.to_vec());
-    let split = split.as_slice();
-    let requests = [
+/// Who asks.
+const USER: &[u8] = b"late buyer";
+
+/// Of a sale that is no part any id is another one's.
+fn split_of(sale: &Sale) -> Vec<u8> {
+    sale.terms().split.as_ref().map_or(b"none".to_vec(), |split| split.id.to_vec())
+}
+
+/// A request of each kind, and some twice.
+fn each_request(split: &[u8]) -> Vec<Request<'_>> {
+    let grab = Grab { user: USER, amount: Amount::UpTo(3), req: Some(b"late") };
+    let exact = |req| Grab { amount: Amount::Exactly(1), req: Some(req), ..grab };
+    let init = Init {
+        supply: 1,
+        terms: Terms { limit: 12_345, ..Terms::default() },
+        amounts: Vec::new(),
+        id: 1,
+        secret: [1; 16],
+    };
+    let requests = vec![
         Request::Resume,
         Request::Restock(Restock { delta: 1, req: b"late" }),
         Request::Grab(grab),
@@ -70,24 +78,55 @@ fn assert_usable(mut sale: Sale, how: &str) {
         Request::Pause,
         Request::Restock(Restock { delta: -7, req: b"withdrawn" }),
         Request::Import(Import {
-            user: b"late buyer",
+            user: USER,
             qty: 2,
             req: b"paid",
             at: None,
             no_deficit: false,
             units: &[],
         }),
-        Request::Settle(Settle {
-            user: b"late buyer",
-            which: Which::Req(b"never"),
-            deed: Deed::Cancel,
-        }),
-        Request::Wait(Wait { grab: waits, until: 0 }),
-        Request::List(ListChange { list: List::Deny, add: true, users: &[b"late buyer"] }),
+        Request::Settle(Settle { user: USER, which: Which::Req(b"never"), deed: Deed::Cancel }),
+        Request::Wait(Wait { grab: exact(b"waits"), until: 0 }),
+        Request::Pick(Pick { grab: exact(b"picks"), wish: Wish::Adjacent, waits: false }),
+        Request::List(ListChange { list: List::Deny, add: true, users: &[USER] }),
         Request::Receive(Receive { split, from: 1, total: 9 }),
         Request::Send(Send { split, to: 1, total: 9, owed: true }),
         Request::Elsewhere(Elsewhere { split, units: 0, pass: INTEGER_MAX }),
+        Request::Alter(TermsChange { grabs: Some(9), ..TermsChange::default() }),
+        Request::Init(init),
     ];
+    let kinds: BTreeSet<_> = requests.iter().map(kind).collect();
+    assert!(kinds.into_iter().eq(0..KINDS), "a request of each kind");
+    requests
+}
+
+/// Kinds of requests. The compiler finds one that is not in the list below.
+const KINDS: usize = 14;
+
+fn kind(request: &Request<'_>) -> usize {
+    match request {
+        Request::Grab(_) => 0,
+        Request::Init(_) => 1,
+        Request::Restock(_) => 2,
+        Request::Pause => 3,
+        Request::Resume => 4,
+        Request::Alter(_) => 5,
+        Request::Settle(_) => 6,
+        Request::Import(_) => 7,
+        Request::List(_) => 8,
+        Request::Send(_) => 9,
+        Request::Receive(_) => 10,
+        Request::Elsewhere(_) => 11,
+        Request::Wait(_) => 12,
+        Request::Pick(_) => 13,
+    }
+}
+
+/// Sells, restocks and pauses: what is answered must be done, and apply elsewhere.
+fn assert_usable(mut sale: Sale, how: &str) {
+    let mut replica = sale.clone();
+    let now = Now { clock_ms: START + 5000, run: START + 5000 };
+    let split = split_of(&sale);
     let grant = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
     let refusals = [
         Outcome::Already(grant),
@@ -107,7 +146,7 @@ fn assert_usable(mut sale: Sale, how: &str) {
     for refusal in &refusals {
         sale.count(refusal, Amount::Unsaid);
     }
-    for request in requests {
+    for request in each_request(&split) {
         make(&mut sale, &mut replica, &request, &now, how);
     }
     for seq in [1, sale.ledger().len() / 2 + 1, sale.ledger().len()] {

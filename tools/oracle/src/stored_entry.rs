@@ -1,7 +1,9 @@
 //! Entries of the outbox as a reader keeps them.
 
-use seckill_domain::outbox::{Entry, Field};
+use seckill_domain::event::{EventKind, EVENTS};
+use seckill_domain::outbox::{Entry, Field, Of, DATA};
 use seckill_domain::plan::Plan;
+use seckill_domain::terms::TERMS;
 use seckill_domain::Sale;
 use serde_json::{Map, Value};
 
@@ -56,6 +58,29 @@ impl StoredEntry {
             self.number(key)
         } else {
             Ok(0)
+        }
+    }
+
+    /// Whether the keys of `data` are those that the rows have for this event, in their order.
+    pub fn fits_the_rows(&self) -> Result<(), String> {
+        let name = self.raw(Field::Event);
+        let event = EVENTS.iter().find(|event| event.name.as_bytes() == name);
+        let event = event.ok_or_else(|| format!("no such event: {self:?}"))?.kind;
+        let is_about_a_grant = self.has("seq");
+        let has = |of: Of| match of {
+            Of::All => true,
+            Of::Grants(others) => is_about_a_grant || others.contains(&event),
+            Of::Events(events) => events.contains(&event),
+        };
+        let has_terms = matches!(event, EventKind::Init | EventKind::Alter);
+        let terms = TERMS.iter().filter_map(|term| term.field).filter(|_| has_terms);
+        let keys = DATA.iter().filter(|key| has(key.of)).map(|key| key.name);
+        let mut keys = keys.chain(terms.map(|(name, _)| name));
+        let is_known = self.data.keys().all(|key| keys.any(|known| known == key));
+        let in_all = DATA.iter().filter(|key| key.of == Of::All);
+        match is_known && in_all.into_iter().all(|key| self.has(key.name)) {
+            true => Ok(()),
+            false => Err(format!("not as the rows have it: {self:?}")),
         }
     }
 

@@ -87,7 +87,9 @@ impl World {
         let (replica, plan) = Sale::create(change, [3, 4]).map_err(refused)?;
         let plan = plan.ok_or("an INIT that tells nothing")?;
         same!("events on the replica", words(&plan), oracle.events());
-        let entries = texts(&StoredEntry::all(&replica, &plan, KEY));
+        let entries = StoredEntry::all(&replica, &plan, KEY);
+        entries.iter().try_for_each(StoredEntry::fits_the_rows)?;
+        let entries = texts(&entries);
         same!("entries on the replica", entries, oracle.entries().to_vec());
         let audits = [sale.begin_audit(1), replica.begin_audit(2)];
         let world = World { clock, run, sale, replica, oracle, audits };
@@ -238,6 +240,7 @@ impl World {
         let plan = decision.plan.as_ref().ok_or("nothing to make")?;
         same!("version of the plan", plan.version(), version);
         let told = StoredEntry::all(&self.sale, plan, KEY);
+        told.iter().try_for_each(StoredEntry::fits_the_rows)?;
         entries.extend(texts(&told));
         self.sale.commit(plan);
         events.extend(words(plan));
@@ -385,8 +388,9 @@ impl World {
 /// Compares the waiting list, and holds it to its promise.
 pub fn verify_list(sale: &Sale, oracle: &Oracle, now: &Now) -> Check {
     let status = sale.status(now);
-    let numbers = [status.waitlist, status.offer_ms, status.overtake, status.waiting];
-    let numbers = numbers.into_iter().chain([status.waiting_units, status.waiting_since]);
+    let terms = ["waitlist", "offer_ms", "overtake"].map(|name| status.term(name));
+    let numbers = terms.into_iter().chain([status.waiting]);
+    let numbers = numbers.chain([status.waiting_units, status.waiting_since]);
     let numbers: Option<Vec<u64>> = numbers.chain([status.offered]).collect();
     same!("list", numbers, oracle.list_numbers().map(Vec::from));
     let list = sale.waitlist().into_iter().flat_map(|list| list.iter_from(0));
@@ -796,8 +800,8 @@ pub fn verify_part(sale: &Sale, oracle: &Oracle, status: &Status) -> Check {
 fn part_numbers(sale: &Sale, status: &Status) -> Vec<i64> {
     let Some(part) = sale.part() else { return Vec::new() };
     let numbers = [
-        status.part.map(u64::from),
-        status.parts.map(u64::from),
+        status.term("part"),
+        status.term("parts"),
         status.sent,
         status.received,
         status.elsewhere,
@@ -809,6 +813,7 @@ fn part_numbers(sale: &Sale, status: &Status) -> Vec<i64> {
 
 /// The numbers of STATUS, in the oracle's order.
 pub fn numbers(status: &Status) -> [(&'static str, u64); 21] {
+    let term = |name| status.term(name).unwrap_or_default();
     [
         ("supply", status.supply),
         ("available", status.available),
@@ -817,11 +822,11 @@ pub fn numbers(status: &Status) -> [(&'static str, u64); 21] {
         ("deficit", status.deficit),
         ("winners", status.winners),
         ("grants", status.grants),
-        ("limit", status.limit),
-        ("grabs", status.grabs),
-        ("hold_ms", status.hold_ms),
-        ("open_at", status.open_at),
-        ("close_at", status.close_at),
+        ("limit", term("limit")),
+        ("grabs", term("grabs")),
+        ("hold_ms", term("hold_ms")),
+        ("open_at", term("open_at")),
+        ("close_at", term("close_at")),
         ("now", status.now),
         ("next_deadline", status.next_deadline),
         ("created_at", status.created_at),

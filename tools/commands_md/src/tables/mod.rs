@@ -14,6 +14,7 @@ use seckill::command::pipeline;
 use seckill::command::table::{replies, TABLE};
 use seckill_domain::outbox;
 use seckill_domain::outcome::State;
+use seckill_domain::terms::TERMS;
 
 use crate::commands::ROW;
 
@@ -78,6 +79,20 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("java/core/src/main/java/example/seckill/State.java", java::states()),
         ("java/core/src/main/java/example/seckill/Tables.java", java::tables(&tables)),
     ]
+}
+
+/// `cli/src/terms.rs`: what a program that knows a sale from STATUS alone can hand to ALTER.
+pub fn terms_of_cli() -> String {
+    let altered = TERMS.iter().filter(|term| term.is_altered && term.section().is_some());
+    let pairs = altered.filter_map(|term| Some((term.option, term.field?.0)));
+    let lines: Vec<_> = pairs.map(|(o, field)| format!("    (\"{o}\", \"{field}\"),\n")).collect();
+    format!(
+        "//! Written from the module's own tables by `make docs`: change those, not this file.\n\n\
+         /// Options of ALTER, and the fields of STATUS that show them.\n\
+         pub const ALTERED: [(&str, &str); {}] = [\n{}];\n",
+        lines.len(),
+        lines.concat()
+    )
 }
 
 impl Tables {

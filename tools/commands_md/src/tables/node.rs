@@ -1,6 +1,10 @@
 //! `clients/node/tables.js` and the types of what it has.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
+
+use seckill_domain::outbox::{Kind, Of, DATA};
+use seckill_domain::terms::{Shown, TERMS};
 
 use super::{camel, lines, quoted, words, Tables, NO_GRANT};
 
@@ -57,8 +61,34 @@ pub fn types(tables: &Tables) -> String {
         let fields: Vec<_> = fields.iter().skip(1).map(field).collect();
         let _ = writeln!(text, "  {word}: {{{}}};", fields.join("; "));
     }
-    text.push_str("}\n");
+    text.push_str(
+        "}\n/** Numbers and words of an outbox entry. */\nexport interface EventData {\n",
+    );
+    let keys = DATA.iter().map(|key| (key.name, kind(key.kind), key.of == Of::All));
+    let terms = TERMS.iter().filter_map(|term| term.field);
+    let terms = terms.map(|(name, shown)| (name, kind_of_term(shown), false));
+    let mut known = BTreeSet::new();
+    for (name, kind, is_in_all) in keys.chain(terms).filter(|(name, ..)| known.insert(*name)) {
+        let _ = writeln!(text, "  {name}{}: {kind};", if is_in_all { "" } else { "?" });
+    }
+    text.push_str("  [more: string]: unknown;\n}\n");
     text
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Number => "number",
+        Kind::Word => "string",
+        Kind::Numbers => "number[]",
+    }
+}
+
+fn kind_of_term(shown: Shown) -> &'static str {
+    match shown {
+        Shown::Number(_) => "number",
+        Shown::Flag(_) => "true",
+        Shown::Word(_) => "string",
+    }
 }
 
 const HEAD: &str = "\

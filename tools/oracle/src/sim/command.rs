@@ -237,8 +237,8 @@ impl Cluster {
         same("revs of a command", &(balances.rev - rev), &(entries.len() as u64))?;
         held.follower.check(&held.sale)?;
         let digest = digest(&held.sale);
-        let form = versions::write_as(self.setting);
-        let position = versions::position(version, &entries, form, self.clock);
+        let written = versions::write_as(self.setting);
+        let position = versions::position(version, &entries, written, self.clock);
         let what = What::Apply { position, texts, entries: entries.clone() };
         let kinds = plan.events.iter().map(|event| event.kind).collect();
         Ok(Made { part: Part { sale, what, digest }, entries, kinds })

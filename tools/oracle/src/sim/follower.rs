@@ -107,6 +107,7 @@ impl Follower {
 
     /// Reads the next entry of the stream.
     pub fn read(&mut self, entry: &StoredEntry) -> Check {
+        entry.fits_the_rows()?;
         let (rev, epoch, t) = (entry.number("rev")?, entry.number("epoch")?, entry.number("t")?);
         if self.is_on {
             same("rev of an entry", &rev, &(self.rev + 1))?;

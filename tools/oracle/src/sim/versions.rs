@@ -5,7 +5,8 @@
 //! `tests/upgrade/made_up.patch`: in a copy of the sources with it (`make sim-upgrade`) newer nodes
 //! write what older ones refuse.
 
-use seckill_domain::plan::{EntriesAt, Form, Position, StreamId};
+use seckill_domain::outbox::EntryVersion;
+use seckill_domain::plan::{EntriesAt, Position, StreamId};
 
 use super::compare::Check;
 use super::dice::once_in;
@@ -42,8 +43,8 @@ impl Versions {
 
 /// From now on the domain writes what may be written under this setting. What is answered is how
 /// entries are written.
-pub fn write_as(setting: u64) -> Form {
-    Form::known_to(setting)
+pub fn write_as(setting: u64) -> EntryVersion {
+    EntryVersion::known_to(setting)
 }
 
 /// The version of an effect: the first byte of a form is its place among all of them.
@@ -83,9 +84,9 @@ pub fn takes(knows: u64, version: u64, what: &str) -> Check {
 }
 
 /// The position of an APPLY, as it is replicated.
-pub fn position(version: u64, entries: &[StoredEntry], form: Form, at: u64) -> Vec<u8> {
+pub fn position(version: u64, entries: &[StoredEntry], written: EntryVersion, at: u64) -> Vec<u8> {
     let id = StreamId { ms: at, seq: version };
-    let entries = (!entries.is_empty()).then_some(EntriesAt { form, id });
+    let entries = (!entries.is_empty()).then_some(EntriesAt { version: written, id });
     let mut text = Vec::new();
     Position { version, entries }.encode(&mut text);
     text

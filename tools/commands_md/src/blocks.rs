@@ -1,0 +1,95 @@
+//! Blocks of pages that are written by hand otherwise: the keys of an outbox entry, and the terms on
+//! the exporter's page.
+
+use std::fmt::Write;
+use std::fs;
+
+use seckill_domain::event::{EventKind, EVENTS};
+use seckill_domain::outbox::{DataKey, Of, DATA};
+use seckill_domain::terms::TERMS;
+
+use crate::language::Language;
+use crate::place;
+
+/// What begins and ends a block on a page, and in a program.
+const ON_A_PAGE: [&str; 2] = ["<!-- written by make docs -->\n", "<!-- end -->\n"];
+const IN_A_PROGRAM: [&str; 2] = ["// Written by `make docs`.\n", "// End.\n"];
+
+/// Each file that has a block, as it is to be.
+pub fn files() -> Vec<(String, String)> {
+    let outbox = [("docs/outbox.md", Language::English), ("docs/zh/outbox.md", Language::Chinese)];
+    let pages = outbox.map(|(name, language)| (name, ON_A_PAGE, keys(language)));
+    let page = ("cli/src/exporter/page.js", IN_A_PROGRAM, terms_of_the_page());
+    let all = pages.into_iter().chain([page]);
+    all.map(|(name, marks, block)| (name.to_owned(), replaced(name, marks, &block))).collect()
+}
+
+/// The file with `block` between its marks; nothing if it has no such marks.
+fn replaced(name: &str, [begin, end]: [&str; 2], block: &str) -> String {
+    let text = fs::read_to_string(place(name)).unwrap_or_default();
+    let found = text.split_once(begin).and_then(|(head, rest)| {
+        let (_, tail) = rest.split_once(end)?;
+        Some(format!("{head}{begin}{block}{end}{tail}"))
+    });
+    found.unwrap_or_default()
+}
+
+fn keys(language: Language) -> String {
+    let head = language.of("| key | of | meaning |", "| 键 | 出现在 | 意思 |");
+    let mut text = format!("\n{head}\n| --- | --- | --- |\n");
+    for key in DATA {
+        let about = language.of(key.about, key.about_zh);
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "| `{}` | {} | {about} |", key.name, of(key, language));
+        if key.name == BEFORE_TERMS {
+            let fields = TERMS.iter().filter_map(|term| term.field);
+            let names: Vec<_> = fields.map(|(name, _)| format!("`{name}`")).collect();
+            let about = language.of(
+                "the terms in force; those that are not set are left out",
+                "生效的规则；没有的不写",
+            );
+            let of = ["INIT", "ALTER"].join(language.of(", ", "、"));
+            let _ = writeln!(text, "| {} | {of} | {about} |", names.join(" "));
+        }
+    }
+    let words = |transitions: bool| {
+        let all = EVENTS.iter().filter(|event| event.kind.is_transition() == transitions);
+        all.map(|event| event.name).collect::<Vec<_>>().join(" ")
+    };
+    let (events, transitions) = (words(false), words(true));
+    let _ = match language {
+        Language::English => writeln!(
+            text,
+            "\n`event` is {events}, or a transition, right after the event that caused it: \
+             {transitions}.\n"
+        ),
+        Language::Chinese => writeln!(
+            text,
+            "\n`event` 是 {events} 之一，或者是紧跟在引起它的事件后面的状态转换：{transitions}。\n"
+        ),
+    };
+    text
+}
+
+/// The key of `data` that terms come behind.
+const BEFORE_TERMS: &str = "applied";
+
+fn of(key: &DataKey, language: Language) -> String {
+    let grants = language.of("grants", "抢购");
+    let words = |events: &[EventKind]| events.iter().map(|event| event.name()).collect::<Vec<_>>();
+    let all = match key.of {
+        Of::All => vec![language.of("all", "全部")],
+        Of::Grants(others) => [vec![grants], words(others)].concat(),
+        Of::Events(events) => words(events),
+    };
+    all.join(language.of(", ", "、"))
+}
+
+/// The terms that the exporter's page shows of a sale.
+fn terms_of_the_page() -> String {
+    let shown = TERMS.iter().filter(|term| term.section().is_some());
+    let names: Vec<_> = shown.filter_map(|term| term.field).map(|(name, _)| name).collect();
+    let lines: Vec<_> =
+        names.chunks(6).map(|some| format!("  '{}',\n", some.join("', '"))).collect();
+    format!("const TERMS = [\n{}];\n", lines.concat())
+}
