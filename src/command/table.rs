@@ -136,12 +136,16 @@ fn shown(spec: &Spec) -> Vec<String> {
 
 /// The replies of a command, a line for each form.
 pub fn replies(spec: &Spec) -> Vec<String> {
+    reply_rules(spec).iter().map(|line| filled(line, ", ")).collect()
+}
+
+/// The same with the places of terms in place of their names: a rule stays one when a term comes.
+pub fn reply_rules(spec: &Spec) -> Vec<String> {
     let answer = |row: &Row| {
         let elements: Vec<_> = [row.word].iter().chain(row.fields).copied().collect();
         format!("`[{}]`: {}", elements.join(", "), row.about)
     };
-    let lines = spec.reply.lines().map(|line| filled(line, ", "));
-    spec.answers.iter().map(answer).chain(lines).collect()
+    spec.answers.iter().map(answer).chain(spec.reply.lines().map(str::to_owned)).collect()
 }
 
 /// The names in a text that stand for those of the terms at a place of STATUS.

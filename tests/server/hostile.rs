@@ -2,8 +2,7 @@
 
 use seckill::command::table::TABLE;
 
-use crate::calls::EVERY_OPTION;
-use crate::support::calls::ONE_EACH;
+use crate::support::calls::{EVERY_OPTION, ONE_EACH};
 use crate::support::client::{encode, words};
 use crate::support::shop::number;
 use crate::support::{Random, Reply, Server};

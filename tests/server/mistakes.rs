@@ -1,8 +1,8 @@
 //! Every word of every call, wrong in every way. A mistake is an error that the docs list for the
 //! command, and nothing in the whole data set changes, nor does any counter of an outcome.
 
-use super::calls::EVERY_OPTION;
 use super::errors::assert_listed;
+use crate::support::calls::EVERY_OPTION;
 use crate::support::client::{encode, words};
 use crate::support::{valgrind, Conn, Reply, Server};
 

@@ -6,9 +6,8 @@ use std::fs;
 
 use seckill_oracle::shorthand::effect;
 
-use super::calls::EVERY_OPTION;
 use super::conf_example::{assert_refused, start};
-use crate::support::calls;
+use crate::support::calls::{self, EVERY_OPTION};
 use crate::support::conf_example::{self, login, options};
 use crate::support::shop::events;
 use crate::support::{wait_until, Conn, Reply, Server};

@@ -4,7 +4,7 @@
 use std::fmt::{Display, Write};
 
 use seckill::command::pipeline;
-use seckill::command::table::{errors_of, explained, grammar, replies, TABLE};
+use seckill::command::table::{errors_of, explained, filled, grammar, reply_rules, TABLE};
 use seckill::command::vocabulary::Spec;
 
 use crate::language::Language;
@@ -133,7 +133,8 @@ fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Resu
         list(page, explained.into_iter().map(line))?;
     }
     writeln!(page, "{}", heading("Reply:", "返回："))?;
-    list(page, replies(spec).iter().map(|line| numbered(language.reply(line), line)))?;
+    let reply = |line: &String| numbered(language.reply(&filled(line, ", ")), line);
+    list(page, reply_rules(spec).iter().map(reply))?;
     let errors = errors_of(spec);
     if !errors.is_empty() {
         writeln!(page, "{}", heading("Errors:", "错误："))?;

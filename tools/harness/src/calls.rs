@@ -1,4 +1,4 @@
-//! A call of each command.
+//! A call of each command, and calls with every option.
 
 /// A call of each command that is in order, in the order of the module's table; `@` stands for its
 /// key. `tests/server/calls.rs` compares the list with the table.
@@ -33,6 +33,70 @@ pub const ONE_EACH: [&str; 30] = [
     "SECKILL.UNIT @ 1",
     "SECKILL.HELP",
     "SECKILL.APPLY @ 1 gu",
+];
+
+/// Calls that are in order, with every option of every command. Where they name a period, no round
+/// ends while a test runs, and no hold runs out.
+pub const EVERY_OPTION: &[&str] = &[
+    "SECKILL.INIT k 100 LIMIT 9 GRABS 9 HOLD 900000 OPENAT 100000000001 CLOSEAT 4102444800000 OUTBOX s \
+     ALLOWLIST OFF MOD 2 0 1 SAMPLE 999 SALT x ADMIT 0 MASK OFF WAITLIST 9 OFFER 800000 OVERTAKE 5",
+    "SECKILL.INIT new 9 DRAW PACKETS 3 MIN 2 EVERY 140737488355327 OFFSET 5 LASTS 6 CARRY",
+    "SECKILL.INIT new 9 DRAW UNIFORM 1 5",
+    "SECKILL.INIT new 9 DRAW EQUAL 3",
+    "SECKILL.INIT new 9 DRAW LIST 4 5",
+    "SECKILL.INIT new 9 PART 1 OF 3 SPLIT x TOTAL 30",
+    "SECKILL.INIT n 9 NUMBERED",
+    "SECKILL.ALTER k LIMIT 8 GRABS 9 HOLD 800000 OPENAT 100000000002 CLOSEAT 0 OUTBOX s ALLOWLIST OFF MOD 0 \
+     SAMPLE 1000 SALT x ADMIT 0 MASK OFF WAITLIST 8 OFFER 700000 OVERTAKE 4",
+    "SECKILL.RESTOCK k 5 REQ r",
+    "SECKILL.PAUSE k",
+    "SECKILL.RESUME k",
+    "SECKILL.AUDIT k",
+    "SECKILL.ALLOW k ADD u v",
+    "SECKILL.ALLOW k REMOVE u v",
+    "SECKILL.DENY k ADD w",
+    "SECKILL.DENY k REMOVE w",
+    "SECKILL.MGRAB u 2 k l QTY 1 1 REQ both",
+    "SECKILL.ROUNDS k COUNT 5",
+    "SECKILL.GRAB k u QTY 1 REQ r",
+    "SECKILL.GRAB k u UPTO 1",
+    "SECKILL.GRAB n u QTY 1 ADJACENT REQ r",
+    "SECKILL.GRAB n v UNITS 5 REQ r",
+    "SECKILL.GRAB k u QTY 1 REQ r WAIT UNTIL 4102444800000",
+    "SECKILL.CONFIRM k u SEQ 1 RECLAIM",
+    "SECKILL.CONFIRM k u REQ r RECLAIM",
+    "SECKILL.CONFIRM k u REQ r KEEP 1",
+    "SECKILL.CANCEL k u SEQ 2 KEEP 1",
+    "SECKILL.CANCEL k u SEQ 2",
+    "SECKILL.CANCEL k u REQ fence",
+    "SECKILL.EXTEND k u 900000 SEQ 1",
+    "SECKILL.EXTEND k u 900000 REQ r",
+    "SECKILL.REFUND k u SEQ 2 KEEP 1",
+    "SECKILL.REFUND k u SEQ 2",
+    "SECKILL.REFUND k u REQ r",
+    "SECKILL.IMPORT k u 1 REQ i AT 100000000005 NODEFICIT",
+    "SECKILL.IMPORT n u 1 UNITS 7 REQ i",
+    "SECKILL.STATUS k JSON",
+    "SECKILL.USER k u COUNT 2",
+    "SECKILL.WINNERS k 0 COUNT 2 STATE LIVE ROUND 1",
+    "SECKILL.WINNERS k 0 STATE HELD",
+    "SECKILL.WINNERS k 0 STATE SOLD",
+    "SECKILL.WINNERS k 0 STATE CANCELLED",
+    "SECKILL.WINNERS k 0 STATE EXPIRED",
+    "SECKILL.WINNERS k 0 STATE REFUNDED",
+    "SECKILL.WINNERS k 0 STATE ALL",
+    "SECKILL.PLACE k u",
+    "SECKILL.SEND p x 1 5 OWED",
+    "SECKILL.RECEIVE p x 1 5",
+    "SECKILL.ELSEWHERE p x 5 1",
+    "SECKILL.PARTS p",
+    "SECKILL.HOME u 4",
+    "SECKILL.WAITERS k 0 COUNT 2",
+    "SECKILL.UNITS n 1 COUNT 2",
+    "SECKILL.UNIT n 1",
+    "SECKILL.HELP",
+    "SECKILL.HELP GRAB",
+    "SECKILL.APPLY k 1 gu",
 ];
 
 /// The calls of [`ONE_EACH`] that have a key, with this one.

@@ -33,6 +33,14 @@ pub fn check(conn: &mut Conn, session: &[(&str, &str)]) {
     }
 }
 
+/// The counters of a sale that are not 0.
+#[track_caller]
+pub fn counters(conn: &mut Conn, key: &str) -> String {
+    let counters = conn.cmd(&format!("SECKILL.STATUS {key}")).field("counters");
+    let counters = counters.pairs().into_iter().filter(|(_, number)| number.int() != 0);
+    counters.map(|(name, number)| format!("{name} {number}")).collect::<Vec<_>>().join(" ")
+}
+
 /// One number of STATUS.
 #[track_caller]
 pub fn number(conn: &mut Conn, key: &str, field: &str) -> i64 {
