@@ -14,6 +14,7 @@ mod model {
     pub mod balances;
     pub mod event;
     pub mod limits;
+    pub mod misuse;
     pub mod outcome;
     pub(crate) mod wire;
 }

@@ -7,6 +7,7 @@ use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::admission::List;
 use seckill_domain::limits::USERS_PER_COMMAND_MAX;
+use seckill_domain::outcome::Misuse;
 use seckill_domain::request::{ListChange, Request};
 
 const ARGS: &[Arg] = &[
@@ -20,10 +21,10 @@ const REPLY: &str = "How many users were added or removed; those who were there,
 
 const ERRORS: &[&str] = &[
     errors::LIST_TOO_MANY,
-    errors::LIST_FULL,
+    Misuse::ListFull.text(),
     errors::NO_SALE,
     errors::WRONG_TYPE,
-    errors::WRONG_PART,
+    Misuse::WrongPart.text(),
 ];
 
 pub const ALLOW: Spec = Spec {

@@ -7,6 +7,7 @@ use super::terms::Options;
 use super::vocabulary::{self, Spec};
 use super::{errors, pipeline, terms};
 use crate::server::call::Call;
+use seckill_domain::outcome::Misuse;
 use seckill_domain::request::{Request, TermsChange};
 
 pub const SPEC: Spec = Spec {
@@ -20,14 +21,14 @@ pub const SPEC: Spec = Spec {
         errors::FIXED,
         errors::SALT_NEEDS_SAMPLE,
         errors::NEEDS_WAITLIST,
-        errors::WINDOW_EMPTY,
-        errors::DRAW_TAKES_NO_LIMIT,
-        errors::MOD_NO_RESIDUE,
-        errors::MOD_RESIDUE_TOO_LARGE,
-        errors::MOD_TOO_MANY_RESIDUES,
-        errors::OFFER_NEEDS_TIME,
-        errors::WAITLIST_TAKES_NO_DRAW,
-        errors::OUTBOX_SET,
+        Misuse::WindowEmpty.text(),
+        Misuse::DrawTakesNoLimit.text(),
+        Misuse::ModNoResidue.text(),
+        Misuse::ModResidueTooLarge.text(),
+        Misuse::ModTooManyResidues.text(),
+        Misuse::OfferNeedsTime.text(),
+        Misuse::WaitlistTakesNoDraw.text(),
+        Misuse::OutboxSet.text(),
         errors::NO_SALE,
         errors::WRONG_TYPE,
     ],

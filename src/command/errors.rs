@@ -1,6 +1,9 @@
-//! The errors of commands. Their texts are constant, plain ASCII, and begin with a code; the
-//! caller's input is never part of one. Errors of numbers and ids outside their bounds come from
-//! the rows of the arguments. A test below compares the bounds in these texts with the real ones.
+//! The errors that parsing and the shell find. Their texts are constant, plain ASCII, and begin with a
+//! code; the caller's input is never part of one. Errors of numbers and ids outside their bounds come
+//! from the rows of the arguments, and those that only the sale finds are the rows of [`Misuse`]. Tests
+//! below compare the bounds in these texts with the real ones.
+//!
+//! [`Misuse`]: seckill_domain::outcome::Misuse
 
 use crate::server::propagation::stream::NotTaken;
 use crate::server::reply::Reply;
@@ -40,11 +43,6 @@ pub const WRONG_TYPE: &str = "WRONGTYPE Operation against a key holding the wron
 pub const NO_SALE: &str = "NOSALE no sale at this key (the key is the first argument)";
 /// One of the keys of MGRAB does not exist.
 pub const NO_SALE_OF_SEVERAL: &str = "NOSALE no sale at this key (one of those behind numkeys)";
-/// INIT with other terms on a key that holds a sale.
-pub const SALE_EXISTS: &str =
-    "SALEEXISTS a sale with other terms is at this key (RESTOCK and ALTER change a sale)";
-/// A request id was used with other arguments.
-pub const REQ_MISMATCH: &str = "REQMISMATCH request id was used with other arguments";
 /// QTY and UPTO together.
 pub const QTY_AND_UPTO: &str = "ERR QTY can't be combined with UPTO";
 /// SEQ and REQ together.
@@ -84,12 +82,6 @@ pub const PART_INCOMPLETE: &str = "ERR PART needs OF, SPLIT and TOTAL, and they 
 /// ALTER of a term that is fixed at INIT.
 pub const FIXED: &str =
     "ERR DRAW, EVERY, PART and NUMBERED, and what goes with them, are fixed at INIT";
-/// CLOSEAT is not after OPENAT.
-pub const WINDOW_EMPTY: &str = "ERR CLOSEAT must be after OPENAT";
-/// The user has several grants, and the request names none.
-pub const AMBIGUOUS: &str = "AMBIGUOUS user has several grants, give SEQ or REQ";
-/// ALTER names another outbox than the sale has.
-pub const OUTBOX_SET: &str = "ERR OUTBOX can be set only while the sale has none";
 /// The outbox is missing on a cluster node.
 pub const OUTBOX_NOT_HERE: &str = "TRYAGAIN outbox stream is not here";
 /// Too many due holds of the user for one call, which has expired some of them.
@@ -100,96 +92,16 @@ pub const MANY_ENDING: &str = "TRYAGAIN many holds are ending";
 pub const OUTBOX_REFUSED: &str = "ERR outbox must be a stream that takes more entries";
 /// Another module's code runs in the middle of a change, or writes during a pause.
 pub use crate::server::reply::BEING_CHANGED;
-/// Offers without a deadline.
-pub const OFFER_NEEDS_TIME: &str = "ERR WAITLIST needs OFFER or HOLD, so that offers end";
-/// WAITLIST with DRAW or EVERY.
-pub const WAITLIST_TAKES_NO_DRAW: &str = "ERR WAITLIST can't be combined with DRAW or EVERY";
-/// NUMBERED with DRAW, EVERY or PART.
-pub const NUMBERED_TAKES_NO_DRAW: &str = "ERR NUMBERED can't be combined with DRAW, EVERY or PART";
-/// More units than a sale can number.
-pub const TOO_MANY_UNITS: &str = "ERR a sale with NUMBERED has at most 10000000 units";
-/// A negative RESTOCK of numbered units.
-pub const NUMBERED_ONLY_GROWS: &str = "ERR a sale with NUMBERED takes no negative delta";
-/// KEEP n on a sale with numbered units.
-pub const NUMBERED_TAKES_NO_KEEP: &str = "ERR a sale with NUMBERED takes no KEEP n";
-/// KEEP UNITS of a grant that has none of them.
-pub const KEEPS_NO_UNIT: &str = "ERR KEEP UNITS must name a unit of the grant";
-/// UPTO on a sale with numbered units.
-pub const NUMBERED_TAKES_NO_UPTO: &str = "ERR a sale with NUMBERED takes no UPTO";
-/// More numbered units than one grant has.
-pub const TOO_MANY_AT_ONCE: &str = "ERR QTY must be 1 to 100";
-/// ADJACENT or UNITS with WAIT.
-pub const PICK_TAKES_NO_WAIT: &str = "ERR WAIT can't be combined with ADJACENT or UNITS";
 /// ADJACENT without QTY.
 pub const ADJACENT_NEEDS_QTY: &str = "ERR ADJACENT needs QTY";
 /// QTY or UPTO with UNITS.
 pub const UNITS_AND_QTY: &str = "ERR UNITS can't be combined with QTY or UPTO";
 /// A number named twice.
 pub const UNITS_REPEAT: &str = "ERR UNITS must be all different";
-/// A command for numbered units on a sale whose units have no numbers.
-pub const NOT_NUMBERED: &str = "NOTNUMBERED sale has no numbered units";
-/// A number above that of the last unit.
-pub const NO_SUCH_UNIT: &str = "ERR no such unit";
-/// IMPORT into a sale with numbered units without as many UNITS.
-pub const IMPORT_NEEDS_UNITS: &str = "ERR a sale with NUMBERED takes UNITS, as many as qty";
-/// A list longer than one INIT takes.
-pub const DRAW_LIST_TOO_LONG: &str = "ERR DRAW LIST takes at most 100000 amounts";
-/// The supply is too small for every packet.
-pub const DRAW_SUPPLY_TOO_SMALL: &str = "ERR supply must be enough for every packet";
-/// DRAW UNIFORM whose lower bound is above the upper one.
-pub const DRAW_RANGE_EMPTY: &str = "ERR DRAW UNIFORM must go from a smaller to a larger amount";
-/// The amounts of DRAW LIST don't add up to the supply.
-pub const DRAW_SUM_DIFFERS: &str = "ERR supply must be the sum of the DRAW LIST amounts";
-/// DRAW LIST with EVERY.
-pub const DRAW_LIST_REPEATS: &str = "ERR DRAW LIST can't be combined with EVERY";
-/// LIMIT on a sale with DRAW.
-pub const DRAW_TAKES_NO_LIMIT: &str = "ERR a sale with DRAW takes no LIMIT other than 0";
-/// QTY or UPTO on a sale with DRAW.
-pub const DRAW_TAKES_NO_AMOUNT: &str = "ERR a sale with DRAW takes neither QTY nor UPTO";
-/// KEEP on a sale with DRAW.
-pub const DRAW_TAKES_NO_KEEP: &str = "ERR a sale with DRAW takes no KEEP";
-/// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
-pub const DRAW_FIXES_SUPPLY: &str = "ERR the supply of a sale with DRAW packets is fixed";
-/// LASTS longer than EVERY.
-pub const LASTS_OUT_OF_RANGE: &str = "ERR LASTS must be at least 1 and at most EVERY";
-/// IMPORT on a sale with rounds.
-pub const ROUNDS_TAKE_NO_IMPORT: &str = "ERR a sale with EVERY takes no IMPORT";
 /// HELP of an unknown command.
 pub const NO_COMMAND: &str = "ERR no such command, SECKILL.HELP lists all";
-/// MOD without a residue.
-pub const MOD_NO_RESIDUE: &str = "ERR MOD needs at least 1 remainder, or is 0 to switch it off";
-/// MOD with a remainder that no number has.
-pub const MOD_RESIDUE_TOO_LARGE: &str = "ERR MOD remainders must be less than the modulus";
-/// MOD with too many remainders.
-pub const MOD_TOO_MANY_RESIDUES: &str = "ERR MOD takes at most 1000 remainders";
-/// A list of users without room for that many more of the longest ids.
-pub const LIST_FULL: &str = "ERR a list of users must stay within 3758096384 bytes";
 /// More users than one ALLOW or DENY takes.
 pub const LIST_TOO_MANY: &str = "ERR at most 100000 users at once";
-/// The user's home is another part of the split.
-pub const WRONG_PART: &str = "WRONGPART user belongs to another part";
-/// The request names another split.
-pub const NOT_THIS_SPLIT: &str = "ERR not this split";
-/// The sale is not a part of a split.
-pub const NOT_A_PART: &str = "ERR not a part of a split";
-/// PART not below OF.
-pub const PART_OUT_OF_RANGE: &str = "ERR PART must be less than OF";
-/// A part that the split does not have, or this part itself.
-pub const NOT_ANOTHER_PART: &str = "ERR part must be another one of this split";
-/// A part's supply above TOTAL.
-pub const SHARE_ABOVE_TOTAL: &str = "ERR supply of a part must be at most TOTAL";
-/// PART with DRAW or EVERY.
-pub const PART_TAKES_NO_DRAW: &str = "ERR PART can't be combined with DRAW or EVERY";
-/// The units sent, received or promised would exceed the largest integer.
-pub const MOVED_TOO_MANY: &str =
-    "ERR units of a part, sent, received and owed, must be at most 9007199254740991 each";
-/// The sale has as many grants as a seq can number.
-pub const GRANTS_FULL: &str = "ERR a sale has at most 4294967295 grants";
-/// Pieces of a rewritten AOF are missing, so the sold units are unknown.
-pub const INCOMPLETE: &str =
-    "ERR part of this sale's log is missing: restore it from a backup or resync it";
-/// The clock, the version, the epoch or the rev of a change would be beyond its bound.
-pub const EXHAUSTED: &str = "ERR clock, version and epoch of a sale must be within their bounds";
 /// APPLY's effects don't follow the version, are unknown or break the law.
 pub const APPLY_REFUSED: &str = "ERR effects must follow the version of the sale and keep its law";
 /// The system has no random bytes for the sale's id and its secret.
@@ -223,17 +135,44 @@ mod tests {
         DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX, LISTED_BYTES_MAX, MOD_RESIDUES_MAX, UNITS_MAX,
         UNITS_PER_GRANT_MAX, USERS_PER_COMMAND_MAX,
     };
+    use seckill_domain::outcome::Misuse;
+
+    use crate::command::terms;
+
+    /// What a sale finds, too, has the text of its argument.
+    #[test]
+    fn bounds_have_one_text() {
+        for (misuse, arg) in [
+            (Misuse::HoldTooLong, &terms::HOLD),
+            (Misuse::DrawNoPackets, &terms::PACKETS),
+            (Misuse::DrawTooManyPackets, &terms::PACKETS),
+            (Misuse::DrawMinZero, &terms::MIN),
+            (Misuse::DrawAmountZero, &terms::AMOUNT),
+            (Misuse::WaitlistTooLong, &terms::WAITLIST),
+            (Misuse::OfferTooLong, &terms::OFFER),
+            (Misuse::PeriodOutOfRange, &terms::EVERY),
+            (Misuse::SampleTooLarge, &terms::SAMPLE),
+            (Misuse::SaltTooLong, &terms::SALT),
+            (Misuse::OutboxTooLong, &terms::OUTBOX),
+            (Misuse::SupplyTooLarge, &terms::SUPPLY),
+            (Misuse::SplitIdSize, &terms::SPLIT),
+        ] {
+            assert_eq!(misuse.text(), arg.error());
+        }
+    }
 
     #[test]
     fn texts_name_the_bounds_they_guard() {
-        assert!(GRANTS_FULL.contains(&format!(" {GRANTS_MAX} grants")));
-        assert!(DRAW_LIST_TOO_LONG.contains(&format!(" {DRAW_AMOUNTS_MAX} amounts")));
-        assert!(MOD_TOO_MANY_RESIDUES.contains(&format!(" {MOD_RESIDUES_MAX} remainders")));
+        assert!(Misuse::GrantsFull.text().contains(&format!(" {GRANTS_MAX} grants")));
+        assert!(Misuse::DrawListTooLong.text().contains(&format!(" {DRAW_AMOUNTS_MAX} amounts")));
+        assert!(Misuse::ModTooManyResidues
+            .text()
+            .contains(&format!(" {MOD_RESIDUES_MAX} remainders")));
         assert!(LIST_TOO_MANY.contains(&format!(" {USERS_PER_COMMAND_MAX} users")));
-        assert!(LIST_FULL.ends_with(&format!(" {LISTED_BYTES_MAX} bytes")));
-        assert!(TOO_MANY_UNITS.ends_with(&format!(" {UNITS_MAX} units")));
-        assert!(TOO_MANY_AT_ONCE.ends_with(&format!(" to {UNITS_PER_GRANT_MAX}")));
+        assert!(Misuse::ListFull.text().ends_with(&format!(" {LISTED_BYTES_MAX} bytes")));
+        assert!(Misuse::TooManyUnits.text().ends_with(&format!(" {UNITS_MAX} units")));
+        assert!(Misuse::TooManyAtOnce.text().ends_with(&format!(" to {UNITS_PER_GRANT_MAX}")));
         assert!(QTY_SUM.ends_with(&format!(" {INTEGER_MAX}")));
-        assert!(MOVED_TOO_MANY.contains(&format!(" {INTEGER_MAX} ")));
+        assert!(Misuse::MovedTooMany.text().contains(&format!(" {INTEGER_MAX} ")));
     }
 }

@@ -7,7 +7,7 @@ use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{pipeline, terms};
 use crate::server::call::Call;
 use seckill_domain::limits::INTEGER_MAX;
-use seckill_domain::outcome::OUTCOMES;
+use seckill_domain::outcome::{Misuse, OUTCOMES};
 use seckill_domain::request::{Amount, Grab, Pick, Request, Wait, Wish};
 
 /// Most units that the user wants.
@@ -59,17 +59,17 @@ pub const SPEC: Spec = Spec {
         errors::WAIT_AND_UPTO,
         errors::NO_SALE,
         errors::WRONG_TYPE,
-        errors::WRONG_PART,
-        errors::REQ_MISMATCH,
+        Misuse::WrongPart.text(),
+        Misuse::ReqMismatch.text(),
         errors::MANY_OWN_ENDING,
         errors::MANY_ENDING,
-        errors::DRAW_TAKES_NO_AMOUNT,
-        errors::NOT_NUMBERED,
-        errors::PICK_TAKES_NO_WAIT,
-        errors::NUMBERED_TAKES_NO_UPTO,
-        errors::TOO_MANY_AT_ONCE,
-        errors::NO_SUCH_UNIT,
-        errors::GRANTS_FULL,
+        Misuse::DrawTakesNoAmount.text(),
+        Misuse::NotNumbered.text(),
+        Misuse::PickTakesNoWait.text(),
+        Misuse::NumberedTakesNoUpTo.text(),
+        Misuse::TooManyAtOnce.text(),
+        Misuse::NoSuchUnit.text(),
+        Misuse::GrantsFull.text(),
     ],
     example: "SECKILL.GRAB drop alice QTY 2 REQ order-7",
     ..vocabulary::buyer(run)

@@ -6,6 +6,7 @@ use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline, terms};
 use crate::server::call::Call;
 use seckill_domain::limits::INTEGER_MAX;
+use seckill_domain::outcome::Misuse;
 use seckill_domain::request::{Import, Request};
 
 const QTY: Arg = Arg::new("qty", ArgKind::Integer).takes(1, INTEGER_MAX);
@@ -39,17 +40,17 @@ pub const SPEC: Spec = Spec {
         errors::IMPORT_NEEDS_REQ,
         errors::NO_SALE,
         errors::WRONG_TYPE,
-        errors::WRONG_PART,
-        errors::DRAW_FIXES_SUPPLY,
-        errors::ROUNDS_TAKE_NO_IMPORT,
-        errors::REQ_MISMATCH,
+        Misuse::WrongPart.text(),
+        Misuse::DrawFixesSupply.text(),
+        Misuse::RoundsTakeNoImport.text(),
+        Misuse::ReqMismatch.text(),
         terms::SUPPLY.error(),
-        errors::GRANTS_FULL,
+        Misuse::GrantsFull.text(),
         errors::UNITS_REPEAT,
-        errors::IMPORT_NEEDS_UNITS,
-        errors::TOO_MANY_AT_ONCE,
-        errors::NO_SUCH_UNIT,
-        errors::NOT_NUMBERED,
+        Misuse::ImportNeedsUnits.text(),
+        Misuse::TooManyAtOnce.text(),
+        Misuse::NoSuchUnit.text(),
+        Misuse::NotNumbered.text(),
         errors::MANY_ENDING,
     ],
     example: "SECKILL.IMPORT drop frank 2 REQ order-2",

@@ -6,11 +6,12 @@ use super::options;
 use super::pipeline::KEY;
 use super::terms::Options;
 use super::vocabulary::{self, Spec};
-use super::{errors, misuse, pipeline, terms};
+use super::{errors, pipeline, terms};
 use crate::server::call::Call;
 use crate::server::ffi::random;
 use crate::server::value::key::NoSale;
 use seckill_domain::decide::decide_new;
+use seckill_domain::outcome::Misuse;
 use seckill_domain::request::{Init, Request, Terms, UnitKind};
 
 pub const SPEC: Spec = Spec {
@@ -25,32 +26,32 @@ pub const SPEC: Spec = Spec {
         its key a time to live: EXPIRE deletes a sale with all its grants and open holds, and no \
         entry of the outbox tells of it. CLOSEAT ends a sale.",
     errors: &[
-        errors::WINDOW_EMPTY,
-        errors::DRAW_LIST_TOO_LONG,
-        errors::DRAW_SUPPLY_TOO_SMALL,
-        errors::DRAW_RANGE_EMPTY,
-        errors::DRAW_SUM_DIFFERS,
-        errors::DRAW_LIST_REPEATS,
-        errors::DRAW_TAKES_NO_LIMIT,
-        errors::LASTS_OUT_OF_RANGE,
-        errors::MOD_NO_RESIDUE,
-        errors::MOD_RESIDUE_TOO_LARGE,
-        errors::MOD_TOO_MANY_RESIDUES,
+        Misuse::WindowEmpty.text(),
+        Misuse::DrawListTooLong.text(),
+        Misuse::DrawSupplyTooSmall.text(),
+        Misuse::DrawRangeEmpty.text(),
+        Misuse::DrawSumDiffers.text(),
+        Misuse::DrawListRepeats.text(),
+        Misuse::DrawTakesNoLimit.text(),
+        Misuse::LastsOutOfRange.text(),
+        Misuse::ModNoResidue.text(),
+        Misuse::ModResidueTooLarge.text(),
+        Misuse::ModTooManyResidues.text(),
         errors::MIN_NEEDS_PACKETS,
         errors::UNIFORM_NEEDS_TWO,
         errors::SALT_NEEDS_SAMPLE,
         errors::NEEDS_EVERY,
         errors::NEEDS_WAITLIST,
         errors::PART_INCOMPLETE,
-        errors::PART_OUT_OF_RANGE,
-        errors::SHARE_ABOVE_TOTAL,
-        errors::PART_TAKES_NO_DRAW,
-        errors::OFFER_NEEDS_TIME,
-        errors::WAITLIST_TAKES_NO_DRAW,
-        errors::NUMBERED_TAKES_NO_DRAW,
-        errors::TOO_MANY_UNITS,
+        Misuse::PartOutOfRange.text(),
+        Misuse::ShareAboveTotal.text(),
+        Misuse::PartTakesNoDraw.text(),
+        Misuse::OfferNeedsTime.text(),
+        Misuse::WaitlistTakesNoDraw.text(),
+        Misuse::NumberedTakesNoDraw.text(),
+        Misuse::TooManyUnits.text(),
         errors::WRONG_TYPE,
-        errors::SALE_EXISTS,
+        Misuse::SaleExists.text(),
         errors::NO_RANDOMNESS,
     ],
     example: "SECKILL.INIT drop 100 LIMIT 2",
@@ -77,7 +78,7 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
     let options = Options::of_init(&mut args)?;
     let Options { change, draw, amounts, schedule, split, numbered, .. } = options;
     let kind = match numbered {
-        true if draw.is_some() => return Err(errors::NUMBERED_TAKES_NO_DRAW.into()),
+        true if draw.is_some() => return Err(Misuse::NumberedTakesNoDraw.text().into()),
         true => UnitKind::Numbered,
         false => draw.into(),
     };
@@ -97,7 +98,7 @@ fn parse(args: &[&[u8]]) -> Parsed<Init> {
 /// Creates the sale at a missing key.
 fn create(call: &mut Call<'_>, init: &Init) -> Result<(), &'static str> {
     let decided = decide_new(init, &call.now(), random::hash_key());
-    let (plan, sale) = decided.map_err(misuse::text)?;
+    let (plan, sale) = decided.map_err(Misuse::text)?;
     if sale.terms().outbox.as_deref().is_some_and(|name| call.args().get(KEY) == Some(&name)) {
         return Err(errors::OUTBOX_REFUSED);
     }

@@ -4,7 +4,7 @@
 use super::args::{Args, Parsed};
 use super::change::{self, Attempt, Task};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
-use super::{errors, misuse, reply};
+use super::{errors, reply};
 use crate::server::call::Call;
 use crate::server::propagation::outbox::Stream;
 use crate::server::reply::Reply;
@@ -13,7 +13,7 @@ use seckill_domain::decide::mgrab::{decide_multi_grab, MultiDecision, MultiOutco
 use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
 use seckill_domain::numbers::UnitList;
-use seckill_domain::outcome::{GrantView, Outcome};
+use seckill_domain::outcome::{GrantView, Misuse, Outcome};
 use seckill_domain::plan::Plan;
 use seckill_domain::request::{Amount, Grab, Now};
 use seckill_domain::Sale;
@@ -46,13 +46,13 @@ pub const SPEC: Spec = Spec {
         errors::QTY_SUM,
         errors::NO_SALE_OF_SEVERAL,
         errors::WRONG_TYPE,
-        errors::WRONG_PART,
-        errors::REQ_MISMATCH,
+        Misuse::WrongPart.text(),
+        Misuse::ReqMismatch.text(),
         errors::MANY_OWN_ENDING,
         errors::MANY_ENDING,
-        errors::DRAW_TAKES_NO_AMOUNT,
-        errors::TOO_MANY_AT_ONCE,
-        errors::GRANTS_FULL,
+        Misuse::DrawTakesNoAmount.text(),
+        Misuse::TooManyAtOnce.text(),
+        Misuse::GrantsFull.text(),
     ],
     example: "SECKILL.MGRAB alice 2 {drop}shirt {drop}shoes REQ order-7",
     ..vocabulary::buyer(run)
@@ -203,7 +203,7 @@ fn judge<'a, 'c>(
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
     let decided = decide_multi_grab(&judged, now);
     if let MultiOutcome::Misuse(misuse) = decided.outcome {
-        return Err(misuse::text(misuse));
+        return Err(misuse.text());
     }
     let plans = decided.decisions.iter().map(|decision| decision.plan.as_ref());
     let stream_of = |(sale, plan): (&&Sale, Option<&Plan<'_>>)| {
@@ -246,7 +246,7 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome, units: &Units) {
         }
         // Never replied: the caller loops until the rounds have begun.
         MultiOutcome::NextRound => out.ok(),
-        MultiOutcome::Misuse(misuse) => out.error(misuse::text(*misuse)),
+        MultiOutcome::Misuse(misuse) => out.error(misuse.text()),
     }
 }
 

@@ -13,7 +13,6 @@ mod grab;
 mod import;
 mod init;
 mod mgrab;
-mod misuse;
 pub mod options;
 mod pause;
 pub mod pipeline;

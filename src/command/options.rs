@@ -2,13 +2,13 @@
 
 use super::args::{Args, Parsed};
 use super::errors;
-use super::misuse;
 use super::terms::{Options, Read, READ};
 use super::vocabulary::{KeyOption, KeySpec};
 use crate::server::module::spec::{KEY_CHANGE, KEY_INSERT, KEY_UPDATE};
 use seckill_domain::admission::Sample;
 use seckill_domain::draw::Draw;
 use seckill_domain::limits::PERMILLE_ALL;
+use seckill_domain::outcome::Misuse;
 use seckill_domain::parts::Split;
 use seckill_domain::request::Terms;
 use seckill_domain::rounds::Schedule;
@@ -86,7 +86,7 @@ impl Options {
         self.split = match (self.part, self.parts, &self.split_id, self.total) {
             (None, None, None, None) => None,
             (Some(part), Some(parts), Some(id), Some(total)) => {
-                Some(Split::new(part, parts, id, total).map_err(misuse::text)?)
+                Some(Split::new(part, parts, id, total).map_err(Misuse::text)?)
             }
             _ => return Err(errors::PART_INCOMPLETE.into()),
         };
@@ -97,7 +97,7 @@ impl Options {
         // HOLD and OFFER may be set in the sale already.
         let waitlist = Some(WaitTerms { max: 0, offer_ms: 1, overtake: 0 });
         let usual = Terms { hold_ms: 1, waitlist, ..Terms::default() };
-        Ok(usual.altered(&self.change).check().map_err(misuse::text)?)
+        Ok(usual.altered(&self.change).check().map_err(Misuse::text)?)
     }
 }
 

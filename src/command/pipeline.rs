@@ -9,7 +9,7 @@ use crate::server::call::Call;
 use crate::server::reply::Reply;
 use crate::server::sweeper::Swept;
 use seckill_domain::decide::Decision;
-use seckill_domain::outcome::Outcome;
+use seckill_domain::outcome::{Misuse, Outcome};
 use seckill_domain::request::Request;
 use seckill_domain::Sale;
 
@@ -29,8 +29,8 @@ pub fn show<T>(call: &mut Call<'_>, asked: Parsed<T>, show: impl FnOnce(&Sale, T
 /// Errors that every command with changes can reply, beside its own: a round that is over ends
 /// first, and its entries are appended.
 pub const ERRORS: &[&str] = &[
-    errors::INCOMPLETE,
-    errors::EXHAUSTED,
+    Misuse::Incomplete.text(),
+    Misuse::Exhausted.text(),
     errors::OUTBOX_NOT_HERE,
     errors::OUTBOX_REFUSED,
     errors::BEING_CHANGED,

@@ -3,7 +3,6 @@
 //! functions, without building a value first.
 
 use super::errors;
-use super::misuse;
 use crate::server::reply::Reply;
 use seckill_domain::ledger::Grant;
 use seckill_domain::outcome::{GrantView, Outcome, Place, State, Told};
@@ -41,7 +40,7 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome, units: Units<'_>) {
         }
         Outcome::ManyOwnEnding => reply.error(errors::MANY_OWN_ENDING),
         Outcome::ManyEnding => reply.error(errors::MANY_ENDING),
-        Outcome::Misuse(misuse) => reply.error(misuse::text(*misuse)),
+        Outcome::Misuse(misuse) => reply.error(misuse.text()),
         // `Done`; answers to GRAB are replied above, and `NextRound` is never replied.
         _ => reply.ok(),
     }

@@ -5,6 +5,7 @@ use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline, terms};
 use crate::server::call::Call;
 use seckill_domain::limits::INTEGER_MAX;
+use seckill_domain::outcome::Misuse;
 use seckill_domain::request::{Request, Restock};
 
 const DELTA: Arg = Arg::new("delta", ArgKind::Delta)
@@ -24,11 +25,11 @@ pub const SPEC: Spec = Spec {
     errors: &[
         errors::NO_SALE,
         errors::WRONG_TYPE,
-        errors::REQ_MISMATCH,
-        errors::DRAW_FIXES_SUPPLY,
+        Misuse::ReqMismatch.text(),
+        Misuse::DrawFixesSupply.text(),
         terms::SUPPLY.error(),
-        errors::NUMBERED_ONLY_GROWS,
-        errors::TOO_MANY_UNITS,
+        Misuse::NumberedOnlyGrows.text(),
+        Misuse::TooManyUnits.text(),
     ],
     example: "SECKILL.RESTOCK drop 50 REQ delivery-7",
     ..vocabulary::operator(run)

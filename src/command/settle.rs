@@ -5,7 +5,8 @@ use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::limits::HOLD_MS_MAX;
-use seckill_domain::request::{Deed, Keeper, Kept, Request, Settle, Which};
+use seckill_domain::outcome::Misuse;
+use seckill_domain::request::{Deed, Keeper, Request, Settle, Which};
 
 /// SEQ or REQ: identifies the grant.
 const WHICH: Arg = Arg::one_of("grant", &[vocabulary::SEQ, vocabulary::REQ]).optional();
@@ -19,17 +20,12 @@ const REPLY: &str = "`[state, seq, qty, deadline]`: the grant as it stands after
 const ERRORS: &[&str] = &[
     errors::SEQ_AND_REQ,
     errors::KEEP_NEEDS_ID,
-    errors::UNITS_REPEAT,
-    errors::DRAW_TAKES_NO_KEEP,
-    errors::NUMBERED_TAKES_NO_KEEP,
-    errors::NOT_NUMBERED,
-    errors::TOO_MANY_AT_ONCE,
-    errors::NO_SUCH_UNIT,
-    errors::KEEPS_NO_UNIT,
+    Misuse::DrawTakesNoKeep.text(),
+    Misuse::NumberedTakesNoKeep.text(),
     errors::NO_SALE,
     errors::WRONG_TYPE,
-    errors::WRONG_PART,
-    errors::AMBIGUOUS,
+    Misuse::WrongPart.text(),
+    Misuse::Ambiguous.text(),
 ];
 
 pub const CONFIRM: Spec = Spec {
@@ -58,17 +54,12 @@ pub const CONFIRM: Spec = Spec {
         errors::RECLAIM_NEEDS_ID,
         errors::KEEP_NEEDS_ID,
         errors::KEEP_AND_RECLAIM,
-        errors::UNITS_REPEAT,
-        errors::DRAW_TAKES_NO_KEEP,
-        errors::NUMBERED_TAKES_NO_KEEP,
-        errors::NOT_NUMBERED,
-        errors::TOO_MANY_AT_ONCE,
-        errors::NO_SUCH_UNIT,
-        errors::KEEPS_NO_UNIT,
+        Misuse::DrawTakesNoKeep.text(),
+        Misuse::NumberedTakesNoKeep.text(),
         errors::NO_SALE,
         errors::WRONG_TYPE,
-        errors::WRONG_PART,
-        errors::AMBIGUOUS,
+        Misuse::WrongPart.text(),
+        Misuse::Ambiguous.text(),
         errors::MANY_OWN_ENDING,
         errors::MANY_ENDING,
     ],
@@ -116,8 +107,8 @@ pub const EXTEND: Spec = Spec {
         errors::SEQ_AND_REQ,
         errors::NO_SALE,
         errors::WRONG_TYPE,
-        errors::WRONG_PART,
-        errors::AMBIGUOUS,
+        Misuse::WrongPart.text(),
+        Misuse::Ambiguous.text(),
     ],
     example: "SECKILL.EXTEND tickets carol 900000 REQ order-9",
     ..vocabulary::buyer(extend)

@@ -12,6 +12,7 @@ use super::{errors, pipeline};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
 use seckill_domain::limits::{INTEGER_MAX, PARTS_MAX};
+use seckill_domain::outcome::Misuse;
 use seckill_domain::parts::home_of;
 use seckill_domain::request::{Elsewhere, Receive, Request, Send};
 use seckill_domain::Sale;
@@ -19,10 +20,10 @@ use seckill_domain::Sale;
 const ERRORS: &[&str] = &[
     errors::NO_SALE,
     errors::WRONG_TYPE,
-    errors::NOT_A_PART,
-    errors::NOT_THIS_SPLIT,
-    errors::NOT_ANOTHER_PART,
-    errors::MOVED_TOO_MANY,
+    Misuse::NotAPart.text(),
+    Misuse::NotThisSplit.text(),
+    Misuse::NotAnotherPart.text(),
+    Misuse::MovedTooMany.text(),
 ];
 
 const TO: Arg = peer("to").about("the part that they go to");
@@ -91,7 +92,12 @@ pub const ELSEWHERE: Spec = Spec {
     args: &[vocabulary::KEY, vocabulary::SPLIT, UNITS, PASS],
     reply: "`[n, pass]` as they now stand. Only a pair that is above the present one, by its pass \
         and then by n, takes its place; any other leaves no trace.",
-    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_A_PART, errors::NOT_THIS_SPLIT],
+    errors: &[
+        errors::NO_SALE,
+        errors::WRONG_TYPE,
+        Misuse::NotAPart.text(),
+        Misuse::NotThisSplit.text(),
+    ],
     example: "SECKILL.ELSEWHERE sale:phone:{p0} s-1 70 1",
     group: Group::Parts,
     ..vocabulary::operator(elsewhere)
@@ -106,7 +112,7 @@ pub const PARTS: Spec = Spec {
         received] ...]]`: the split and its part; its share and the restocks applied (negative \
         where more was withdrawn); what it has and owes; what the other parts may still have, and \
         the pass that told so; a row for each part that it has exchanged units with, in order.",
-    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_A_PART],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, Misuse::NotAPart.text()],
     example: "SECKILL.PARTS sale:phone:{p0}",
     group: Group::Parts,
     ..vocabulary::reader(parts)
@@ -167,7 +173,7 @@ fn parts(call: &mut Call<'_>) {
 
 fn write_parts(sale: &Sale, out: Reply<'_>) {
     let Some(part) = sale.part() else {
-        return out.error(errors::NOT_A_PART);
+        return out.error(Misuse::NotAPart.text());
     };
     let (balances, escrow) = (sale.balances(), part.escrow);
     out.array(10);

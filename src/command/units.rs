@@ -7,6 +7,7 @@ use super::{errors, pipeline, reply};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
 use seckill_domain::limits::{INTEGER_MAX, UNITS_SHOWN_DEFAULT};
+use seckill_domain::outcome::Misuse;
 use seckill_domain::Sale;
 
 const FIRST: Arg = Arg::new("first", ArgKind::Integer)
@@ -24,7 +25,7 @@ pub const UNITS: Spec = Spec {
     args: &[vocabulary::KEY, FIRST, COUNT],
     reply: "A bulk string with one character for each number from `first` on: `.` free, `h` held, \
         `s` sold. It ends with the last number, so beyond that it is empty.",
-    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_NUMBERED],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, Misuse::NotNumbered.text()],
     example: "SECKILL.UNITS hall 11 COUNT 10",
     ..vocabulary::reader(units)
 };
@@ -38,7 +39,7 @@ pub const OWNER: Spec = Spec {
     complexity: "O(log N) where N is the number of units",
     args: &[vocabulary::KEY, UNIT],
     reply: "The row of the live grant that has it, or null if it is free or there is no such unit.",
-    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::NOT_NUMBERED],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, Misuse::NotNumbered.text()],
     example: "SECKILL.UNIT hall 17",
     ..vocabulary::reader(unit)
 };
@@ -59,14 +60,14 @@ fn parse_units(args: &[&[u8]]) -> Parsed<(u64, u64)> {
 fn write_units(sale: &Sale, first: u64, count: u64, out: Reply<'_>) {
     match sale.units_from(first, count) {
         Some(states) => out.bulk(states),
-        None => out.error(errors::NOT_NUMBERED),
+        None => out.error(Misuse::NotNumbered.text()),
     }
 }
 
 fn unit(call: &mut Call<'_>) {
     let unit = parse_unit(call.args());
     pipeline::show(call, unit, |sale, unit, out| match sale.numbers() {
-        None => out.error(errors::NOT_NUMBERED),
+        None => out.error(Misuse::NotNumbered.text()),
         Some(_) => match sale.holder_of(unit) {
             Some(grant) => reply::row(out, sale, &grant),
             None => out.null(),

@@ -6,6 +6,7 @@ use super::{errors, pipeline, reply};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
 use seckill_domain::limits::PAGE_ROWS_DEFAULT;
+use seckill_domain::outcome::Misuse;
 use seckill_domain::Sale;
 
 pub const SPEC: Spec = Spec {
@@ -17,7 +18,7 @@ pub const SPEC: Spec = Spec {
     reply: "`[allowance, admission, [row ...]]`: the units that the user may still have (-1: no \
         limit), `OK`, `DENIED` or `BUSY` as GRAB would judge now, and the newest grant rows, \
         newest first (100, or COUNT of at most 10000).",
-    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::WRONG_PART],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, Misuse::WrongPart.text()],
     example: "SECKILL.USER tickets carol",
     ..vocabulary::reader(run)
 };
@@ -42,7 +43,7 @@ fn parse<'a>(args: &'a [&'a [u8]]) -> Parsed<Query<'a>> {
 
 fn write(sale: &Sale, query: &Query<'_>, out: Reply<'_>) {
     if !sale.is_home(query.user) {
-        return out.error(errors::WRONG_PART);
+        return out.error(Misuse::WrongPart.text());
     }
     out.array(3);
     match sale.allowance(&sale.holding_of(query.user)) {

@@ -7,7 +7,7 @@ use super::{errors, pipeline, reply};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
 use seckill_domain::limits::PAGE_ROWS_DEFAULT;
-use seckill_domain::outcome::Outcome;
+use seckill_domain::outcome::{Misuse, Outcome};
 use seckill_domain::waitlist::Waiter;
 use seckill_domain::Sale;
 
@@ -22,7 +22,7 @@ pub const PLACE: Spec = Spec {
     reply: "`[WAITING, ticket, ahead, units ahead]`: so many entries are before the user's, and \
         ask for so many units\n\
         `[NONE]`: the user does not wait; `SECKILL.USER` tells what they have",
-    errors: &[errors::NO_SALE, errors::WRONG_TYPE, errors::WRONG_PART],
+    errors: &[errors::NO_SALE, errors::WRONG_TYPE, Misuse::WrongPart.text()],
     example: "SECKILL.PLACE concert dora",
     ..vocabulary::reader(place)
 };
@@ -45,7 +45,7 @@ fn place(call: &mut Call<'_>) {
     let user = parse_place(call.args());
     let now = call.now();
     pipeline::show(call, user, |sale, user, out| match sale.place(user, &now) {
-        _ if !sale.is_home(user) => out.error(errors::WRONG_PART),
+        _ if !sale.is_home(user) => out.error(Misuse::WrongPart.text()),
         Some(place) => reply::outcome(out, &Outcome::Waiting(place), None),
         None => {
             out.array(1);

@@ -5,6 +5,8 @@ use core::ffi::CStr;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::model::misuse::Misuse;
+
 /// States of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
@@ -390,125 +392,6 @@ impl Mask {
         };
         Some((OUTCOMES[shown.row()?].word, told))
     }
-}
-
-/// Mistakes that only the sale's state reveals; parsing finds the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Misuse {
-    /// INIT with other terms on a key that holds a sale.
-    SaleExists,
-    /// A request id was used with other arguments.
-    ReqMismatch,
-    /// CLOSEAT is not after OPENAT.
-    WindowEmpty,
-    /// HOLD is over the longest hold.
-    HoldTooLong,
-    /// The outbox's name is too long.
-    OutboxTooLong,
-    /// The sale has another outbox already.
-    OutboxSet,
-    /// The user has more than one grant and the request names none.
-    Ambiguous,
-    /// The supply would exceed the largest integer.
-    SupplyTooLarge,
-    /// The sale has as many grants as a seq can number.
-    GrantsFull,
-    /// Pieces of the AOF that the sale was rebuilt from are missing.
-    Incomplete,
-    /// Clock, version or epoch beyond its limit, through a wrong clock or a corrupt dump.
-    Exhausted,
-    /// DRAW without a packet.
-    DrawNoPackets,
-    /// DRAW with more packets than a sale can have grants.
-    DrawTooManyPackets,
-    /// DRAW LIST with more amounts than one INIT takes.
-    DrawListTooLong,
-    /// DRAW PACKETS with MIN 0.
-    DrawMinZero,
-    /// The supply is too small to give every packet its minimum.
-    DrawSupplyTooSmall,
-    /// DRAW with an amount of 0.
-    DrawAmountZero,
-    /// DRAW UNIFORM whose lower bound is above the upper one.
-    DrawRangeEmpty,
-    /// The amounts of DRAW LIST don't add up to the supply.
-    DrawSumDiffers,
-    /// DRAW LIST with EVERY.
-    DrawListRepeats,
-    /// LIMIT on a sale that draws its amounts.
-    DrawTakesNoLimit,
-    /// QTY or UPTO on a sale that draws its amounts.
-    DrawTakesNoAmount,
-    /// KEEP on a sale that draws its amounts.
-    DrawTakesNoKeep,
-    /// EVERY or OFFSET is 0 or too long.
-    PeriodOutOfRange,
-    /// LASTS is 0 or longer than the period.
-    LastsOutOfRange,
-    /// IMPORT on a sale with rounds.
-    RoundsTakeNoImport,
-    /// MOD without a residue.
-    ModNoResidue,
-    /// MOD with a residue that is not below the modulus.
-    ModResidueTooLarge,
-    /// MOD with too many residues.
-    ModTooManyResidues,
-    /// SAMPLE of more than 1000 permille.
-    SampleTooLarge,
-    /// SALT is too long.
-    SaltTooLong,
-    /// The list has no room for that many users.
-    ListFull,
-    /// RESTOCK or IMPORT on a sale whose packets share a fixed supply.
-    DrawFixesSupply,
-    /// The user's home is another part of the split.
-    WrongPart,
-    /// The request names another split.
-    NotThisSplit,
-    /// The sale is not a part of a split.
-    NotAPart,
-    /// PART's number is not below the number of parts, or there are too many parts.
-    PartOutOfRange,
-    /// The split has no such part, or it is this part.
-    NotAnotherPart,
-    /// The split's id is empty or too long.
-    SplitIdSize,
-    /// The part's share is larger than the total of all parts.
-    ShareAboveTotal,
-    /// PART with DRAW or EVERY.
-    PartTakesNoDraw,
-    /// The units sent, received or promised would exceed the largest integer.
-    MovedTooMany,
-    /// WAITLIST above the largest allowed length.
-    WaitlistTooLong,
-    /// OFFER above the longest hold.
-    OfferTooLong,
-    /// A waiting list with neither OFFER nor HOLD.
-    OfferNeedsTime,
-    /// WAITLIST with DRAW or EVERY.
-    WaitlistTakesNoDraw,
-    /// NUMBERED with DRAW, EVERY or PART.
-    NumberedTakesNoDraw,
-    /// More units than a sale can number.
-    TooManyUnits,
-    /// A negative RESTOCK of numbered units.
-    NumberedOnlyGrows,
-    /// KEEP of a number of units on a sale with numbered units.
-    NumberedTakesNoKeep,
-    /// KEEP of numbered units none of which the grant has.
-    KeepsNoUnit,
-    /// UPTO on a sale with numbered units.
-    NumberedTakesNoUpTo,
-    /// More numbered units than one grant has.
-    TooManyAtOnce,
-    /// ADJACENT or UNITS with WAIT.
-    PickTakesNoWait,
-    /// ADJACENT or UNITS on a sale whose units have no numbers.
-    NotNumbered,
-    /// A number above that of the last unit.
-    NoSuchUnit,
-    /// IMPORT into a sale with numbered units without as many UNITS.
-    ImportNeedsUnits,
 }
 
 /// Why an effect was not applied. Replicas and AOFs meet this only if something is corrupt.
