@@ -341,7 +341,7 @@ impl Draft<'_> {
 /// Changes to the sale as a whole.
 impl Draft<'_> {
     /// Emits an event that changes no number.
-    pub(crate) fn happen(&mut self, kind: EventKind) -> Result<(), Refused> {
+    pub(crate) fn event(&mut self, kind: EventKind) -> Result<(), Refused> {
         self.change(kind, None, |_| Ok(()))
     }
 

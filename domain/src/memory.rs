@@ -47,7 +47,7 @@ impl Pages {
     }
 
     /// Frees up to `blocks` pages. False when none is left.
-    pub fn shed(&mut self, blocks: usize) -> bool {
+    pub fn free_some(&mut self, blocks: usize) -> bool {
         self.pages.truncate(self.pages.len().saturating_sub(blocks));
         !self.pages.is_empty()
     }
@@ -223,8 +223,8 @@ mod tests {
         let headers = pages.pages.capacity() * size_of::<Vec<u8>>();
         assert_eq!(pages.heap_bytes(), bytes + headers);
         assert_eq!(pages.heap_blocks(), 2);
-        let mut shed = |blocks| (pages.shed(blocks), pages.heap_blocks());
-        assert_eq!([shed(1), shed(2), shed(1)], [(true, 1), (false, 0), (false, 0)]);
+        let mut free_some = |blocks| (pages.free_some(blocks), pages.heap_blocks());
+        assert_eq!([free_some(1), free_some(2), free_some(1)], [(true, 1), (false, 0), (false, 0)]);
         let small = Pages::default().open(1).1.capacity();
         assert_eq!(small, PAGE_BYTES / 128);
     }

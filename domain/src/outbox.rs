@@ -49,8 +49,8 @@ impl Sale {
             put_number(data, fields::AVAILABLE.number, numbers.available);
             put_number(data, fields::HELD.number, numbers.held);
             put_number(data, fields::SOLD.number, numbers.sold);
-            let told = grant.as_ref().zip(effect);
-            let subject = told.and_then(|(view, effect)| {
+            let about = grant.as_ref().zip(effect);
+            let subject = about.and_then(|(view, effect)| {
                 let subject = effect.subject(self, view.seq, numbers)?;
                 put_grant(data, [epoch, t], numbers, view, &subject);
                 Some(subject)

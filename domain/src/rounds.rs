@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::{Block, Ledger};
 use crate::model::balances::Balances;
-use crate::model::limits::{ROUND_TOTALS_MAX, SHED_BLOCKS_PER_STEP, TIME_MS_MAX};
+use crate::model::limits::{FREED_BLOCKS_PER_STEP, ROUND_TOTALS_MAX, TIME_MS_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
 
@@ -180,9 +180,9 @@ impl Rounds {
     }
 
     /// Frees a little memory of dropped rounds. False when none is left.
-    pub fn shed(&mut self) -> bool {
+    pub fn free_some(&mut self) -> bool {
         if let Some(ledger) = self.dropping.last_mut() {
-            if !ledger.shed(SHED_BLOCKS_PER_STEP) {
+            if !ledger.free_some(FREED_BLOCKS_PER_STEP) {
                 self.dropping.pop();
             }
         }

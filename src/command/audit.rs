@@ -64,7 +64,7 @@ impl Walk for Auditing {
         }
     }
 
-    fn shed(&mut self) -> bool {
+    fn free_some(&mut self) -> bool {
         self.0.as_mut().is_some_and(AuditWalk::shed)
     }
 }

@@ -368,13 +368,13 @@ fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u6
     counts::changed(before, Load::of(sale));
     counts::OFFERS.fetch_add(sale.list_totals().0 - offers, Relaxed);
     counts::DROPPED.fetch_add(sale.list_totals().1 - dropped, Relaxed);
-    (look_at(sale, now.clock_ms), sale.serves_at(now))
+    (look_at(sale, now.clock_ms), sale.has_due_waiter(now))
 }
 
 /// The time at which the sweeper must look at the sale. Memory of dropped rounds is freed in steps
 /// by the sweeper, on replicas, too.
 pub fn look_at(sale: &mut Sale, clock_ms: u64) -> Option<u64> {
-    if sale.shed() {
+    if sale.free_some() {
         return Some(AT_ONCE);
     }
     sale.next_look(clock_ms)

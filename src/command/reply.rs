@@ -5,7 +5,7 @@
 use super::errors;
 use crate::server::reply::Reply;
 use seckill_domain::ledger::Grant;
-use seckill_domain::outcome::{GrantView, Outcome, Place, State, Told};
+use seckill_domain::outcome::{Elements, GrantView, Outcome, Place, State};
 use seckill_domain::Sale;
 
 /// Elements of a grant row, but for the numbers of its units.
@@ -17,8 +17,8 @@ pub type Units<'u> = Option<&'u [u32]>;
 /// Replies an outcome. `units` are the numbers of its grant.
 #[inline]
 pub fn outcome(reply: Reply<'_>, outcome: &Outcome, units: Units<'_>) {
-    if let Some((word, told)) = outcome.told() {
-        return answer(reply, word, told, units);
+    if let Some((word, elements)) = outcome.elements() {
+        return answer(reply, word, elements, units);
     }
     match outcome {
         Outcome::Stands(GrantView { seq, qty, state, deadline }) => {
@@ -49,18 +49,18 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome, units: Units<'_>) {
 /// Replies an answer to GRAB. In one with a grant, the user has the units if and only if the state
 /// says so.
 #[inline(always)]
-fn answer(reply: Reply<'_>, word: &'static str, told: Told<'_>, units: Units<'_>) {
-    match told {
-        Told::Nothing => {
+fn answer(reply: Reply<'_>, word: &'static str, elements: Elements<'_>, units: Units<'_>) {
+    match elements {
+        Elements::Nothing => {
             reply.array(1);
             reply.bulk(word);
         }
-        Told::Number(number) => {
+        Elements::Number(number) => {
             reply.array(2);
             reply.bulk(word);
             reply.number(number);
         }
-        Told::Grant(grant, available) => {
+        Elements::Grant(grant, available) => {
             reply.array(if available.is_some() { 6 } else { 5 } + usize::from(units.is_some()));
             reply.bulk(word);
             reply.number(grant.seq);
@@ -72,7 +72,7 @@ fn answer(reply: Reply<'_>, word: &'static str, told: Told<'_>, units: Units<'_>
             }
             put_units(reply, units);
         }
-        Told::Place(Place { ticket, ahead, units_ahead }) => {
+        Elements::Place(Place { ticket, ahead, units_ahead }) => {
             reply.array(4);
             reply.bulk(word);
             [ticket, ahead, units_ahead].into_iter().for_each(|number| reply.number(*number));

@@ -217,7 +217,7 @@ impl<'a> Call<'a> {
             timer::watch(lock, self.ctx.db(), key, deadline);
         }
         if committed.is_urgent {
-            timer::hurry(lock);
+            timer::arm_now(lock);
         }
     }
 

@@ -31,7 +31,7 @@ pub trait Walk: Send {
     /// Releases the walk's data in the sale, if the sale still exists: the client has gone.
     fn abandon(&mut self, sale: Option<&mut Sale>);
     /// Frees some of the walk's memory after its end. False when none is left.
-    fn shed(&mut self) -> bool;
+    fn free_some(&mut self) -> bool;
 }
 
 /// Writes the reply.
@@ -177,7 +177,7 @@ impl Job {
     /// Takes one step. False when no walk is left.
     fn go_on(&mut self, ctx: Ctx<'_>) -> bool {
         if self.client.is_none() {
-            return self.walk.shed();
+            return self.walk.free_some();
         }
         self.is_begun = true;
         let name = OwnString::new(&self.key);

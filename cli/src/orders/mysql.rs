@@ -23,7 +23,7 @@ pub const DIALECT: Dialect = Dialect {
     name_sale: "ON DUPLICATE KEY UPDATE name = VALUES(name), stream = VALUES(stream)",
     quote: '`',
     take_in: "ON DUPLICATE KEY UPDATE rev = rev",
-    learn_epoch: "ON DUPLICATE KEY UPDATE first_rev = LEAST(first_rev, VALUES(first_rev))",
+    store_epoch: "ON DUPLICATE KEY UPDATE first_rev = LEAST(first_rev, VALUES(first_rev))",
     move_order: "ON DUPLICATE KEY UPDATE
         asked = GREATEST(asked, VALUES(asked)),
         qty = IF((VALUES(epoch), VALUES(rev)) > (epoch, rev), VALUES(qty), qty),

@@ -30,7 +30,7 @@ pub const DIALECT: Dialect = Dialect {
     place: |number| format!("${number}"),
     name_sale: "ON CONFLICT (id) DO UPDATE SET name = EXCLUDED.name, stream = EXCLUDED.stream",
     take_in: "ON CONFLICT (id, epoch, rev) DO NOTHING",
-    learn_epoch: "ON CONFLICT (id, epoch) DO UPDATE SET first_rev = EXCLUDED.first_rev
+    store_epoch: "ON CONFLICT (id, epoch) DO UPDATE SET first_rev = EXCLUDED.first_rev
         WHERE #epochs.first_rev > EXCLUDED.first_rev",
     move_order: "ON CONFLICT (id, born, seq) DO UPDATE SET
         (qty, asked, state, deadline, lost, units, epoch, rev) = (SELECT

@@ -112,7 +112,7 @@ impl Planning<'_, '_> {
         let owners = units.iter().filter_map(|unit| numbers.owner(*unit));
         let grants = owners.filter_map(|seq| sale.stored_grant(seq));
         let due = grants.filter(|grant| grant.is_due(t) && !self.draft.has_moved(grant.seq));
-        let mut due: Vec<(u64, u64)> = due.map(|grant| (grant.held_until, grant.seq)).collect();
+        let mut due: Vec<(u64, u64)> = due.map(|grant| (grant.deadline, grant.seq)).collect();
         due.sort_unstable();
         due.dedup();
         for (_, seq) in due {

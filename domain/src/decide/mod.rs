@@ -135,7 +135,7 @@ impl Sale {
 
     /// Whether a waiter could be served or dropped now.
     #[inline]
-    pub fn serves_at(&self, now: &Now) -> bool {
+    pub fn has_due_waiter(&self, now: &Now) -> bool {
         self.extras.is_some() && waitlist::next_service(self).is_some_and(|at| at <= self.time(now))
     }
 

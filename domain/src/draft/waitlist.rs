@@ -91,7 +91,7 @@ impl<'s> Draft<'s> {
     /// Removes a waiter without a grant.
     pub(crate) fn leave(&mut self, ticket: u64, kind: EventKind) -> Result<(), Refused> {
         self.take_off(ticket, false)?;
-        self.happen(kind)
+        self.event(kind)
     }
 
     /// Counts a pass of the head.

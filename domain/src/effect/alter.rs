@@ -24,7 +24,7 @@ impl Act for Alter {
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
         draft.has_outbox |= self.0.outbox.is_some();
-        draft.happen(EventKind::Alter)
+        draft.event(EventKind::Alter)
     }
 
     fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {

@@ -79,8 +79,8 @@ impl Grant<'_> {
     #[inline]
     pub(super) fn record(&self, sale: &mut Sale, at: u64, places: Option<&Places>) {
         let Grant { user, req, qty, hold_ms } = *self;
-        let (state, held_until) = state_at(hold_ms, at);
+        let (state, deadline) = state_at(hold_ms, at);
         let epoch = sale.balances.epoch;
-        sale.ledger.push(&NewGrant { user, req, qty, state, at, held_until, epoch }, places);
+        sale.ledger.push(&NewGrant { user, req, qty, state, at, deadline, epoch }, places);
     }
 }

@@ -8,7 +8,7 @@ pub struct Pause;
 
 impl Act for Pause {
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
-        draft.happen(EventKind::Pause)
+        draft.event(EventKind::Pause)
     }
 
     fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {
@@ -22,7 +22,7 @@ pub struct Resume;
 
 impl Act for Resume {
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
-        draft.happen(EventKind::Resume)
+        draft.event(EventKind::Resume)
     }
 
     fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {

@@ -128,9 +128,9 @@ pub(super) fn qty_of(sale: &Sale, seq: u64) -> u64 {
 }
 
 /// Sets a grant's state in its round, with its deadline if it is held.
-pub(super) fn set_state(sale: &mut Sale, seq: u64, state: State, held_until: u64) {
+pub(super) fn set_state(sale: &mut Sale, seq: u64, state: State, deadline: u64) {
     if sale.extras.is_none() {
-        return sale.ledger.set_state(seq, state, held_until);
+        return sale.ledger.set_state(seq, state, deadline);
     }
     let hold_at = |sale: &Sale| {
         let grant = sale.stored_grant(seq).filter(|_| sale.rounds().is_some());
@@ -139,7 +139,7 @@ pub(super) fn set_state(sale: &mut Sale, seq: u64, state: State, held_until: u64
     if let Some(hold) = hold_at(sale) {
         sale.follow_hold(&hold, false);
     }
-    ledger_of(sale, seq).set_state(seq, state, held_until);
+    ledger_of(sale, seq).set_state(seq, state, deadline);
     if let Some(hold) = hold_at(sale) {
         sale.follow_hold(&hold, true);
     }

@@ -54,7 +54,7 @@ impl Act for Join<'_> {
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {
         draft.join();
-        draft.happen(EventKind::Wait)
+        draft.event(EventKind::Wait)
     }
 
     fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {

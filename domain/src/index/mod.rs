@@ -197,7 +197,7 @@ impl Index {
     }
 
     /// Frees up to `blocks` shards of an index that is no longer used. False when none is left.
-    pub fn shed(&mut self, blocks: usize) -> bool {
+    pub fn free_some(&mut self, blocks: usize) -> bool {
         self.shards.truncate(self.shards.len().saturating_sub(blocks));
         !self.shards.is_empty()
     }

@@ -115,20 +115,20 @@ impl Account {
     }
 
     /// Adds a grant in its current state.
-    pub(super) fn add(&mut self, seq: u32, qty: u64, state: State, held_until: u64) {
+    pub(super) fn add(&mut self, seq: u32, qty: u64, state: State, deadline: u64) {
         self.newest = self.newest.max(seq);
         if state.is_live() && self.live.insert(seq) {
             self.live_units = self.live_units.saturating_add(qty);
         }
         if state == State::Held {
-            self.holds.insert(held_until, seq);
+            self.holds.insert(deadline, seq);
         }
     }
 
     /// Removes a grant by its former state.
-    pub(super) fn remove(&mut self, seq: u32, qty: u64, state: State, held_until: u64) {
+    pub(super) fn remove(&mut self, seq: u32, qty: u64, state: State, deadline: u64) {
         if state == State::Held {
-            self.holds.remove(held_until, seq);
+            self.holds.remove(deadline, seq);
         }
         if self.live.remove(&seq) {
             self.live_units = self.live_units.saturating_sub(qty);
@@ -215,7 +215,7 @@ impl Accounts {
     }
 
     /// Frees a block: many small frees. False when none is left.
-    pub(super) fn shed(&mut self) -> bool {
+    pub(super) fn free_some(&mut self) -> bool {
         self.blocks.truncate(self.blocks.len().saturating_sub(1));
         !self.blocks.is_empty()
     }

@@ -72,7 +72,7 @@ impl Ledger {
     }
 
     /// The result of a lookup for a user known to have no grant.
-    pub fn stranger(&self, user: &[u8]) -> Lookup {
+    pub fn vacant(&self, user: &[u8]) -> Lookup {
         Lookup { hash: self.hash_of(0, user), entry: Entry::Vacant(Vacant::default()) }
     }
 
@@ -125,7 +125,7 @@ impl Ledger {
         if self.reqs.is_empty() {
             return None;
         }
-        self.find_req(user, &self.stranger(user), req).seq()
+        self.find_req(user, &self.vacant(user), req).seq()
     }
 }
 
@@ -219,7 +219,7 @@ impl Ledger {
                 &looked_up
             }
         };
-        let NewGrant { user, req: tag, qty, state, at, held_until: deadline, epoch } = *new;
+        let NewGrant { user, req: tag, qty, state, at, deadline, epoch } = *new;
         let prev = found.entry.value().map_or(0, |entry| self.newest_of(entry));
         let record = Record { user, req: tag, qty, state, at, deadline, prev };
         let seq = self.records.append(&record);
@@ -268,29 +268,29 @@ impl Ledger {
             number
         };
         self.accounts.change(number, |account| {
-            account.add(seq, new.qty, new.state, new.held_until);
+            account.add(seq, new.qty, new.state, new.deadline);
         });
     }
 
-    /// Moves a grant to another state. `held_until` is its new deadline, if it is held.
-    pub fn set_state(&mut self, seq: u64, state: State, held_until: u64) {
+    /// Moves a grant to another state, with a new deadline if it is held.
+    pub fn set_state(&mut self, seq: u64, state: State, deadline: u64) {
         let Some(before) = self.grant(seq) else { return };
         let counted = self.recounting.is_some().then(|| before.counted());
-        let (qty, was, old_deadline) = (before.qty, before.state, before.held_until);
+        let (qty, was, old_deadline) = (before.qty, before.state, before.deadline);
         let found = self.find(before.user);
         let number = seq as u32;
         if was == State::Held {
             self.holds.remove(old_deadline, number);
         }
         if state == State::Held {
-            self.holds.insert(held_until, number);
+            self.holds.insert(deadline, number);
         }
         let (had_live, has_live) = match found.entry.value().filter(|entry| entry.marked) {
             Some(entry) => {
                 let had_live = self.holding(&found).live_grants > 0;
                 self.accounts.change(entry.number, |account| {
                     account.remove(number, qty, was, old_deadline);
-                    account.add(number, qty, state, held_until);
+                    account.add(number, qty, state, deadline);
                 });
                 (had_live, self.holding(&found).live_grants > 0)
             }
@@ -298,7 +298,7 @@ impl Ledger {
             None => (was.is_live(), state.is_live()),
         };
         if let Some(bytes) = self.records.get_mut(number) {
-            record::set_state(bytes, state, held_until);
+            record::set_state(bytes, state, deadline);
         }
         if let Some(before) = counted {
             self.tell_of_move(before, found.entry.value().filter(|entry| entry.marked));

@@ -42,7 +42,7 @@ pub struct Grant<'a> {
     /// Unix ms of the grant.
     pub at: u64,
     /// Present or past deadline, Unix ms; 0 if it was never held.
-    pub held_until: u64,
+    pub deadline: u64,
     /// The request id, if it has one.
     pub req: Option<ReqTag<'a>>,
     /// The epoch of the primary that granted it.
@@ -64,7 +64,7 @@ impl<'a> Grant<'a> {
 
     /// Whether this is a hold past its deadline at `t`.
     pub fn is_due(&self, t: u64) -> bool {
-        self.state == State::Held && self.held_until <= t
+        self.state == State::Held && self.deadline <= t
     }
 
     /// The grant for replies, after the holds due at `t` have expired.
@@ -77,7 +77,7 @@ impl<'a> Grant<'a> {
 
     /// The grant for replies.
     pub fn view(&self) -> GrantView {
-        let deadline = if self.state == State::Held { self.held_until } else { 0 };
+        let deadline = if self.state == State::Held { self.deadline } else { 0 };
         GrantView { seq: self.seq, qty: self.qty, state: self.state, deadline }
     }
 }
@@ -96,7 +96,7 @@ pub struct NewGrant<'a> {
     /// Unix ms of the grant.
     pub at: u64,
     /// Deadline, Unix ms; 0 for a grant that was never held.
-    pub held_until: u64,
+    pub deadline: u64,
     /// The epoch of the grant.
     pub epoch: u64,
 }
@@ -227,7 +227,7 @@ impl Ledger {
             qty: record.qty,
             state: record.state,
             at: record.at,
-            held_until: record.deadline,
+            deadline: record.deadline,
             req: record.req,
             epoch: self.epoch_of(seq.into()),
             round: self.round,
@@ -334,9 +334,9 @@ impl Ledger {
 
     /// Frees up to `blocks` blocks of each kind of a ledger that is no longer used. False when none
     /// is left.
-    pub fn shed(&mut self, blocks: usize) -> bool {
-        let indexes = self.users.shed(blocks) | self.reqs.shed(blocks);
-        let trims = self.trims.shed(blocks);
-        self.records.shed(blocks) | self.accounts.shed() | indexes | trims
+    pub fn free_some(&mut self, blocks: usize) -> bool {
+        let indexes = self.users.free_some(blocks) | self.reqs.free_some(blocks);
+        let trims = self.trims.free_some(blocks);
+        self.records.free_some(blocks) | self.accounts.free_some() | indexes | trims
     }
 }

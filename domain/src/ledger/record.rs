@@ -103,10 +103,10 @@ pub fn ids_len(bytes: &[u8]) -> usize {
 }
 
 /// Changes the state of the record at the start of `bytes`, and its deadline if it is held.
-pub(super) fn set_state(bytes: &mut [u8], state: State, held_until: u64) {
+pub(super) fn set_state(bytes: &mut [u8], state: State, deadline: u64) {
     bytes[0] = bytes[0] & !STATE_BITS | state as u8;
     if state == State::Held && bytes[0] & HAS_DEADLINE != 0 {
-        bytes[2..8].copy_from_slice(&held_until.to_le_bytes()[..6]);
+        bytes[2..8].copy_from_slice(&deadline.to_le_bytes()[..6]);
     }
 }
 
@@ -313,8 +313,8 @@ impl Records {
     }
 
     /// Frees up to `blocks` blocks of each kind. False when none is left.
-    pub(super) fn shed(&mut self, blocks: usize) -> bool {
+    pub(super) fn free_some(&mut self, blocks: usize) -> bool {
         self.chunks.truncate(self.chunks.len().saturating_sub(blocks));
-        self.pages.shed(blocks) | !self.chunks.is_empty()
+        self.pages.free_some(blocks) | !self.chunks.is_empty()
     }
 }

@@ -217,7 +217,7 @@ impl Recounting {
     }
 
     /// Frees a block of memory. False when none is left.
-    pub(crate) fn shed(&mut self) -> bool {
+    pub(crate) fn free_some(&mut self) -> bool {
         self.sums.blocks.pop().is_some()
     }
 
@@ -318,7 +318,7 @@ impl Grant<'_> {
             seq: self.seq as u32,
             qty: self.qty,
             state: self.state,
-            deadline: self.held_until,
+            deadline: self.deadline,
             is_offer: self.is_offer(),
         }
     }

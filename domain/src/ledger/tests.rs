@@ -112,15 +112,18 @@ fn blocks_are_given_back_one_by_one() {
     for _ in 0..=2 * ACCOUNTS_PER_BLOCK {
         accounts.open(Account::default());
     }
-    let mut shed = || (accounts.shed(), accounts.heap_blocks());
-    assert_eq!([shed(), shed(), shed(), shed()], [(true, 2), (true, 1), (false, 0), (false, 0)]);
+    let mut free_some = || (accounts.free_some(), accounts.heap_blocks());
+    assert_eq!(
+        [free_some(), free_some(), free_some(), free_some()],
+        [(true, 2), (true, 1), (false, 0), (false, 0)]
+    );
 }
 
 fn push(ledger: &mut Ledger, user: &str, qty: u64, state: State, req: Option<(&str, Asked)>) {
     let req = req.map(|(id, asked)| ReqTag { id: id.as_bytes(), asked });
-    let held_until = if state == State::Held { 9 } else { 0 };
+    let deadline = if state == State::Held { 9 } else { 0 };
     let user = user.as_bytes();
-    ledger.push(&NewGrant { user, req, qty, state, at: 5, held_until, epoch: 1 }, None);
+    ledger.push(&NewGrant { user, req, qty, state, at: 5, deadline, epoch: 1 }, None);
 }
 
 /// One user with one grant, one with four, one without a live grant.
@@ -181,7 +184,7 @@ fn the_memory_of_a_ledger_is_that_of_its_parts() {
         let req = number.to_be_bytes();
         let req = Some(ReqTag { id: &req, asked: Asked::Exactly });
         let (state, epoch) = (State::Held, number + 1);
-        let new = NewGrant { user, req, qty: 1, state, at: 5, held_until: 9, epoch };
+        let new = NewGrant { user, req, qty: 1, state, at: 5, deadline: 9, epoch };
         ledger.push(&new, None);
     }
     let epochs = ledger.epochs.capacity() * 16;
@@ -235,7 +238,7 @@ fn a_ledger_is_given_back_in_as_many_steps_as_it_has_blocks() {
         };
         let before = kinds(&mut ledger);
         for step in 1.. {
-            let is_more = ledger.shed(1);
+            let is_more = ledger.free_some(1);
             assert_eq!(kinds(&mut ledger), before.map(|count: usize| count.saturating_sub(step)));
             let is_left = before.iter().any(|count| *count > step);
             assert_eq!(is_more, is_left, "{what} {before:?} {step}");

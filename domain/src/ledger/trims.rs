@@ -31,7 +31,7 @@ impl Trims {
     }
 
     /// Frees some entries. False when none is left.
-    pub(super) fn shed(&mut self, blocks: usize) -> bool {
+    pub(super) fn free_some(&mut self, blocks: usize) -> bool {
         let Some(first) = &mut self.0 else { return false };
         (0..blocks * SHED_TOGETHER).all(|_| first.0.pop_last().is_some())
     }
@@ -92,7 +92,7 @@ impl Ledger {
         let Some(before) = self.grant(seq) else { return };
         let counted = self.recounting.is_some().then(|| before.counted());
         let (first, has_req) = (self.first_qty(&before), before.req.is_some());
-        let (was, state, deadline) = (before.qty, before.state, before.held_until);
+        let (was, state, deadline) = (before.qty, before.state, before.deadline);
         let account = self.find(before.user).entry.value().filter(|entry| entry.marked);
         let number = seq as u32;
         if let Some(entry) = account {

@@ -117,7 +117,7 @@ pub const UNITS_SHOWN_DEFAULT: u64 = 1000;
 pub const ROUND_TOTALS_MAX: usize = 100;
 
 /// Heap blocks of dropped rounds that one step frees.
-pub const SHED_BLOCKS_PER_STEP: usize = 16;
+pub const FREED_BLOCKS_PER_STEP: usize = 16;
 
 /// Grant rows in one piece of a snapshot.
 pub const GRANTS_PER_PIECE_MAX: usize = 1000;

@@ -324,7 +324,7 @@ pub static OUTCOMES: [Row; 13] = [
 
 /// The elements of an answer after its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told<'o> {
+pub enum Elements<'o> {
     /// None.
     Nothing,
     /// One number.
@@ -366,31 +366,31 @@ impl Outcome {
 
     /// The word and the elements of the reply, if it is an answer to GRAB.
     #[inline]
-    pub fn told(&self) -> Option<(&'static str, Told<'_>)> {
-        let told = match self {
-            Outcome::Granted { grant, available } => Told::Grant(grant, Some(*available)),
-            Outcome::Already(grant) | Outcome::Replay(grant) => Told::Grant(grant, None),
+    pub fn elements(&self) -> Option<(&'static str, Elements<'_>)> {
+        let elements = match self {
+            Outcome::Granted { grant, available } => Elements::Grant(grant, Some(*available)),
+            Outcome::Already(grant) | Outcome::Replay(grant) => Elements::Grant(grant, None),
             Outcome::OverLimit { allowance: number }
             | Outcome::SoldOut { held: number }
             | Outcome::Short { available: number }
-            | Outcome::NotOpen { in_ms: number } => Told::Number(*number),
-            Outcome::Waiting(place) => Told::Place(place),
-            Outcome::Taken { unit } => Told::Number((*unit).into()),
-            Outcome::Masked { shown, .. } => return shown.told(),
-            _ => Told::Nothing,
+            | Outcome::NotOpen { in_ms: number } => Elements::Number(*number),
+            Outcome::Waiting(place) => Elements::Place(place),
+            Outcome::Taken { unit } => Elements::Number((*unit).into()),
+            Outcome::Masked { shown, .. } => return shown.elements(),
+            _ => Elements::Nothing,
         };
-        Some((OUTCOMES[self.row()?].word, told))
+        Some((OUTCOMES[self.row()?].word, elements))
     }
 }
 
 impl Mask {
-    fn told(self) -> Option<(&'static str, Told<'static>)> {
-        let (shown, told) = match self {
-            Mask::SoldOut => (Outcome::SoldOut { held: 1 }, Told::Number(1)),
-            Mask::Busy => (Outcome::Busy, Told::Nothing),
-            Mask::Taken(unit) => (Outcome::Taken { unit }, Told::Number(unit.into())),
+    fn elements(self) -> Option<(&'static str, Elements<'static>)> {
+        let (shown, elements) = match self {
+            Mask::SoldOut => (Outcome::SoldOut { held: 1 }, Elements::Number(1)),
+            Mask::Busy => (Outcome::Busy, Elements::Nothing),
+            Mask::Taken(unit) => (Outcome::Taken { unit }, Elements::Number(unit.into())),
         };
-        Some((OUTCOMES[shown.row()?].word, told))
+        Some((OUTCOMES[shown.row()?].word, elements))
     }
 }
 

@@ -55,6 +55,6 @@ impl Sale {
         // From the last to the first, so that indexes stay valid.
         touched.rev().for_each(|(place, _)| rounds.prune(*place));
         rounds.before_previous().into_iter().for_each(|place| rounds.prune(place));
-        rounds.shed();
+        rounds.free_some();
     }
 }

@@ -47,7 +47,7 @@ fn rounds_that_nobody_needs_are_given_back_step_by_step() {
         for number in 0..10_000_u64 {
             let user = &[number.to_be_bytes(); 30].concat()[..];
             let (req, state) = (None, crate::model::outcome::State::Sold);
-            let new = NewGrant { user, req, qty: 1, state, at: 1, held_until: 0, epoch: 1 };
+            let new = NewGrant { user, req, qty: 1, state, at: 1, deadline: 0, epoch: 1 };
             ledger.push(&new, None);
         }
         OldRound { balances: Balances { round, held, ..Balances::default() }, ledger }
@@ -64,7 +64,7 @@ fn rounds_that_nobody_needs_are_given_back_step_by_step() {
     };
     assert_eq!(bytes, 4 * each + kept(&rounds));
     assert_eq!(blocks, 4 * rounds.older[0].ledger.heap_blocks() + 4 + 3);
-    assert!(!rounds.shed(), "all are needed");
+    assert!(!rounds.free_some(), "all are needed");
     (0..4).rev().for_each(|place| rounds.prune(place));
     let left: Vec<u64> = rounds.older.iter().map(|old| old.balances.round).collect();
     assert_eq!((left, rounds.dropping.len()), (vec![1, 3], 2));
@@ -77,16 +77,16 @@ fn rounds_that_nobody_needs_are_given_back_step_by_step() {
     let mut steps = 0;
     loop {
         let before = rounds.heap_blocks();
-        let is_more = rounds.shed();
+        let is_more = rounds.free_some();
         assert!(rounds.heap_blocks() < before);
         steps += 1;
         if !is_more {
             break;
         }
     }
-    assert_eq!(steps, 2 * 38usize.div_ceil(SHED_BLOCKS_PER_STEP));
+    assert_eq!(steps, 2 * 38usize.div_ceil(FREED_BLOCKS_PER_STEP));
     (0..2).rev().for_each(|place| rounds.prune(place));
-    assert_eq!((rounds.older.len(), rounds.shed()), (2, false));
+    assert_eq!((rounds.older.len(), rounds.free_some()), (2, false));
 }
 
 /// MEMORY USAGE and the cost of freeing: three lists and their contents.
@@ -194,7 +194,7 @@ fn a_round_with_many_winners_is_given_back_in_steps() {
     }
     assert!(sale.memory_bytes() > full / 3, "not yet given back");
     let mut steps = 0;
-    while sale.shed() {
+    while sale.free_some() {
         steps += 1;
     }
     assert!(steps > 1 && sale.memory_bytes() < full / 50, "{steps}");

@@ -53,7 +53,7 @@ struct Standing<'a> {
     at: u64,
     /// Deadline, Unix ms; 0 for a grant that was never held.
     #[serde(deserialize_with = "wire::deadline")]
-    held_until: u64,
+    deadline: u64,
 }
 
 /// Grants in seq order, and the numbers that each has or had last.
@@ -157,7 +157,7 @@ struct Form<'a> {
 }
 
 fn standings<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Standing<'de>>, D::Error> {
-    let is_possible = |grant: &Standing<'_>| grant.state != State::Held || grant.held_until != 0;
+    let is_possible = |grant: &Standing<'_>| grant.state != State::Held || grant.deadline != 0;
     wire::sequence(from, GRANTS_PER_PIECE_MAX, |grant| Some(grant).filter(is_possible))
 }
 
@@ -240,7 +240,7 @@ impl<'a> Grants<'a> {
     pub(super) fn of(ledger: &'a Ledger, first: u64, count: usize) -> Grants<'a> {
         let grants = ledger.records(first).take(count).map(|record| {
             let Record { user, req, qty, state, at, deadline, .. } = record;
-            Standing { user, req, qty, state, at, held_until: deadline }
+            Standing { user, req, qty, state, at, deadline }
         });
         // A piece is one of many, so its memory is allocated at once.
         let mut all = Vec::with_capacity(count);
@@ -350,8 +350,8 @@ impl Sale {
         }
         // The base announces one grant per user, so users are not looked up.
         for grant in &grants.grants {
-            let stranger = ledger.stranger(grant.user);
-            push(ledger, grant, Some(stranger));
+            let vacant = ledger.vacant(grant.user);
+            push(ledger, grant, Some(vacant));
         }
     }
 }
@@ -371,10 +371,10 @@ fn add(ledger: &mut Ledger, grants: &[Standing<'_>]) {
 
 #[inline]
 fn push(ledger: &mut Ledger, grant: &Standing<'_>, found: Option<Lookup>) {
-    let Standing { user, req, qty, state, at, held_until } = *grant;
+    let Standing { user, req, qty, state, at, deadline } = *grant;
     let seq = ledger.len() + 1;
     let (epoch, first) = (ledger.epoch_of(seq), ledger.trimmed_from(seq));
-    let new = NewGrant { user, req, qty: first.unwrap_or(qty), state, at, held_until, epoch };
+    let new = NewGrant { user, req, qty: first.unwrap_or(qty), state, at, deadline, epoch };
     ledger.push(&new, found.map(|user| Places { user, req: None }).as_ref());
     if first.is_some() {
         ledger.set_qty(seq, qty);
@@ -409,7 +409,7 @@ mod tests {
                 let req =
                     (req_len > 0).then_some(ReqTag { id: req.as_bytes(), asked: Asked::Exactly });
                 let (user, state) = (user.as_bytes(), State::Sold);
-                let new = NewGrant { user, req, qty: 1, state, at: 5, held_until: 0, epoch: 1 };
+                let new = NewGrant { user, req, qty: 1, state, at: 5, deadline: 0, epoch: 1 };
                 ledger.push(&new, None);
             }
             let each = user_len + req_len + STANDING_BYTES_MAX;
@@ -428,8 +428,8 @@ mod tests {
     fn a_request_that_is_there_already_is_found() {
         let (mut ledger, count) = (Ledger::starting([1, 2], 0, 0), 3 * ADDED_TOGETHER);
         let known = Some(ReqTag { id: b"known", asked: Asked::Exactly });
-        let (at, held_until, state) = (5, 0, State::Sold);
-        let new = NewGrant { user: b"u", req: known, qty: 1, state, at, held_until, epoch: 1 };
+        let (at, deadline, state) = (5, 0, State::Sold);
+        let new = NewGrant { user: b"u", req: known, qty: 1, state, at, deadline, epoch: 1 };
         ledger.push(&new, None);
         let ids: Vec<String> = (0..count).map(|number| number.to_string()).collect();
         let are_new = |at_place: usize, user: &'static [u8], id: &[u8]| {
@@ -438,7 +438,7 @@ mod tests {
                 let (user, id) =
                     if place == at_place { (user, id) } else { (&b"u"[..], own.as_bytes()) };
                 let req = Some(ReqTag { id, asked: Asked::Exactly });
-                grants.push(Standing { user, req, qty: 1, state, at, held_until });
+                grants.push(Standing { user, req, qty: 1, state, at, deadline });
             }
             Grants { first: 2, grants }.requests_are_new(&ledger)
         };

@@ -95,7 +95,7 @@ impl<'a> Piece<'a> {
 }
 
 /// A piece to be encoded.
-enum Part {
+enum Section {
     Pairs,
     RestockIds,
     /// Fences from this number on.
@@ -126,67 +126,67 @@ impl Sale {
         Piece::Refusals(Box::new(self.refusals))
     }
 
-    fn piece(&self, part: Part) -> Piece<'_> {
-        match part {
-            Part::Pairs => Piece::Pairs(self.pairs.as_slice().to_vec()),
-            Part::RestockIds => {
+    fn piece(&self, section: Section) -> Piece<'_> {
+        match section {
+            Section::Pairs => Piece::Pairs(self.pairs.as_slice().to_vec()),
+            Section::RestockIds => {
                 Piece::RestockIds(self.restocks.iter().map(RestockId::of).collect())
             }
-            Part::Fences(first) => {
+            Section::Fences(first) => {
                 let fences = self.fences.iter_from(first).map(|(_, fence)| fence);
                 Piece::Fences(fences.take(FENCES_PER_PIECE).collect())
             }
-            Part::Listed(list, first) => Piece::Listed(self.listed(list, first)),
-            Part::Amounts(first, count) => {
+            Section::Listed(list, first) => Piece::Listed(self.listed(list, first)),
+            Section::Amounts(first, count) => {
                 let left = self.amounts().into_iter().flat_map(Amounts::iter);
                 Piece::Amounts(left.skip(first).take(count).collect())
             }
-            Part::Grants(first, count) => {
+            Section::Grants(first, count) => {
                 let grants = Grants::of(self.ledger_with(first), first, count);
                 match self.numbers() {
                     None => Piece::Grants(grants),
                     Some(numbers) => Piece::NumberedGrants(NumberedGrants::of(grants, numbers)),
                 }
             }
-            Part::Round(place) => Piece::Round(self.round_start(place)),
-            Part::Waiters(first) => Piece::Waiters(self.waiters_from(first, WAITERS_PER_PIECE)),
-            Part::Trims(place, first) => Piece::Trims(self.trims_from(place, first)),
+            Section::Round(place) => Piece::Round(self.round_start(place)),
+            Section::Waiters(first) => Piece::Waiters(self.waiters_from(first, WAITERS_PER_PIECE)),
+            Section::Trims(place, first) => Piece::Trims(self.trims_from(place, first)),
         }
     }
 
-    /// Cuts the lists into bounded parts. The result depends on the contents only, so that equal
+    /// Cuts the lists into bounded sections. The result depends on the contents only, so that equal
     /// sales have equal pieces.
-    fn layout(&self) -> Vec<Part> {
-        let mut parts = Vec::new();
+    fn layout(&self) -> Vec<Section> {
+        let mut sections = Vec::new();
         if !self.pairs.as_slice().is_empty() {
-            parts.push(Part::Pairs);
+            sections.push(Section::Pairs);
         }
         if !self.restocks.is_empty() {
-            parts.push(Part::RestockIds);
+            sections.push(Section::RestockIds);
         }
         let firsts = self.fences.iter_from(0).step_by(FENCES_PER_PIECE);
-        parts.extend(firsts.map(|(first, _)| Part::Fences(first)));
+        sections.extend(firsts.map(|(first, _)| Section::Fences(first)));
         for list in LISTS {
             let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(0));
             let firsts = users.step_by(USERS_PER_PIECE);
-            parts.extend(firsts.map(|(first, _)| Part::Listed(list, first)));
+            sections.extend(firsts.map(|(first, _)| Section::Listed(list, first)));
         }
         let amounts = self.amounts().map_or(0, Amounts::len) as usize;
         for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
-            parts.push(Part::Amounts(first, AMOUNTS_PER_PIECE));
+            sections.push(Section::Amounts(first, AMOUNTS_PER_PIECE));
         }
         for (place, ledger) in self.ledgers().enumerate() {
             if place > 0 {
-                parts.push(Part::Round(place));
+                sections.push(Section::Round(place));
             }
             let trims = (0..ledger.trims_len() as usize).step_by(TRIMS_PER_PIECE);
-            parts.extend(trims.map(|first| Part::Trims(place, first)));
+            sections.extend(trims.map(|first| Section::Trims(place, first)));
             let cut = grants::cut(ledger, self.numbers());
-            parts.extend(cut.map(|(first, count)| Part::Grants(first, count)));
+            sections.extend(cut.map(|(first, count)| Section::Grants(first, count)));
         }
         let waiting = self.waitlist().map_or(0, |list| list.len());
-        parts.extend((0..waiting).step_by(WAITERS_PER_PIECE).map(Part::Waiters));
-        parts
+        sections.extend((0..waiting).step_by(WAITERS_PER_PIECE).map(Section::Waiters));
+        sections
     }
 
     fn listed(&self, list: List, first: u64) -> ListedUsers<'_> {

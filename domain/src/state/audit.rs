@@ -95,9 +95,9 @@ impl AuditWalk {
     }
 
     /// Frees some memory after the walk's end. False when none is left.
-    pub fn shed(&mut self) -> bool {
+    pub fn free_some(&mut self) -> bool {
         let Some(counted) = self.counted.last_mut() else { return false };
-        if !counted.shed() {
+        if !counted.free_some() {
             self.counted.pop();
         }
         true
@@ -373,7 +373,7 @@ mod tests {
         let mut walk = sale.begin_audit(1);
         while sale.audit_some(&mut walk, 1).is_none() {}
         assert!(sale.audit().differences.is_empty());
-        while walk.shed() {}
+        while walk.free_some() {}
     }
 
     /// In the index of all holds, a missing entry and an entry of a grant that is not held are

@@ -169,7 +169,7 @@ impl Sale {
 
     /// Frees a little memory of dropped rounds, so that no call frees all of it at once. False when
     /// none is left.
-    pub fn shed(&mut self) -> bool {
+    pub fn free_some(&mut self) -> bool {
         self.rounds_mut().is_some_and(Rounds::shed)
     }
 
@@ -187,7 +187,7 @@ impl Sale {
     pub(crate) fn hold_of(&self, grant: &Grant<'_>) -> Hold {
         let user = self.ledger.hash_of(0, grant.user);
         let req = grant.req_id().map(|req| self.ledger.hash_of(user, req));
-        Hold { seq: grant.seq as u32, deadline: grant.held_until, user, req }
+        Hold { seq: grant.seq as u32, deadline: grant.deadline, user, req }
     }
 
     /// Adds the held grants of the stored round from `first` on to the index.

@@ -127,7 +127,7 @@ fn the_oldest_totals_are_forgotten() {
 fn when_those_who_wait_are_served() {
     let list = super::oracle::ListRules { max: 9, offer_ms: 40, overtake: 0 };
     let mut sale = opened(1, Rules { hold_ms: 50, list: Some(list), ..Rules::default() });
-    let serves = |sale: &Sale, ms: u64| sale.serves_at(&at(START + ms));
+    let serves = |sale: &Sale, ms: u64| sale.has_due_waiter(&at(START + ms));
     assert!(!serves(&sale, 0) && !serves(&opened(1, Rules::default()), 0));
     grab(&mut sale, 1, 1);
     let wait = |until| {

@@ -21,7 +21,7 @@ struct Plain {
     qty: u64,
     state: State,
     at: u64,
-    held_until: u64,
+    deadline: u64,
     epoch: u64,
 }
 
@@ -44,8 +44,8 @@ impl Plain {
         let qty = if random.below(2) == 0 { 1 } else { 1 + random.number() % 100_000 };
         // Times mostly rise; some lie before the first of their chunk.
         let at = 1_000_000 + seq * 10 - random.below(20_000).min(seq * 10);
-        let held_until = if random.below(4) == 0 { at + random.below(1 << 40) } else { 0 };
-        Plain { user, req, qty, state, at, held_until, epoch: 100 + seq / 900 }
+        let deadline = if random.below(4) == 0 { at + random.below(1 << 40) } else { 0 };
+        Plain { user, req, qty, state, at, deadline, epoch: 100 + seq / 900 }
     }
 
     fn push_to(&self, ledger: &mut Ledger, looked_up: bool) {
@@ -61,7 +61,7 @@ impl Plain {
             qty: self.qty,
             state: self.state,
             at: self.at,
-            held_until: self.held_until,
+            deadline: self.deadline,
             epoch: self.epoch,
         };
         ledger.push(&new, found.map(|user| Places { user, req: None }).as_ref());
@@ -72,7 +72,7 @@ fn assert_row(ledger: &Ledger, seq: u64, plain: &Plain) {
     let grant = ledger.grant(seq).unwrap();
     assert_eq!((grant.seq, grant.user, grant.qty), (seq, &plain.user[..], plain.qty));
     assert_eq!((grant.state, grant.at), (plain.state, plain.at));
-    assert_eq!((grant.held_until, grant.epoch), (plain.held_until, plain.epoch));
+    assert_eq!((grant.deadline, grant.epoch), (plain.deadline, plain.epoch));
     let req = grant.req.map(|req| (req.id.to_vec(), req.asked));
     assert_eq!(req, plain.req);
     if let Some((id, _)) = &plain.req {
@@ -80,7 +80,7 @@ fn assert_row(ledger: &Ledger, seq: u64, plain: &Plain) {
         assert_eq!(ledger.by_req(b"somebody else", id), None);
         assert_eq!(ledger.by_req(&plain.user, &id[..id.len() - 1]), None);
     }
-    let deadline = if plain.state == State::Held { plain.held_until } else { 0 };
+    let deadline = if plain.state == State::Held { plain.deadline } else { 0 };
     assert_eq!(grant.view().deadline, deadline);
 }
 
@@ -213,8 +213,8 @@ fn strangers_who_come_together_are_as_if_they_had_come_alone() {
     }
     together.begin_bulk_load(COUNT);
     for new in &plains {
-        let stranger = together.stranger(&new.user);
-        new.push(&mut together, Some(stranger));
+        let vacant = together.vacant(&new.user);
+        new.push(&mut together, Some(vacant));
     }
     assert!(together.end_bulk_load());
     assert_all(&together, &plains);
@@ -244,7 +244,7 @@ fn a_request_id_belongs_to_its_user() {
             qty: 1,
             state: State::Sold,
             at: 5,
-            held_until: 0,
+            deadline: 0,
             epoch: 1,
         };
         ledger.push(&new, None);
@@ -263,8 +263,8 @@ fn users_with_the_same_request_id_are_kept_apart() {
     for seq in 1..=200_000u64 {
         let user = seq.to_be_bytes();
         assert_eq!(ledger.by_req(&user, b"1"), None);
-        let (state, at, held_until) = (State::Sold, 5, 0);
-        let new = NewGrant { user: &user, req, qty: 1, state, at, held_until, epoch: 1 };
+        let (state, at, deadline) = (State::Sold, 5, 0);
+        let new = NewGrant { user: &user, req, qty: 1, state, at, deadline, epoch: 1 };
         ledger.push(&new, None);
     }
     for seq in 1..=200_000u64 {
@@ -277,8 +277,8 @@ fn push_winner(ledger: &mut Ledger, number: u64) {
     let user = format!("user:{number:012}");
     let user = user.as_bytes();
     let at = 1_700_000_000_000 + number / 100;
-    let held_until = 0;
-    let new = NewGrant { user, req: None, qty: 1, state: State::Sold, at, held_until, epoch: 1 };
+    let deadline = 0;
+    let new = NewGrant { user, req: None, qty: 1, state: State::Sold, at, deadline, epoch: 1 };
     ledger.push(&new, None);
 }
 

@@ -657,7 +657,7 @@ fn a_round_goes_with_its_last_hold() {
     assert_eq!(made(&mut sale, &settle(4, confirms), t), Outcome::NoGrant);
     let kept: Vec<u64> = sale.grants_after(0).map(|(seq, _)| seq).collect();
     assert_eq!((kept, sale.holds_len()), (vec![1, 2, 3, 5, 6], 5));
-    while sale.shed() {}
+    while sale.free_some() {}
     assert!(sale.memory_bytes() < bytes);
     assert_eq!(sale.audit().differences, []);
     rebuild::check(&sale).unwrap();

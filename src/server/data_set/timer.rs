@@ -103,7 +103,7 @@ pub(crate) fn wake(lock: ServerLock<'_>) {
 }
 
 /// Has the timer fire as soon as it does with a backlog.
-pub(crate) fn hurry(lock: ServerLock<'_>) {
+pub(crate) fn arm_now(lock: ServerLock<'_>) {
     TIMER.with(lock, |timer| timer.arm(clock_ms(), BACKLOG_MS));
 }
 

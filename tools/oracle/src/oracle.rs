@@ -470,7 +470,7 @@ impl Oracle {
         oracle.change(Moment { clock, run: Run { name: run, epoch: None } });
         // A list is a piece of its own.
         oracle.version += u64::from(matches!(rules.drawing, Drawing::List(_)));
-        oracle.happen_with_terms("INIT");
+        oracle.emit_terms("INIT");
         Ok(oracle)
     }
 

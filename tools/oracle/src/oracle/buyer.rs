@@ -210,7 +210,7 @@ impl Oracle {
             units,
         });
         self.last_grant_at = self.t;
-        self.happen_to(seq, "GRANT");
+        self.emit_for(seq, "GRANT");
         format!("{} {LEFT}", self.row(seq).shown("GRANTED"))
     }
 
@@ -274,7 +274,7 @@ impl Oracle {
             (Deed::Extend(ms), "HELD") if t + ms > row.deadline => {
                 self.change(now);
                 self.rows[seq as usize - 1].deadline = t + ms;
-                self.happen_to(seq, "EXTEND");
+                self.emit_for(seq, "EXTEND");
             }
             _ => {}
         }
@@ -301,7 +301,7 @@ impl Oracle {
         if event == "CONFIRM" && returned > 0 {
             *self.tallies.entry(CONFIRMED_A_PART).or_default() += 1;
         }
-        self.happen_to_with(seq, event, unless_0("returned", returned));
+        self.emit_for_with(seq, event, unless_0("returned", returned));
     }
 
     /// A payment that came late. False when it must be tried again: as many due holds have ended
@@ -327,7 +327,7 @@ impl Oracle {
             self.change(now);
             self.list.freed = true;
             self.rows[seq as usize - 1].refused = true;
-            self.happen_to(seq, "RECLAIM-REFUSED");
+            self.emit_for(seq, "RECLAIM-REFUSED");
         }
         true
     }
@@ -357,7 +357,7 @@ impl Oracle {
             self.pay_off(qty);
             self.return_amount(qty);
         }
-        self.happen_to(seq, event);
+        self.emit_for(seq, event);
     }
 
     /// Holds that are due and that `of` picks, in the order of their deadlines.

@@ -22,17 +22,17 @@ impl Oracle {
     }
 
     /// An event that is told with nothing but the numbers.
-    pub(super) fn happen(&mut self, event: &'static str) {
-        self.happen_with(event, String::new(), String::new());
+    pub(super) fn emit(&mut self, event: &'static str) {
+        self.emit_with(event, String::new(), String::new());
     }
 
     /// An event of a grant, as it stands after it.
-    pub(super) fn happen_to(&mut self, seq: u64, event: &'static str) {
-        self.happen_to_with(seq, event, String::new());
+    pub(super) fn emit_for(&mut self, seq: u64, event: &'static str) {
+        self.emit_for_with(seq, event, String::new());
     }
 
     /// The same with more to tell.
-    pub(super) fn happen_to_with(&mut self, seq: u64, event: &'static str, more: String) {
+    pub(super) fn emit_for_with(&mut self, seq: u64, event: &'static str, more: String) {
         let row = self.row(seq).clone();
         let mut data = number("seq", row.seq) + &number("qty", row.qty);
         data += &format!(",\"state\":\"{}\"", row.state);
@@ -47,7 +47,7 @@ impl Oracle {
             raw += &format!(" req={}", req.escape_ascii());
         }
         if row.round == self.round {
-            return self.happen_with(event, data, raw);
+            return self.emit_with(event, data, raw);
         }
         // An older round has numbers of its own, and its stock is nobody's news.
         *self.tallies.entry(event).or_default() += 1;
@@ -55,7 +55,7 @@ impl Oracle {
     }
 
     /// An event that is told with the terms.
-    pub(super) fn happen_with_terms(&mut self, event: &'static str) {
+    pub(super) fn emit_terms(&mut self, event: &'static str) {
         let rules = &self.rules;
         let mut data = unless_0("limit", rules.limit);
         data += &unless_0("grabs", rules.grabs);
@@ -88,11 +88,11 @@ impl Oracle {
             data += &number("overtake", list.overtake);
         }
         data += if rules.numbered { ",\"numbered\":1" } else { "" };
-        self.happen_with(event, data, raw);
+        self.emit_with(event, data, raw);
     }
 
     /// An event, and the transition that it caused. `data` is what follows the sale's numbers.
-    pub(super) fn happen_with(&mut self, event: &'static str, data: String, raw: String) {
+    pub(super) fn emit_with(&mut self, event: &'static str, data: String, raw: String) {
         *self.tallies.entry(event).or_default() += 1;
         self.tell(self.round, event, &data, &raw);
         // With a list it is told at the end of the step.

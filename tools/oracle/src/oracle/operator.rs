@@ -54,7 +54,7 @@ impl Oracle {
         let reply = format!("{applied} {LEFT}");
         self.restocks.push(Restocked { req: req.to_vec(), delta, reply: reply.clone() });
         let data = number("delta", delta) + &number("applied", applied);
-        self.happen_with("RESTOCK", data, format!(" req={}", req.escape_ascii()));
+        self.emit_with("RESTOCK", data, format!(" req={}", req.escape_ascii()));
         reply
     }
 
@@ -62,7 +62,7 @@ impl Oracle {
         if self.paused != paused {
             self.paused = paused;
             self.change(now);
-            self.happen(if paused { "PAUSE" } else { "RESUME" });
+            self.emit(if paused { "PAUSE" } else { "RESUME" });
         }
         "OK".into()
     }
@@ -93,7 +93,7 @@ impl Oracle {
         if new != old {
             self.rules = new;
             self.change(now);
-            self.happen_with_terms("ALTER");
+            self.emit_terms("ALTER");
         }
         "OK".into()
     }
@@ -166,7 +166,7 @@ impl Oracle {
             first_units: units.clone(),
             units,
         });
-        self.happen_to(seq, "IMPORT");
+        self.emit_for(seq, "IMPORT");
         self.list.freed = true;
         self.leave_paid(user, req);
         format!("{} {LEFT}", self.row(seq).shown("GRANTED"))

@@ -98,7 +98,7 @@ impl Oracle {
     }
 
     /// Why nothing moves between this sale and `peer`.
-    fn stranger(&self, split: &str, peer: Option<u64>) -> Option<String> {
+    fn refused_split(&self, split: &str, peer: Option<u64>) -> Option<String> {
         let Some(part) = self.rules.part else { return Some("ERR no part".into()) };
         if part.split != split {
             return Some("ERR split".into());
@@ -115,7 +115,7 @@ impl Oracle {
         owed: bool,
         now: Moment,
     ) -> String {
-        if let Some(refusal) = self.stranger(split, Some(to)) {
+        if let Some(refusal) = self.refused_split(split, Some(to)) {
             return refusal;
         }
         let (before, available) = (self.total(&self.moves.sent, to), self.available());
@@ -137,13 +137,13 @@ impl Oracle {
             self.moves.elsewhere = INTEGER_MAX.min(self.moves.elsewhere + taken + promised);
             self.supply -= taken;
             self.deficit += promised;
-            self.happen_between("SEND", to, total);
+            self.emit_move("SEND", to, total);
         }
         format!("{total} {LEFT}")
     }
 
     pub(super) fn receive(&mut self, split: &str, from: u64, total: u64, now: Moment) -> String {
-        if let Some(refusal) = self.stranger(split, Some(from)) {
+        if let Some(refusal) = self.refused_split(split, Some(from)) {
             return refusal;
         }
         let before = self.total(&self.moves.received, from);
@@ -159,13 +159,13 @@ impl Oracle {
             self.deficit -= paid;
             self.supply += units - paid;
             self.list.freed = true;
-            self.happen_between("RECEIVE", from, total);
+            self.emit_move("RECEIVE", from, total);
         }
         format!("{} {LEFT}", before.max(total))
     }
 
     pub(super) fn elsewhere(&mut self, split: &str, units: u64, pass: u64, now: Moment) -> String {
-        if let Some(refusal) = self.stranger(split, None) {
+        if let Some(refusal) = self.refused_split(split, None) {
             return refusal;
         }
         let is_newer = pass > self.moves.pass;
@@ -184,10 +184,10 @@ impl Oracle {
         totals.get(&peer).copied().unwrap_or(0)
     }
 
-    fn happen_between(&mut self, event: &'static str, peer: u64, total: u64) {
+    fn emit_move(&mut self, event: &'static str, peer: u64, total: u64) {
         let split = self.rules.part.map_or("", |part| part.split);
         let data = number("peer", peer) + &number("total", total);
-        self.happen_with(event, data, format!(" split={}", split.as_bytes().escape_ascii()));
+        self.emit_with(event, data, format!(" split={}", split.as_bytes().escape_ascii()));
     }
 
     /// What STATUS has of a part; nothing where the sale is none.

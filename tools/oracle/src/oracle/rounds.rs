@@ -50,7 +50,7 @@ impl Oracle {
         self.change(now);
         self.older.push((self.round, self.supply));
         (self.round, self.supply) = (round, supply);
-        self.happen_with("ROUND", number("round", round), String::new());
+        self.emit_with("ROUND", number("round", round), String::new());
     }
 
     /// Told round by round: with CARRY each leaves what it has to the next, if anybody could ask

@@ -331,7 +331,7 @@ impl Oracle {
             data += &format!(",\"reason\":\"{why}\"");
         }
         let raw = format!(" user={} req={}", entry.user.escape_ascii(), entry.req.escape_ascii());
-        self.happen_with(event, data, raw);
+        self.emit_with(event, data, raw);
     }
 
     fn drop_entry(&mut self, ticket: u64, why: &str, now: Moment) {
@@ -477,7 +477,7 @@ impl Oracle {
         self.last_grant_at = self.t;
         self.list.offers += 1;
         let until = if entry.until == 0 { String::new() } else { number("until", entry.until) };
-        self.happen_to_with(seq, "OFFER", number("ticket", entry.ticket) + &until);
+        self.emit_for_with(seq, "OFFER", number("ticket", entry.ticket) + &until);
         self.remove(entry.ticket);
     }
 }

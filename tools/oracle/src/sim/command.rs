@@ -231,7 +231,7 @@ impl Cluster {
         entries.iter().try_for_each(|entry| held.follower.read(entry))?;
         held.sale.commit(plan);
         held.follow();
-        held.sale.shed();
+        held.sale.free_some();
         let balances = held.sale.balances();
         same("versions of a command", &(balances.version - version), &(texts.len() as u64))?;
         same("revs of a command", &(balances.rev - rev), &(entries.len() as u64))?;

@@ -150,7 +150,7 @@ impl Node {
             }
             same("digest of a replica at this offset", &digest(&held.sale), &part.digest)?;
             same("law of a replica", &held.sale.is_lawful(), &true)?;
-            held.sale.shed();
+            held.sale.free_some();
         }
         self.offset += 1;
         Ok(())
