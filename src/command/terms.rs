@@ -48,17 +48,18 @@ pub struct Options {
 /// Units for sale.
 pub const SUPPLY: Arg = Arg::new("supply", ArgKind::Integer)
     .takes(0, INTEGER_MAX)
-    .about("units for sale, of each round with EVERY; 0 or more");
+    .about("units for sale, of each round with EVERY; 0 or more")
+    .zh("要卖的件数，有 EVERY 时是每一场的件数；可以是 0");
 const LIMIT: Arg = number("limit", "LIMIT", 0, INTEGER_MAX)
     .optional()
-    .about("units a user may have in live grants (a new sale: 1; 0: no limit)");
+    .about("units a user may have in live grants (a new sale: 1; 0: no limit)")
+    .zh("限购：一个用户最多可以占有的件数，只算有效的（新活动：1；0：不限）");
 const GRABS: Arg = number("grabs", "GRABS", 0, INTEGER_MAX)
     .optional()
-    .about("live grants a user may have (a new sale: 0, no limit)");
+    .about("live grants a user may have (a new sale: 0, no limit)")
+    .zh("一个用户最多可以有的有效抢购记录数（新活动：0，不限）");
 /// How long grants are held.
-pub const HOLD: Arg = span("hold", "HOLD", 0, HOLD_MS_MAX).optional().about(
-    "how long a grant is reserved before it returns by itself, at most 30 days (0: sold at once)",
-);
+pub const HOLD: Arg = span("hold", "HOLD", 0, HOLD_MS_MAX).optional().about("how long a grant is reserved before it returns by itself, at most 30 days (0: sold at once)").zh("预占多久，到时没付款自动释放，最长 30 天（0：抢到即售出）");
 /// The stream of entries.
 pub const OUTBOX: Arg = Arg::new("outbox", ArgKind::OutboxKey)
     .shown("stream")
@@ -68,13 +69,16 @@ pub const OUTBOX: Arg = Arg::new("outbox", ArgKind::OutboxKey)
     .about(
         "every change appends an entry to this stream in the same step; the stream is made if it \
          is missing. It can be given once and not be changed",
-    );
+    )
+    .zh("每次变更都在同一步里往这个流追加一条；流不存在就新建。只能设一次，设了不能改");
 const OPENAT: Arg = moment("openat", "OPENAT")
     .optional()
-    .about("first moment a GRAB is taken, in Unix milliseconds (a new sale: 0, at once)");
+    .about("first moment a GRAB is taken, in Unix milliseconds (a new sale: 0, at once)")
+    .zh("从这一刻起可以 GRAB，Unix 毫秒（新活动：0，立即）");
 const CLOSEAT: Arg = moment("closeat", "CLOSEAT")
     .optional()
-    .about("first moment a GRAB is no longer taken, in Unix milliseconds (a new sale: 0, never)");
+    .about("first moment a GRAB is no longer taken, in Unix milliseconds (a new sale: 0, never)")
+    .zh("从这一刻起不再接受 GRAB，Unix 毫秒（新活动：0，一直开）");
 
 /// An option with a number, shown as `n`.
 const fn number(name: &'static str, token: &'static str, low: u64, high: u64) -> Arg {
@@ -99,15 +103,14 @@ const ALLOWLIST: Arg =
         .about(
             "only users whom `SECKILL.ALLOW` has listed may buy; others are DENIED (OFF: \
              everybody)",
-        );
+        )
+        .zh("只有 `SECKILL.ALLOW` 名单里的用户能买，其他人返回 DENIED（OFF：人人可买）");
 const MODULUS: Arg = number("modulus", "MOD", 0, INTEGER_MAX).shown("m");
 const REMAINDER: Arg =
     Arg::new("remainder", ArgKind::Integer).shown("r").takes(0, INTEGER_MAX).multiple().optional();
-const MOD: Arg = Arg::block("mod", &[MODULUS, REMAINDER]).optional().about(
-    "only users whose number modulo m is one of the remainders may buy, others are DENIED: \
+const MOD: Arg = Arg::block("mod", &[MODULUS, REMAINDER]).optional().about("only users whose number modulo m is one of the remainders may buy, others are DENIED: \
      `MOD 2 1` is odd numbers. A decimal id is its own number, any other one a keyed hash (0: \
-     everybody)",
-);
+     everybody)").zh("编号对 m 取余是这些余数之一的用户能买，其他人返回 DENIED：`MOD 2 1` 就是单号。十进制 id 的编号是它自己，其他 id 用带密钥的哈希（0：人人可买）");
 /// The share of the users who may buy.
 pub const SAMPLE: Arg =
     Arg::new("permille", ArgKind::Integer).token("SAMPLE").takes(0, PERMILLE_ALL);
@@ -117,14 +120,11 @@ pub const SALT: Arg = Arg::new("salt", ArgKind::Str)
     .token("SALT")
     .takes(0, SALT_BYTES_MAX as u64)
     .optional()
-    .about("another salt draws another share of the users, at most 128 bytes");
-const SHARE: Arg = Arg::block("sample", &[SAMPLE, SALT]).optional().about(
-    "this share of the users may buy, in thousandths, others are BUSY. A keyed hash of the id \
-     decides, so asking again does not help (1000: everybody)",
-);
-const ADMIT: Arg = number("admit", "ADMIT", 0, INTEGER_MAX).optional().about(
-    "the first n users who ask while the sale is open may buy, later ones are BUSY (0: everybody)",
-);
+    .about("another salt draws another share of the users, at most 128 bytes")
+    .zh("换一个盐就换一批用户，最长 128 字节");
+const SHARE: Arg = Arg::block("sample", &[SAMPLE, SALT]).optional().about("this share of the users may buy, in thousandths, others are BUSY. A keyed hash of the id \
+     decides, so asking again does not help (1000: everybody)").zh("放这个比例的用户进来，单位千分之一，其他人返回 BUSY。由 id 的带密钥哈希决定，再点也没用（1000：人人可买）");
+const ADMIT: Arg = number("admit", "ADMIT", 0, INTEGER_MAX).optional().about("the first n users who ask while the sale is open may buy, later ones are BUSY (0: everybody)").zh("开放期间最先来的 n 个用户能买，后来的返回 BUSY（0：人人可买）");
 const MASK: Arg = Arg::block(
     "mask",
     &[Arg::pure("on", "MASK"), Arg::pure("off", "OFF").optional()],
@@ -132,22 +132,20 @@ const MASK: Arg = Arg::block(
 .optional()
 .about(
     "DENIED and BUSY are answered as `SOLDOUT 1`, so that nobody learns why (OFF: they are told)",
-);
+)
+.zh("DENIED 和 BUSY 都答成 `SOLDOUT 1`，不让人知道原因（OFF：照实说）");
 
 /// Most waiters.
 pub const WAITLIST: Arg =
-    Arg::new("max", ArgKind::Integer).token("WAITLIST").takes(0, WAITERS_MAX).about(
-        "so many may wait, at most 10000000, by `SECKILL.GRAB ... WAIT`; what comes back is \
-         offered to them (a new sale: 0, nobody waits). Not with DRAW or EVERY",
-    );
+    Arg::new("max", ArgKind::Integer).token("WAITLIST").takes(0, WAITERS_MAX).about("so many may wait, at most 10000000, by `SECKILL.GRAB ... WAIT`; what comes back is \
+         offered to them (a new sale: 0, nobody waits). Not with DRAW or EVERY").zh("最多这么多人候补（不超过 10000000），用 `SECKILL.GRAB ... WAIT` 加入；回补的先给他们（新活动：0，没有候补）。不能和 DRAW 或 EVERY 一起用");
 /// How long an offer stands, in ms.
 pub const OFFER: Arg = span("offer", "OFFER", 0, HOLD_MS_MAX)
     .optional()
-    .about("how long an offer stands, at most 30 days (default 0: as long as HOLD)");
-const OVERTAKE: Arg = number("overtake", "OVERTAKE", 0, INTEGER_MAX).optional().about(
-    "how often the first one may be passed by those who ask for less, before units collect for \
-     them (default 16)",
-);
+    .about("how long an offer stands, at most 30 days (default 0: as long as HOLD)")
+    .zh("给候补的人保留多久，最长 30 天（默认 0：和 HOLD 一样久）");
+const OVERTAKE: Arg = number("overtake", "OVERTAKE", 0, INTEGER_MAX).optional().about("how often the first one may be passed by those who ask for less, before units collect for \
+     them (default 16)").zh("排在最前的人最多被要得更少的人越过几次，之后的件数就为他攒着（默认 16）");
 const WAITING: Arg = Arg::block("waitlist", &[WAITLIST, OFFER, OVERTAKE]).optional();
 
 const DRAW: Arg = Arg::pure("draw", "DRAW");
@@ -157,7 +155,8 @@ pub const PACKETS: Arg = number("packets", "PACKETS", 1, GRANTS_MAX);
 pub const MIN: Arg = number("min", "MIN", 1, INTEGER_MAX)
     .shown("m")
     .optional()
-    .about("units that every packet has at least (default 1)");
+    .about("units that every packet has at least (default 1)")
+    .zh("每个红包至少多少（默认 1）");
 const LOW: Arg = Arg::new("lo", ArgKind::Integer).takes(1, INTEGER_MAX);
 const HIGH: Arg = Arg::new("hi", ArgKind::Integer).takes(1, INTEGER_MAX);
 const EQUAL: Arg = number("packets", "EQUAL", 1, GRANTS_MAX);
@@ -166,59 +165,61 @@ pub const AMOUNT: Arg = Arg::new("amount", ArgKind::Integer).takes(1, INTEGER_MA
 const DRAWS: Arg = Arg::one_of(
     "draw",
     &[
-        Arg::block("packets", &[DRAW, PACKETS, MIN]).about(
-            "the supply is cut into n packets of random size, one for each GRAB: at most twice the \
-             mean of what is left. With all n taken nothing is left",
-        ),
+        Arg::block("packets", &[DRAW, PACKETS, MIN]).about("the supply is cut into n packets of random size, one for each GRAB: at most twice the \
+             mean of what is left. With all n taken nothing is left").zh("总量随机拆成 n 个红包，每次 GRAB 拿一个：最多是剩余均值的两倍。n 个都抢完，一分不剩"),
         Arg::block("uniform", &[DRAW, Arg::pure("mode", "UNIFORM"), LOW, HIGH])
-            .about("each GRAB gets a random amount from lo to hi, until the supply is used up"),
-        Arg::block("equal", &[DRAW, EQUAL]).about(
-            "n packets of the same size, the first ones have one unit more if it does not \
-             divide",
-        ),
+            .about("each GRAB gets a random amount from lo to hi, until the supply is used up").zh("每次 GRAB 拿 lo 到 hi 之间的随机数，直到总量发完"),
+        Arg::block("equal", &[DRAW, EQUAL]).about("n packets of the same size, the first ones have one unit more if it does not \
+             divide").zh("n 个等额红包，除不尽时前几个各多一个单位"),
         Arg::block("list", &[DRAW, Arg::pure("mode", "LIST"), AMOUNT])
-            .about("each GRAB gets the next amount of the list; supply is their sum"),
+            .about("each GRAB gets the next amount of the list; supply is their sum").zh("每次 GRAB 拿列表里的下一个金额；supply 是它们的和"),
     ],
 )
 .optional();
 
 /// The period of a repeating sale.
-pub const EVERY: Arg = span("every", "EVERY", 1, TIME_MS_MAX).about(
-    "the sale repeats with this period: each round begins with the whole supply and clean \
+pub const EVERY: Arg = span("every", "EVERY", 1, TIME_MS_MAX)
+    .about(
+        "the sale repeats with this period: each round begins with the whole supply and clean \
      allowances",
-);
+    )
+    .zh("活动按这个周期重复：每一场库存重新装满，限购重新计");
 const OFFSET: Arg = span("offset", "OFFSET", 0, TIME_MS_MAX)
     .optional()
-    .about("rounds begin so long after each multiple of the period in Unix time (default 0)");
-const LASTS: Arg = span("lasts", "LASTS", 1, TIME_MS_MAX).optional().about(
-    "how long each round is open; then GRAB is NOTOPEN until the next (default: the period)",
-);
+    .about("rounds begin so long after each multiple of the period in Unix time (default 0)")
+    .zh("每一场比 Unix 时间里周期的整倍数晚这么久开始（默认 0）");
+const LASTS: Arg = span("lasts", "LASTS", 1, TIME_MS_MAX)
+    .optional()
+    .about("how long each round is open; then GRAB is NOTOPEN until the next (default: the period)")
+    .zh("每一场开放多久；之后 GRAB 返回 NOTOPEN，直到下一场（默认：整个周期）");
 const CARRY: Arg = Arg::pure("carry", "CARRY")
     .optional()
-    .about("what a round leaves unsold is added to the next, instead of dropped");
+    .about("what a round leaves unsold is added to the next, instead of dropped")
+    .zh("本场没卖完的并入下一场，而不是作废");
 const ROUNDS: Arg = Arg::block("rounds", &[EVERY, OFFSET, LASTS, CARRY]).optional();
 
-const PART: Arg =
-    number("part", "PART", 0, PARTS_MAX as u64 - 1).shown("i").about("its number, from 0");
+const PART: Arg = number("part", "PART", 0, PARTS_MAX as u64 - 1)
+    .shown("i")
+    .about("its number, from 0")
+    .zh("它的编号，从 0 起");
 const OF: Arg = number("parts", "OF", 1, PARTS_MAX as u64)
     .shown("b")
-    .about("how many parts there are, at most 1024");
+    .about("how many parts there are, at most 1024")
+    .zh("一共几个分片，最多 1024 个");
 /// The id of the split.
 pub const SPLIT: Arg = Arg::new("id", ArgKind::Str)
     .token("SPLIT")
     .takes(1, SPLIT_ID_BYTES_MAX as u64)
-    .about("names the split: 1 to 64 bytes, new for each split and the same in its parts");
+    .about("names the split: 1 to 64 bytes, new for each split and the same in its parts")
+    .zh("拆分的名字：1 到 64 字节，每次拆分都用新的，各分片相同");
 const TOTAL: Arg = number("total", "TOTAL", 0, INTEGER_MAX)
-    .about("what all parts together begin with, the same in each of them");
-const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL]).optional().about(
-    "one part of a sale that many nodes share (docs/parts.md): it serves the users whose home it \
-     is, with its own share of the units",
-);
+    .about("what all parts together begin with, the same in each of them")
+    .zh("所有分片开始时一共有多少件，各分片相同");
+const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL]).optional().about("one part of a sale that many nodes share (docs/parts.md): it serves the users whose home it \
+     is, with its own share of the units").zh("由多个节点分担的一场活动的一个分片（docs/parts.md）：只服务归它的用户，有自己的一份库存");
 
-const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED").optional().about(
-    "each unit has a number, from 1 on: a seat, a code, a raffle number (docs/units.md). At most \
-     10000000. Not with DRAW, EVERY or PART",
-);
+const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED").optional().about("each unit has a number, from 1 on: a seat, a code, a raffle number (docs/units.md). At most \
+     10000000. Not with DRAW, EVERY or PART").zh("每一件都有号，从 1 开始：座位、兑换码、抽奖号（docs/zh/units.md）。最多 10000000 件。不能和 DRAW、EVERY、PART 一起用");
 
 /// How the value of an option is read.
 pub enum Read {

@@ -34,16 +34,7 @@ const START: u64 = 1000;
 const OPENS: u64 = 1010;
 const CLOSES: u64 = 1030;
 
-const NO_PATCH: Patch = Patch {
-    limit: None,
-    grabs: None,
-    hold_ms: None,
-    open_at: None,
-    close_at: None,
-    outbox: None,
-    gates: NO_GATES,
-    list: NO_LIST,
-};
+const NO_PATCH: Patch = Patch::NOTHING;
 
 const NO_LIST: ListPatch = ListPatch { max: None, offer_ms: None, overtake: None };
 

@@ -121,6 +121,8 @@ pub struct Arg {
     pub kind: ArgKind,
     /// Its meaning, in a few words; empty if the name says it all.
     pub about: &'static str,
+    /// The same in Chinese, if it is not in tools/commands_md/src/zh.txt.
+    pub about_zh: &'static str,
     /// The placeholder in grammars and hints, if it is not the name: `n`.
     pub shown: Option<&'static str>,
     /// Its name in errors, if that is neither its token nor its name.
@@ -230,6 +232,7 @@ impl Arg {
             name,
             kind,
             about: "",
+            about_zh: "",
             shown: match kind {
                 ArgKind::Span => Some(MILLISECONDS),
                 ArgKind::UnixTime => Some("unix-time-milliseconds"),
@@ -266,6 +269,12 @@ impl Arg {
     /// Sets the explanation.
     pub const fn about(mut self, text: &'static str) -> Arg {
         self.about = text;
+        self
+    }
+
+    /// Sets the explanation in Chinese.
+    pub const fn zh(mut self, text: &'static str) -> Arg {
+        self.about_zh = text;
         self
     }
 

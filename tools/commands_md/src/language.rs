@@ -1,8 +1,11 @@
 //! The two languages of the page. The command table is written in English; the Chinese of each of
-//! its sentences stands in `zh.txt`, found by the English one, or in the row of an outcome. So a
+//! its sentences stands in `zh.txt`, found by the English one, or in the row of an outcome or a term. So a
 //! sentence that changes is missing there until somebody has looked at its Chinese.
 
-use seckill::command::table::filled;
+use std::collections::BTreeMap;
+
+use seckill::command::table::{filled, TABLE};
+use seckill::command::vocabulary::Arg;
 use seckill_domain::outcome::OUTCOMES;
 
 /// Blocks with an empty line between them: a sentence of the command table, then its Chinese.
@@ -52,8 +55,20 @@ const MISSING: &str = "**(no Chinese yet)** ";
 
 fn pairs() -> impl Iterator<Item = (String, String)> {
     let blocks = CHINESE.trim_end().split("\n\n").filter_map(|block| block.split_once('\n'));
-    let blocks = blocks.chain(OUTCOMES.iter().map(|row| (row.about, row.about_zh)));
+    let blocks = blocks.chain(rows());
     blocks.map(|(english, chinese)| (filled(english, ", "), filled(chinese, "、")))
+}
+
+/// The sentences that stand in a row beside their Chinese: those of answers and of terms.
+fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+    fn of(args: &'static [Arg]) -> Vec<&'static Arg> {
+        args.iter().flat_map(|arg| [vec![arg], of(arg.children)].concat()).collect()
+    }
+    let args = TABLE.iter().flat_map(|spec| of(spec.args));
+    let args = args.filter(|arg| !arg.about_zh.is_empty()).map(|arg| (arg.about, arg.about_zh));
+    let rows: BTreeMap<_, _> =
+        args.chain(OUTCOMES.iter().map(|it| (it.about, it.about_zh))).collect();
+    rows.into_iter()
 }
 
 #[cfg(test)]
@@ -87,7 +102,7 @@ mod tests {
             );
         }
         let blocks = CHINESE.trim_end().split("\n\n").count();
-        let blocks = blocks + OUTCOMES.len();
+        let blocks = blocks + rows().count();
         assert_eq!(pairs().count(), blocks, "each block has two lines");
         let all: BTreeSet<_> = pairs().map(|(sentence, _)| sentence).collect();
         assert_eq!(all.len(), blocks, "no sentence comes twice");

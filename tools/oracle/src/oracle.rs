@@ -8,6 +8,7 @@
 //! * `operator` judges the rest.
 //! * `draws`, `rounds` and `gates` know drawn amounts, sales that repeat, and who may ask.
 //! * `parts` knows parts of a split, `units` units with numbers.
+//! * `rules` has the terms, what an ALTER makes of them, and how entries tell them.
 //! * `entries` writes down what happened, as the outbox is told it.
 
 mod buyer;
@@ -17,6 +18,7 @@ mod gates;
 mod operator;
 mod parts;
 mod rounds;
+mod rules;
 mod units;
 mod waitlist;
 
@@ -28,6 +30,7 @@ pub use draws::Drawing;
 pub use gates::{GatePatch, Gates, List, SECRET};
 pub use parts::Part;
 pub use rounds::Every;
+pub use rules::{Patch, Rules};
 pub use units::Wish;
 pub use waitlist::{ListPatch, ListRules};
 
@@ -64,84 +67,7 @@ const LEFT: &str = "{left}";
 /// Holds that expire as one change, at the most.
 const EXPIRIES_PER_CHANGE: u64 = 1000;
 
-/// The terms of a sale; 0 means none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    pub limit: u64,
-    pub grabs: u64,
-    pub hold_ms: u64,
-    pub open_at: u64,
-    pub close_at: u64,
-    /// The stream's name.
-    pub outbox: Option<char>,
-    pub drawing: Drawing,
-    pub every: Option<Every>,
-    pub gates: Gates,
-    pub part: Option<Part>,
-    pub list: Option<ListRules>,
-    pub numbered: bool,
-}
-
-impl Rules {
-    /// The error of INIT and ALTER for these terms, if they refuse them.
-    fn refusal(&self) -> Option<&'static str> {
-        let has_window = self.close_at == 0 || self.close_at > self.open_at;
-        if !has_window || self.hold_ms > HOLD_MAX {
-            return Some("ERR terms");
-        }
-        if self.drawing != Drawing::Named && self.limit != 0 {
-            return Some("ERR limit");
-        }
-        let has_list = matches!(self.drawing, Drawing::List(_));
-        if self.every.is_some_and(|every| !every.is_possible() || has_list) {
-            return Some("ERR rounds");
-        }
-        if let Some(part) = self.part {
-            if !part.is_possible() {
-                return Some("ERR part");
-            }
-            if self.drawing != Drawing::Named || self.every.is_some() {
-                return Some("ERR part draws");
-            }
-        }
-        if let Some(list) = &self.list {
-            let lasts = list.max == 0 || list.offer_ms > 0 || self.hold_ms > 0;
-            let is_plain = self.drawing == Drawing::Named && self.every.is_none();
-            if !list.is_possible() || !lasts || !is_plain {
-                return Some("ERR list");
-            }
-        }
-        if self.numbered && (self.every.is_some() || self.part.is_some()) {
-            return Some("ERR numbered");
-        }
-        (!self.gates.are_possible()).then_some("ERR admission")
-    }
-
-    /// The same for INIT, which says how many units there are.
-    fn refusal_of(&self, supply: u64) -> Option<&'static str> {
-        let fits = self.drawing.fits(supply);
-        let has_share = self.part.is_none_or(|part| supply <= part.total);
-        let refusal = self.refusal().or((!has_share).then_some("ERR share"));
-        let has_numbers = Oracle::fits_numbers(supply, self.numbered);
-        let refusal = refusal.or((!has_numbers).then_some("ERR numbers"));
-        refusal.or((!fits).then_some("ERR draw"))
-    }
-}
-
-/// The options of an ALTER.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Patch {
-    pub limit: Option<u64>,
-    pub grabs: Option<u64>,
-    pub hold_ms: Option<u64>,
-    pub open_at: Option<u64>,
-    pub close_at: Option<u64>,
-    pub outbox: Option<char>,
-    pub gates: GatePatch,
-    pub list: ListPatch,
-}
-
-/// The options of a GRAB.
+/// What a GRAB asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     Qty(u64),

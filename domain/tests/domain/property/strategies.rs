@@ -6,8 +6,8 @@ use proptest::sample::select;
 use seckill_domain::limits::{REQ_BYTES_MAX, TIME_MS_MAX, USER_BYTES_MAX};
 
 use super::super::oracle::{
-    Bytes, Deed, Drawing, Every, GatePatch, Gates, Keeper, List, ListPatch, Op, Part, Patch, Pick,
-    Rules, HOLD_MAX, INTEGER_MAX,
+    Bytes, Deed, Drawing, Every, GatePatch, Gates, Keeper, List, Op, Part, Patch, Pick, Rules,
+    HOLD_MAX, INTEGER_MAX,
 };
 use super::plan::{Aim, Plan, Size, Tick};
 use super::START;
@@ -204,7 +204,7 @@ pub(super) fn patch() -> impl Strategy<Value = Patch> {
             close_at: given(4, rules.close_at),
             outbox: rules.outbox.filter(|_| named >> 5 & 1 == 1),
             gates,
-            list: ListPatch::default(),
+            ..Patch::default()
         }
     })
 }

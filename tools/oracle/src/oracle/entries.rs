@@ -56,38 +56,7 @@ impl Oracle {
 
     /// An event that is told with the terms.
     pub(super) fn emit_terms(&mut self, event: &'static str) {
-        let rules = &self.rules;
-        let mut data = unless_0("limit", rules.limit);
-        data += &unless_0("grabs", rules.grabs);
-        data += &unless_0("hold_ms", rules.hold_ms);
-        data += &unless_0("open_at", rules.open_at);
-        data += &unless_0("close_at", rules.close_at);
-        data += &rules.drawing.text();
-        if let Some(every) = rules.every {
-            data += &number("every_ms", every.period);
-            data += &unless_0("offset_ms", every.offset);
-            data += &number("lasts_ms", every.lasts);
-            data += if every.carry { ",\"carry\":true" } else { "" };
-        }
-        let gates = &rules.gates;
-        data += if gates.allowlist { ",\"allowlist\":true" } else { "" };
-        data += &gates.modulo.map_or(String::new(), |(modulus, _)| number("mod", modulus));
-        data += &gates.sample.map_or(String::new(), |(permille, _)| number("sample", permille));
-        data += &unless_0("admit", gates.admit);
-        data += if gates.mask { ",\"mask\":true" } else { "" };
-        let mut raw = rules.outbox.map_or(String::new(), |stream| format!(" outbox={stream}"));
-        if let Some(part) = &rules.part {
-            data += &number("part", part.number);
-            data += &number("parts", part.of);
-            data += &number("total", part.total);
-            raw += &format!(" split={}", part.split.as_bytes().escape_ascii());
-        }
-        if let Some(list) = &rules.list {
-            data += &unless_0("waitlist", list.max);
-            data += &unless_0("offer_ms", list.offer_ms);
-            data += &number("overtake", list.overtake);
-        }
-        data += if rules.numbered { ",\"numbered\":1" } else { "" };
+        let (data, raw) = self.rules.text();
         self.emit_with(event, data, raw);
     }
 

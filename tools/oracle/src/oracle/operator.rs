@@ -69,17 +69,7 @@ impl Oracle {
 
     pub(super) fn alter(&mut self, patch: &Patch, now: Moment) -> String {
         let old = self.rules;
-        let new = Rules {
-            limit: patch.limit.unwrap_or(old.limit),
-            grabs: patch.grabs.unwrap_or(old.grabs),
-            hold_ms: patch.hold_ms.unwrap_or(old.hold_ms),
-            open_at: patch.open_at.unwrap_or(old.open_at),
-            close_at: patch.close_at.unwrap_or(old.close_at),
-            outbox: patch.outbox.or(old.outbox),
-            gates: old.gates.after(&patch.gates),
-            list: self.list_after(&patch.list),
-            ..old
-        };
+        let new = Rules { list: self.list_after(&patch.list), ..old.after(patch) };
         if old.outbox.is_some() && new.outbox != old.outbox {
             return "ERR outbox".into();
         }

@@ -1,0 +1,145 @@
+//! The terms of a sale.
+
+use super::entries::{number, unless_0};
+use super::{Drawing, Every, GatePatch, Gates, ListPatch, ListRules, Oracle, Part, HOLD_MAX};
+
+/// The terms of a sale; 0 means none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rules {
+    pub limit: u64,
+    pub grabs: u64,
+    pub hold_ms: u64,
+    pub open_at: u64,
+    pub close_at: u64,
+    /// The stream's name.
+    pub outbox: Option<char>,
+    pub drawing: Drawing,
+    pub every: Option<Every>,
+    pub gates: Gates,
+    pub part: Option<Part>,
+    pub list: Option<ListRules>,
+    pub numbered: bool,
+}
+
+impl Rules {
+    /// What INIT and ALTER say to these terms when they don't take them.
+    pub(super) fn refusal(&self) -> Option<&'static str> {
+        let has_window = self.close_at == 0 || self.close_at > self.open_at;
+        if !has_window || self.hold_ms > HOLD_MAX {
+            return Some("ERR terms");
+        }
+        if self.drawing != Drawing::Named && self.limit != 0 {
+            return Some("ERR limit");
+        }
+        let has_list = matches!(self.drawing, Drawing::List(_));
+        if self.every.is_some_and(|every| !every.is_possible() || has_list) {
+            return Some("ERR rounds");
+        }
+        if let Some(part) = self.part {
+            if !part.is_possible() {
+                return Some("ERR part");
+            }
+            if self.drawing != Drawing::Named || self.every.is_some() {
+                return Some("ERR part draws");
+            }
+        }
+        if let Some(list) = &self.list {
+            let lasts = list.max == 0 || list.offer_ms > 0 || self.hold_ms > 0;
+            let is_plain = self.drawing == Drawing::Named && self.every.is_none();
+            if !list.is_possible() || !lasts || !is_plain {
+                return Some("ERR list");
+            }
+        }
+        if self.numbered && (self.every.is_some() || self.part.is_some()) {
+            return Some("ERR numbered");
+        }
+        (!self.gates.are_possible()).then_some("ERR admission")
+    }
+
+    /// The same for INIT, which says how many units there are.
+    pub(super) fn refusal_of(&self, supply: u64) -> Option<&'static str> {
+        let fits = self.drawing.fits(supply);
+        let has_share = self.part.is_none_or(|part| supply <= part.total);
+        let refusal = self.refusal().or((!has_share).then_some("ERR share"));
+        let has_numbers = Oracle::fits_numbers(supply, self.numbered);
+        let refusal = refusal.or((!has_numbers).then_some("ERR numbers"));
+        refusal.or((!fits).then_some("ERR draw"))
+    }
+
+    /// The terms after an ALTER, but for those of the waiting list.
+    pub(super) fn after(&self, patch: &Patch) -> Rules {
+        Rules {
+            limit: patch.limit.unwrap_or(self.limit),
+            grabs: patch.grabs.unwrap_or(self.grabs),
+            hold_ms: patch.hold_ms.unwrap_or(self.hold_ms),
+            open_at: patch.open_at.unwrap_or(self.open_at),
+            close_at: patch.close_at.unwrap_or(self.close_at),
+            outbox: patch.outbox.or(self.outbox),
+            gates: self.gates.after(&patch.gates),
+            ..*self
+        }
+    }
+
+    /// What an entry tells of them: in `data`, and in fields of their own.
+    pub(super) fn text(&self) -> (String, String) {
+        let mut data = unless_0("limit", self.limit);
+        data += &unless_0("grabs", self.grabs);
+        data += &unless_0("hold_ms", self.hold_ms);
+        data += &unless_0("open_at", self.open_at);
+        data += &unless_0("close_at", self.close_at);
+        data += &self.drawing.text();
+        if let Some(every) = self.every {
+            data += &number("every_ms", every.period);
+            data += &unless_0("offset_ms", every.offset);
+            data += &number("lasts_ms", every.lasts);
+            data += if every.carry { ",\"carry\":true" } else { "" };
+        }
+        let gates = &self.gates;
+        data += if gates.allowlist { ",\"allowlist\":true" } else { "" };
+        data += &gates.modulo.map_or(String::new(), |(modulus, _)| number("mod", modulus));
+        data += &gates.sample.map_or(String::new(), |(permille, _)| number("sample", permille));
+        data += &unless_0("admit", gates.admit);
+        data += if gates.mask { ",\"mask\":true" } else { "" };
+        let mut raw = self.outbox.map_or(String::new(), |stream| format!(" outbox={stream}"));
+        if let Some(part) = &self.part {
+            data += &number("part", part.number);
+            data += &number("parts", part.of);
+            data += &number("total", part.total);
+            raw += &format!(" split={}", part.split.as_bytes().escape_ascii());
+        }
+        if let Some(list) = &self.list {
+            data += &unless_0("waitlist", list.max);
+            data += &unless_0("offer_ms", list.offer_ms);
+            data += &number("overtake", list.overtake);
+        }
+        data += if self.numbered { ",\"numbered\":1" } else { "" };
+        (data, raw)
+    }
+}
+
+/// What an ALTER names.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Patch {
+    pub limit: Option<u64>,
+    pub grabs: Option<u64>,
+    pub hold_ms: Option<u64>,
+    pub open_at: Option<u64>,
+    pub close_at: Option<u64>,
+    pub outbox: Option<char>,
+    pub gates: GatePatch,
+    pub list: ListPatch,
+}
+
+impl Patch {
+    /// Names nothing.
+    pub const NOTHING: Patch = Patch {
+        limit: None,
+        grabs: None,
+        hold_ms: None,
+        open_at: None,
+        close_at: None,
+        outbox: None,
+        gates: GatePatch { allowlist: None, modulo: None, sample: None, admit: None, mask: None },
+        list: ListPatch { max: None, offer_ms: None, overtake: None },
+    };
+}
