@@ -692,26 +692,16 @@ impl Oracle {
         self.rows_now(user).any(Row::is_live)
     }
 
-    /// The counters of STATUS.
-    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+    /// The counters of STATUS. `refusals` are their names, each with its answer.
+    pub fn counters(&self, refusals: &[(&'static str, &str)]) -> Vec<(&'static str, u64)> {
         let refused = |word: &str| self.refusals.get(word).copied().unwrap_or(0);
         let happened = |event: &str| self.tallies.get(event).copied().unwrap_or(0);
         let all: u64 = self.refusals.values().sum();
-        vec![
+        let attempts = [
             ("attempts", happened("GRANT") + all - refused(parts::UNMET)),
             ("granted", happened("GRANT")),
-            ("already", refused("ALREADY")),
-            ("replayed", refused("REPLAY")),
-            ("overlimit", refused("OVERLIMIT")),
-            ("soldout", refused("SOLDOUT")),
-            ("short", refused("SHORT")),
-            ("notopen", refused("NOTOPEN")),
-            ("closed", refused("CLOSED")),
-            ("paused", refused("PAUSED")),
-            ("denied", refused("DENIED")),
-            ("busy", refused("BUSY")),
-            ("waiting", refused("WAITING")),
-            ("taken", refused("TAKEN")),
+        ];
+        let changes = [
             ("confirmed", happened("CONFIRM")),
             ("cancelled", happened("CANCEL")),
             ("expired", happened("EXPIRE")),
@@ -721,6 +711,8 @@ impl Oracle {
             ("trimmed", happened("TRIM") + happened(CONFIRMED_A_PART)),
             ("offers", self.list.offers),
             ("dropped", self.list.dropped),
-        ]
+        ];
+        let refusals = refusals.iter().map(|(name, word)| (*name, refused(word)));
+        attempts.into_iter().chain(refusals).chain(changes).collect()
     }
 }

@@ -9,7 +9,7 @@ use seckill_domain::decide::{decide_new, Decision};
 use seckill_domain::draw::Draw;
 use seckill_domain::effect::Change;
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
-use seckill_domain::outcome::{GrantView, Mask, Misuse, Outcome, Place, State};
+use seckill_domain::outcome::{Elements, GrantView, Misuse, Outcome, Place, State, OUTCOMES};
 use seckill_domain::parts::Split;
 use seckill_domain::plan::Plan;
 use seckill_domain::record::Asked;
@@ -320,7 +320,9 @@ impl World {
         {
             same!(field, *is, should);
         }
-        for ((field, is), (_, should)) in counters(&status).iter().zip(self.oracle.counters()) {
+        for ((field, is), (_, should)) in
+            counters(&status).iter().zip(expected_counters(&self.oracle))
+        {
             same!(field, *is, should);
         }
         let times = [status.round, status.round_ends_at, status.next_round_at];
@@ -694,23 +696,21 @@ pub fn with_units(outcome: &Outcome, units: Option<&[u32]>) -> String {
 
 /// An outcome in the words of the specification.
 pub fn reply(outcome: &Outcome) -> String {
-    let shown = |word: &str, grant: &GrantView| {
-        let (seq, qty, state) = (grant.seq, grant.qty, grant.state.name());
-        format!("{word} {seq} {qty} {state} {}", grant.deadline)
-    };
+    if let Some((word, elements)) = outcome.elements() {
+        return match elements {
+            Elements::Nothing => word.into(),
+            Elements::Number(number) => format!("{word} {number}"),
+            Elements::Grant(grant, available) => {
+                let GrantView { seq, qty, state, deadline } = *grant;
+                let text = format!("{word} {seq} {qty} {} {deadline}", state.name());
+                available.map_or(text.clone(), |available| format!("{text} {available}"))
+            }
+            Elements::Place(Place { ticket, ahead, units_ahead }) => {
+                format!("{word} {ticket} {ahead} {units_ahead}")
+            }
+        };
+    }
     match outcome {
-        Outcome::Done => "OK".into(),
-        Outcome::Granted { grant, available } => {
-            format!("{} {available}", shown("GRANTED", grant))
-        }
-        Outcome::Already(grant) => shown("ALREADY", grant),
-        Outcome::Replay(grant) => shown("REPLAY", grant),
-        Outcome::OverLimit { allowance } => format!("OVERLIMIT {allowance}"),
-        Outcome::SoldOut { held } => format!("SOLDOUT {held}"),
-        Outcome::Short { available } => format!("SHORT {available}"),
-        Outcome::NotOpen { in_ms } => format!("NOTOPEN {in_ms}"),
-        Outcome::Closed => "CLOSED".into(),
-        Outcome::Paused => "PAUSED".into(),
         Outcome::Stands(grant) => {
             format!("{} {} {} {}", grant.state.name(), grant.seq, grant.qty, grant.deadline)
         }
@@ -719,20 +719,13 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::Restocked { applied, available } => format!("{applied} {available}"),
         Outcome::Moved { total, available } => format!("{total} {available}"),
         Outcome::Elsewhere { units, pass } => format!("{units} {pass}"),
-        Outcome::Denied => "DENIED".into(),
-        Outcome::Busy | Outcome::Masked { shown: Mask::Busy, .. } => "BUSY".into(),
-        Outcome::Masked { shown: Mask::SoldOut, .. } => "SOLDOUT 1".into(),
-        Outcome::Taken { unit } | Outcome::Masked { shown: Mask::Taken(unit), .. } => {
-            format!("TAKEN {unit}")
-        }
-        Outcome::Waiting(Place { ticket, ahead, units_ahead }) => {
-            format!("WAITING {ticket} {ahead} {units_ahead}")
-        }
         Outcome::Changed { users } => users.to_string(),
         Outcome::NextRound => "the next round".into(),
         Outcome::ManyOwnEnding => "TRYAGAIN own".into(),
         Outcome::ManyEnding => "TRYAGAIN others".into(),
         Outcome::Misuse(misuse) => error(*misuse).into(),
+        // `Done`; answers to GRAB are above.
+        _ => "OK".into(),
     }
 }
 
@@ -837,6 +830,13 @@ pub fn numbers(status: &Status) -> [(&'static str, u64); 21] {
         ("outbox_error", status.outbox_error),
         ("fences_dropped", status.fences_dropped),
     ]
+}
+
+/// The counters of STATUS, as the oracle has them.
+pub fn expected_counters(oracle: &Oracle) -> Vec<(&'static str, u64)> {
+    let rows = OUTCOMES[1..].iter();
+    let refusals = rows.map(|row| (row.counter.to_str().unwrap_or_default(), row.word));
+    oracle.counters(&refusals.collect::<Vec<_>>())
 }
 
 /// The counters of STATUS, in the oracle's order.
