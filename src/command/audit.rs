@@ -65,7 +65,7 @@ impl Walk for Auditing {
     }
 
     fn free_some(&mut self) -> bool {
-        self.0.as_mut().is_some_and(AuditWalk::shed)
+        self.0.as_mut().is_some_and(AuditWalk::free_some)
     }
 }
 
