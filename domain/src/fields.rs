@@ -1,6 +1,6 @@
-//! The fields of an outbox entry and the keys of its `data`, a row each. The writers of entries, the
-//! tables of docs/outbox.md in both languages and the types of the client libraries come from these
-//! rows.
+//! The fields of an outbox entry and the keys of its `data`, a row each. The writers of entries,
+//! the tables of docs/outbox.md in both languages and the types of the client libraries come from
+//! these rows.
 
 use crate::model::event::EventKind::{self, *};
 
@@ -42,8 +42,8 @@ impl Field {
     }
 }
 
-/// Versions of the fields and keys of entries. A command with an unknown version is refused; there is
-/// one version so far.
+/// Versions of the fields and keys of entries. A command with an unknown version is refused; there
+/// is one version so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryVersion {
     /// All that is in [`FIELDS`] and [`DATA`].
@@ -119,7 +119,9 @@ pub(crate) struct Key {
 }
 
 macro_rules! data_keys {
-    ($($key:ident $name:literal $kind:ident $since:ident $of:expr, $about:literal, $zh:literal;)*) => {
+    ($(
+        $key:ident $name:literal $kind:ident $since:ident $of:expr, $about:literal, $zh:literal;
+    )*) => {
         $(pub(crate) const $key: Key = Key {
             number: concat!(",\"", $name, "\":"),
             word: concat!(",\"", $name, "\":\""),
@@ -200,7 +202,8 @@ data_keys! {
         "until when they wait, Unix ms, if they gave a time",
         "等到什么时候，Unix 毫秒（如果说了）";
     REASON "reason" Word V1 Of::Events(&[Leave, Dropped]),
-        "why nothing was granted: `cancelled` or `imported`; `until`, `closed`, `limit` or `denied`",
+        "why nothing was granted: `cancelled` or `imported`; `until`, `closed`, `limit` or \
+         `denied`",
         "为什么没有给：`cancelled`、`imported`；`until`、`closed`、`limit`、`denied`";
     UNITS "units" Numbers V1 GRANTS,
         "the numbers of its units after the event, or those it had last, in a sale with [numbered \

@@ -59,7 +59,13 @@ const GRABS: Arg = number("grabs", "GRABS", 0, INTEGER_MAX)
     .about("live grants a user may have (a new sale: 0, no limit)")
     .zh("一个用户最多可以有的有效抢购记录数（新活动：0，不限）");
 /// How long grants are held.
-pub const HOLD: Arg = span("hold", "HOLD", 0, HOLD_MS_MAX).optional().about("how long a grant is reserved before it returns by itself, at most 30 days (0: sold at once)").zh("预占多久，到时没付款自动释放，最长 30 天（0：抢到即售出）");
+pub const HOLD: Arg = span("hold", "HOLD", 0, HOLD_MS_MAX)
+    .optional()
+    .about(
+        "how long a grant is reserved before it returns by itself, at most 30 days \
+         (0: sold at once)",
+    )
+    .zh("预占多久，到时没付款自动释放，最长 30 天（0：抢到即售出）");
 /// The stream of entries.
 pub const OUTBOX: Arg = Arg::new("outbox", ArgKind::OutboxKey)
     .shown("stream")
@@ -67,8 +73,8 @@ pub const OUTBOX: Arg = Arg::new("outbox", ArgKind::OutboxKey)
     .takes(1, OUTBOX_BYTES_MAX as u64)
     .optional()
     .about(
-        "every change appends an entry to this stream in the same step; the stream is made if it \
-         is missing. It can be given once and not be changed",
+        "every change appends an entry to this stream in the same step; the stream is \
+         made if it is missing. It can be given once and not be changed",
     )
     .zh("每次变更都在同一步里往这个流追加一条；流不存在就新建。只能设一次，设了不能改");
 const OPENAT: Arg = moment("openat", "OPENAT")
@@ -77,7 +83,10 @@ const OPENAT: Arg = moment("openat", "OPENAT")
     .zh("从这一刻起可以 GRAB，Unix 毫秒（新活动：0，立即）");
 const CLOSEAT: Arg = moment("closeat", "CLOSEAT")
     .optional()
-    .about("first moment a GRAB is no longer taken, in Unix milliseconds (a new sale: 0, never)")
+    .about(
+        "first moment a GRAB is no longer taken, in Unix milliseconds (a new sale: 0, \
+         never)",
+    )
     .zh("从这一刻起不再接受 GRAB，Unix 毫秒（新活动：0，一直开）");
 
 /// An option with a number, shown as `n`.
@@ -102,15 +111,21 @@ const ALLOWLIST: Arg =
         .optional()
         .about(
             "only users whom `SECKILL.ALLOW` has listed may buy; others are DENIED (OFF: \
-             everybody)",
+         everybody)",
         )
         .zh("只有 `SECKILL.ALLOW` 名单里的用户能买，其他人返回 DENIED（OFF：人人可买）");
 const MODULUS: Arg = number("modulus", "MOD", 0, INTEGER_MAX).shown("m");
 const REMAINDER: Arg =
     Arg::new("remainder", ArgKind::Integer).shown("r").takes(0, INTEGER_MAX).multiple().optional();
-const MOD: Arg = Arg::block("mod", &[MODULUS, REMAINDER]).optional().about("only users whose number modulo m is one of the remainders may buy, others are DENIED: \
-     `MOD 2 1` is odd numbers. A decimal id is its own number, any other one a keyed hash (0: \
-     everybody)").zh("编号对 m 取余是这些余数之一的用户能买，其他人返回 DENIED：`MOD 2 1` 就是单号。十进制 id 的编号是它自己，其他 id 用带密钥的哈希（0：人人可买）");
+const MOD: Arg = Arg::block("mod", &[MODULUS, REMAINDER]).optional().about(
+        "only users whose number modulo m is one of the remainders may buy, others \
+         are DENIED: `MOD 2 1` is odd numbers. A decimal id is its own number, any \
+         other one a keyed hash (0: everybody)",
+    )
+    .zh(
+        "编号对 m 取余是这些余数之一的用户能买，其他人返回 DENIED：`MOD 2 1` 就是单号。十进制 id 的编号是它自己，其他 id 用带密钥的哈\
+         希（0：人人可买）",
+    );
 /// The share of the users who may buy.
 pub const SAMPLE: Arg =
     Arg::new("permille", ArgKind::Integer).token("SAMPLE").takes(0, PERMILLE_ALL);
@@ -122,30 +137,52 @@ pub const SALT: Arg = Arg::new("salt", ArgKind::Str)
     .optional()
     .about("another salt draws another share of the users, at most 128 bytes")
     .zh("换一个盐就换一批用户，最长 128 字节");
-const SHARE: Arg = Arg::block("sample", &[SAMPLE, SALT]).optional().about("this share of the users may buy, in thousandths, others are BUSY. A keyed hash of the id \
-     decides, so asking again does not help (1000: everybody)").zh("放这个比例的用户进来，单位千分之一，其他人返回 BUSY。由 id 的带密钥哈希决定，再点也没用（1000：人人可买）");
-const ADMIT: Arg = number("admit", "ADMIT", 0, INTEGER_MAX).optional().about("the first n users who ask while the sale is open may buy, later ones are BUSY (0: everybody)").zh("开放期间最先来的 n 个用户能买，后来的返回 BUSY（0：人人可买）");
-const MASK: Arg = Arg::block(
-    "mask",
-    &[Arg::pure("on", "MASK"), Arg::pure("off", "OFF").optional()],
-)
-.optional()
-.about(
-    "DENIED and BUSY are answered as `SOLDOUT 1`, so that nobody learns why (OFF: they are told)",
-)
-.zh("DENIED 和 BUSY 都答成 `SOLDOUT 1`，不让人知道原因（OFF：照实说）");
+const SHARE: Arg = Arg::block("sample", &[SAMPLE, SALT]).optional().about(
+        "this share of the users may buy, in thousandths, others are BUSY. A keyed \
+         hash of the id decides, so asking again does not help (1000: everybody)",
+    )
+    .zh(
+        "放这个比例的用户进来，单位千分之一，其他人返回 BUSY。由 id 的带密钥哈希决定，再点也没用（1000：人人可买）",
+    );
+const ADMIT: Arg = number("admit", "ADMIT", 0, INTEGER_MAX)
+    .optional()
+    .about(
+        "the first n users who ask while the sale is open may buy, later ones are \
+         BUSY (0: everybody)",
+    )
+    .zh("开放期间最先来的 n 个用户能买，后来的返回 BUSY（0：人人可买）");
+const MASK: Arg =
+    Arg::block("mask", &[Arg::pure("on", "MASK"), Arg::pure("off", "OFF").optional()])
+        .optional()
+        .about(
+            "DENIED and BUSY are answered as `SOLDOUT 1`, so that nobody learns why (OFF: \
+         they are told)",
+        )
+        .zh("DENIED 和 BUSY 都答成 `SOLDOUT 1`，不让人知道原因（OFF：照实说）");
 
 /// Most waiters.
 pub const WAITLIST: Arg =
-    Arg::new("max", ArgKind::Integer).token("WAITLIST").takes(0, WAITERS_MAX).about("so many may wait, at most 10000000, by `SECKILL.GRAB ... WAIT`; what comes back is \
-         offered to them (a new sale: 0, nobody waits). Not with DRAW or EVERY").zh("最多这么多人候补（不超过 10000000），用 `SECKILL.GRAB ... WAIT` 加入；回补的先给他们（新活动：0，没有候补）。不能和 DRAW 或 EVERY 一起用");
+    Arg::new("max", ArgKind::Integer).token("WAITLIST").takes(0, WAITERS_MAX).about(
+        "so many may wait, at most 10000000, by `SECKILL.GRAB ... WAIT`; what comes \
+         back is offered to them (a new sale: 0, nobody waits). Not with DRAW or \
+         EVERY",
+    )
+    .zh(
+        "最多这么多人候补（不超过 10000000），用 `SECKILL.GRAB ... WAIT` 加入；回补的先给他们（新活动：0，没有候补）。不能\
+         和 DRAW 或 EVERY 一起用",
+    );
 /// How long an offer stands, in ms.
 pub const OFFER: Arg = span("offer", "OFFER", 0, HOLD_MS_MAX)
     .optional()
     .about("how long an offer stands, at most 30 days (default 0: as long as HOLD)")
     .zh("给候补的人保留多久，最长 30 天（默认 0：和 HOLD 一样久）");
-const OVERTAKE: Arg = number("overtake", "OVERTAKE", 0, INTEGER_MAX).optional().about("how often the first one may be passed by those who ask for less, before units collect for \
-     them (default 16)").zh("排在最前的人最多被要得更少的人越过几次，之后的件数就为他攒着（默认 16）");
+const OVERTAKE: Arg = number("overtake", "OVERTAKE", 0, INTEGER_MAX)
+    .optional()
+    .about(
+        "how often the first one may be passed by those who ask for less, before \
+         units collect for them (default 16)",
+    )
+    .zh("排在最前的人最多被要得更少的人越过几次，之后的件数就为他攒着（默认 16）");
 const WAITING: Arg = Arg::block("waitlist", &[WAITLIST, OFFER, OVERTAKE]).optional();
 
 const DRAW: Arg = Arg::pure("draw", "DRAW");
@@ -165,14 +202,34 @@ pub const AMOUNT: Arg = Arg::new("amount", ArgKind::Integer).takes(1, INTEGER_MA
 const DRAWS: Arg = Arg::one_of(
     "draw",
     &[
-        Arg::block("packets", &[DRAW, PACKETS, MIN]).about("the supply is cut into n packets of random size, one for each GRAB: at most twice the \
-             mean of what is left. With all n taken nothing is left").zh("总量随机拆成 n 个红包，每次 GRAB 拿一个：最多是剩余均值的两倍。n 个都抢完，一分不剩"),
+        Arg::block("packets", &[DRAW, PACKETS, MIN]).about(
+        "the supply is cut into n packets of random size, one for each GRAB: at most \
+         twice the mean of what is left. With all n taken nothing is left",
+    )
+    .zh(
+        "总量随机拆成 n 个红包，每次 GRAB 拿一个：最多是剩余均值的两倍。n 个都抢完，一分不剩",
+    ),
         Arg::block("uniform", &[DRAW, Arg::pure("mode", "UNIFORM"), LOW, HIGH])
-            .about("each GRAB gets a random amount from lo to hi, until the supply is used up").zh("每次 GRAB 拿 lo 到 hi 之间的随机数，直到总量发完"),
-        Arg::block("equal", &[DRAW, EQUAL]).about("n packets of the same size, the first ones have one unit more if it does not \
-             divide").zh("n 个等额红包，除不尽时前几个各多一个单位"),
+            .about(
+        "each GRAB gets a random amount from lo to hi, until the supply is used up",
+    )
+    .zh(
+        "每次 GRAB 拿 lo 到 hi 之间的随机数，直到总量发完",
+    ),
+        Arg::block("equal", &[DRAW, EQUAL]).about(
+        "n packets of the same size, the first ones have one unit more if it does not \
+         divide",
+    )
+    .zh(
+        "n 个等额红包，除不尽时前几个各多一个单位",
+    ),
         Arg::block("list", &[DRAW, Arg::pure("mode", "LIST"), AMOUNT])
-            .about("each GRAB gets the next amount of the list; supply is their sum").zh("每次 GRAB 拿列表里的下一个金额；supply 是它们的和"),
+            .about(
+        "each GRAB gets the next amount of the list; supply is their sum",
+    )
+    .zh(
+        "每次 GRAB 拿列表里的下一个金额；supply 是它们的和",
+    ),
     ],
 )
 .optional();
@@ -180,17 +237,23 @@ const DRAWS: Arg = Arg::one_of(
 /// The period of a repeating sale.
 pub const EVERY: Arg = span("every", "EVERY", 1, TIME_MS_MAX)
     .about(
-        "the sale repeats with this period: each round begins with the whole supply and clean \
-     allowances",
+        "the sale repeats with this period: each round begins with the whole supply \
+         and clean allowances",
     )
     .zh("活动按这个周期重复：每一场库存重新装满，限购重新计");
 const OFFSET: Arg = span("offset", "OFFSET", 0, TIME_MS_MAX)
     .optional()
-    .about("rounds begin so long after each multiple of the period in Unix time (default 0)")
+    .about(
+        "rounds begin so long after each multiple of the period in Unix time (default \
+         0)",
+    )
     .zh("每一场比 Unix 时间里周期的整倍数晚这么久开始（默认 0）");
 const LASTS: Arg = span("lasts", "LASTS", 1, TIME_MS_MAX)
     .optional()
-    .about("how long each round is open; then GRAB is NOTOPEN until the next (default: the period)")
+    .about(
+        "how long each round is open; then GRAB is NOTOPEN until the next (default: \
+         the period)",
+    )
     .zh("每一场开放多久；之后 GRAB 返回 NOTOPEN，直到下一场（默认：整个周期）");
 const CARRY: Arg = Arg::pure("carry", "CARRY")
     .optional()
@@ -215,11 +278,22 @@ pub const SPLIT: Arg = Arg::new("id", ArgKind::Str)
 const TOTAL: Arg = number("total", "TOTAL", 0, INTEGER_MAX)
     .about("what all parts together begin with, the same in each of them")
     .zh("所有分片开始时一共有多少件，各分片相同");
-const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL]).optional().about("one part of a sale that many nodes share (docs/parts.md): it serves the users whose home it \
-     is, with its own share of the units").zh("由多个节点分担的一场活动的一个分片（docs/parts.md）：只服务归它的用户，有自己的一份库存");
+const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL])
+    .optional()
+    .about(
+        "one part of a sale that many nodes share (docs/parts.md): it serves the \
+         users whose home it is, with its own share of the units",
+    )
+    .zh("由多个节点分担的一场活动的一个分片（docs/parts.md）：只服务归它的用户，有自己的一份库存");
 
-const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED").optional().about("each unit has a number, from 1 on: a seat, a code, a raffle number (docs/units.md). At most \
-     10000000. Not with DRAW, EVERY or PART").zh("每一件都有号，从 1 开始：座位、兑换码、抽奖号（docs/zh/units.md）。最多 10000000 件。不能和 DRAW、EVERY、PART 一起用");
+const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED").optional().about(
+        "each unit has a number, from 1 on: a seat, a code, a raffle number \
+         (docs/units.md). At most 10000000. Not with DRAW, EVERY or PART",
+    )
+    .zh(
+        "每一件都有号，从 1 开始：座位、兑换码、抽奖号（docs/zh/units.md）。最多 10000000 件。不能和 DRAW、EVERY、PAR\
+         T 一起用",
+    );
 
 /// How the value of an option is read.
 pub enum Read {

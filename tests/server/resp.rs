@@ -123,7 +123,7 @@ fn a_grant_row_has_nine_elements() {
 }
 
 /// Maps are flat arrays in RESP2.
-// Rules: 16f1 ebb6
+// Rules: 16f1 90fc
 #[test]
 fn status_and_audit_are_maps() {
     let server = Server::start();

@@ -182,6 +182,24 @@ fn functions_of_the_server_are_looked_for() {
     assert_eq!(looked_for, called);
 }
 
+/// `file`: `test` of a table in ARCHITECTURE.md, which is about tests/server.
+#[test]
+fn the_tests_that_architecture_names_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = fs::read_to_string(root.join("ARCHITECTURE.md")).unwrap();
+    let named = page.lines().filter_map(|line| {
+        let (file, test) = line.strip_suffix("` |")?.rsplit_once("`: `")?;
+        Some((file.rsplit('`').next()?, test))
+    });
+    let is_missing = |(file, test): &(&str, &str)| {
+        let text = fs::read_to_string(root.join("tests/server").join(file)).unwrap_or_default();
+        !text.contains(&format!("#[test]\nfn {test}()"))
+    };
+    let (missing, found): (Vec<_>, Vec<_>) = named.partition(is_missing);
+    assert!(found.len() > 20, "they are found");
+    assert!(missing.is_empty(), "ARCHITECTURE.md names tests that are not there: {missing:?}");
+}
+
 #[test]
 fn every_file_says_what_it_is_for() {
     let says = |source: &Source| source.lines.first().is_some_and(|line| line.starts_with("//!"));

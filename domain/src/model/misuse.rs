@@ -1,5 +1,5 @@
-//! The mistakes that only the sale's state reveals, each with its text. Those that parsing finds are in
-//! `errors` of the shell.
+//! The mistakes that only the sale's state reveals, each with its text. Those that parsing finds
+//! are in `errors` of the shell.
 
 macro_rules! misuses {
     ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {

@@ -6,8 +6,27 @@ use super::AN_HOUR_MS;
 use crate::support::shop::counters;
 use crate::support::{Reply, Server};
 
+/// First the answers, then the changes.
+fn assert_counter_names(status: &Reply) {
+    let names: Vec<String> =
+        status.field("counters").pairs().into_iter().map(|(name, _)| name).collect();
+    let answers = OUTCOMES.iter().map(|row| row.counter.to_str().expect("plain text"));
+    let changes = [
+        "confirmed",
+        "cancelled",
+        "expired",
+        "refunded",
+        "reclaimed",
+        "imported",
+        "trimmed",
+        "offers",
+        "dropped",
+    ];
+    assert_eq!(names, ["attempts"].into_iter().chain(answers).chain(changes).collect::<Vec<_>>());
+}
+
 /// The fields of STATUS and their order are part of the contract: scripts read them.
-// Rules: d2f0 ebb6
+// Rules: d2f0 90fc
 #[test]
 fn status_shows_every_number() {
     let server = Server::start();
@@ -49,21 +68,7 @@ fn status_shows_every_number() {
     let expected_counters = "attempts 9 granted 3 already 1 replayed 1 overlimit 1 soldout 1 \
                              short 1 paused 1";
     assert_eq!(counters(&mut conn, "k"), expected_counters);
-    let names: Vec<String> =
-        status.field("counters").pairs().into_iter().map(|(name, _)| name).collect();
-    let answers = OUTCOMES.iter().map(|row| row.counter.to_str().expect("plain text"));
-    let changes = [
-        "confirmed",
-        "cancelled",
-        "expired",
-        "refunded",
-        "reclaimed",
-        "imported",
-        "trimmed",
-        "offers",
-        "dropped",
-    ];
-    assert_eq!(names, ["attempts"].into_iter().chain(answers).chain(changes).collect::<Vec<_>>());
+    assert_counter_names(&status);
     let expected = [
         "state 'paused'",
         "supply 6",
@@ -178,7 +183,7 @@ fn as_reply(value: &serde_json::Value) -> Reply {
     }
 }
 
-// Rules: ebb6
+// Rules: 90fc
 #[test]
 fn status_names_the_state_of_the_sale() {
     let server = Server::start();

@@ -1,5 +1,5 @@
-//! Blocks of pages that are written by hand otherwise: the keys of an outbox entry, and the terms on
-//! the exporter's page.
+//! Blocks of pages that are written by hand otherwise: the keys of an outbox entry, and the terms
+//! on the exporter's page.
 
 use std::fmt::Write;
 use std::fs;

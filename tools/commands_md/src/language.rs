@@ -1,6 +1,6 @@
 //! The two languages of the page. The command table is written in English; the Chinese of each of
-//! its sentences stands in `zh.txt`, found by the English one, or in the row of an outcome or a term. So a
-//! sentence that changes is missing there until somebody has looked at its Chinese.
+//! its sentences stands in `zh.txt`, found by the English one, or in the row of an outcome or a
+//! term. So a sentence that changes is missing there until somebody has looked at its Chinese.
 
 use std::collections::BTreeMap;
 
