@@ -120,7 +120,7 @@ impl<'a> Seen<'a> {
     }
 
     fn is_due(&self, grant: &Grant<'_>) -> bool {
-        grant.state == State::Held && grant.held_until <= self.t
+        grant.state == State::Held && grant.deadline <= self.t
     }
 
     /// Some of its units were given back earlier.
