@@ -138,9 +138,18 @@ func (s *Sale) Place(ctx context.Context, user string) (*Place, error) {
 	}, user)
 }
 
+// Keep is what is left of a grant of which a part is given back.
+type Keep []any
+
+// KeepQty leaves so many units.
+func KeepQty(units int64) Keep { return Keep{units} }
+
+// KeepUnits leaves these units, by their numbers, in a sale with NUMBERED.
+func KeepUnits(units ...int64) Keep { return Keep(Exactly(units...)) }
+
 // Confirm: the user has paid. Here and below an empty req is the user's only grant. With keep, here,
-// in Cancel and in Refund, so many units are left of the grant and the others are given back.
-func (s *Sale) Confirm(ctx context.Context, user, req string, keep ...int64) (Answer, error) {
+// in Cancel and in Refund, a part of the grant is left and the others are given back.
+func (s *Sale) Confirm(ctx context.Context, user, req string, keep ...Keep) (Answer, error) {
 	return s.change(ctx, "CONFIRM", user, req, part(keep)...)
 }
 
@@ -150,7 +159,7 @@ func (s *Sale) Reclaim(ctx context.Context, user, req string) (Answer, error) {
 }
 
 // Cancel gives a hold back, leaves the waiting list, or fences off a req.
-func (s *Sale) Cancel(ctx context.Context, user, req string, keep ...int64) (Answer, error) {
+func (s *Sale) Cancel(ctx context.Context, user, req string, keep ...Keep) (Answer, error) {
 	return s.change(ctx, "CANCEL", user, req, part(keep)...)
 }
 
@@ -160,7 +169,7 @@ func (s *Sale) Extend(ctx context.Context, user string, ms int64, req string) (A
 }
 
 // Refund takes back what was sold.
-func (s *Sale) Refund(ctx context.Context, user, req string, keep ...int64) (Answer, error) {
+func (s *Sale) Refund(ctx context.Context, user, req string, keep ...Keep) (Answer, error) {
 	return s.change(ctx, "REFUND", user, req, part(keep)...)
 }
 
@@ -270,9 +279,9 @@ func (s *Sale) Winners(ctx context.Context, state string, after int64, each func
 	}
 }
 
-func part(keep []int64) (words []any) {
-	for _, units := range keep {
-		words = append(words, "KEEP", units)
+func part(keep []Keep) (words []any) {
+	for _, left := range keep {
+		words = append(append(words, "KEEP"), left...)
 	}
 	return words
 }

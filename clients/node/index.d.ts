@@ -126,11 +126,11 @@ export class Sale {
   ): Promise<Answer>;
   /** The same, and joins the waiting list where nothing is left. */
   wait(user: Id, options?: { req?: Req; qty?: number; untilMs?: number }): Promise<Answer>;
-  /** keep, here and below: so many units are left of the grant, the others are given back. */
-  confirm(user: Id, options?: { req?: Req; reclaim?: boolean; keep?: number }): Promise<Settled>;
-  cancel(user: Id, options?: { req?: Req; keep?: number }): Promise<Settled>;
+  /** keep, here and below: so many units are left of the grant, or those with these numbers; the others are given back. */
+  confirm(user: Id, options?: { req?: Req; reclaim?: boolean; keep?: number | readonly number[] }): Promise<Settled>;
+  cancel(user: Id, options?: { req?: Req; keep?: number | readonly number[] }): Promise<Settled>;
   extend(user: Id, ms: number, options?: { req?: Req }): Promise<Settled>;
-  refund(user: Id, options?: { req?: Req; keep?: number }): Promise<Settled>;
+  refund(user: Id, options?: { req?: Req; keep?: number | readonly number[] }): Promise<Settled>;
   /** Units of this sale and of others in its slot, all or none. qty: one for all, or each. */
   mgrab(user: Id, others: Id[], options?: { req?: Req; qty?: number | number[] }): Promise<MultiAnswer>;
   status(): Promise<Record<string, unknown>>;

@@ -47,6 +47,7 @@ function asked({ qty, upto, units, adjacent }) {
 
 /** What is left of a grant of which a part is given back. */
 function part(keep) {
+  if (Array.isArray(keep)) return ['KEEP', 'UNITS', ...keep.map((unit) => whole('keep', unit))];
   return (keep ?? null) === null ? [] : ['KEEP', whole('keep', keep)];
 }
 

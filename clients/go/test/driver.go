@@ -111,7 +111,7 @@ type task struct {
 	Qty                      any
 	Upto, Ms, Idle_ms        *int64
 	Until_ms, After          int64
-	Keep                     *int64
+	Keep                     any
 	Units                    []int64
 	First, Count, Unit       int64
 	Adjacent                 bool
@@ -198,9 +198,16 @@ func run(base redis.UniversalClient, client *seckill.Client, order task) object 
 
 func call(sale *seckill.Sale, client *seckill.Client, order task) (object, error) {
 	user, req := string(order.User), string(order.Req)
-	var keep []int64
-	if order.Keep != nil {
-		keep = append(keep, *order.Keep)
+	var keep []seckill.Keep
+	switch left := order.Keep.(type) {
+	case float64:
+		keep = append(keep, seckill.KeepQty(int64(left)))
+	case []any:
+		var units []int64
+		for _, unit := range left {
+			units = append(units, int64(unit.(float64)))
+		}
+		keep = append(keep, seckill.KeepUnits(units...))
 	}
 	qty := []int64{}
 	switch told := order.Qty.(type) {

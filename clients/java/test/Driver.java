@@ -106,7 +106,9 @@ public final class Driver {
         String user = text(order, "user");
         String req = text(order, "req");
         boolean isPart = order.has("keep");
-        long keep = number(order, "keep", 0);
+        boolean isNamed = isPart && order.get("keep").isJsonArray();
+        long[] these = isNamed ? numbers(order.get("keep")) : new long[0];
+        long keep = isNamed ? 0 : number(order, "keep", 0);
         return switch (text(order, "call")) {
             case "grab" -> answer(order.has("upto") ? sale.grab(user, req, Units.upTo(number(order, "upto", 0)))
                     : order.has("units") ? sale.grab(user, req, Units.exactly(numbers(order.get("units"))))
@@ -122,10 +124,13 @@ public final class Driver {
             }
             case "confirm" -> answer(order.has("reclaim") && order.get("reclaim").getAsBoolean()
                     ? sale.reclaim(user, req)
+                    : isNamed ? sale.confirm(user, req, these)
                     : isPart ? sale.confirm(user, req, keep) : sale.confirm(user, req));
-            case "cancel" -> answer(isPart ? sale.cancel(user, req, keep) : sale.cancel(user, req));
+            case "cancel" -> answer(isNamed ? sale.cancel(user, req, these)
+                    : isPart ? sale.cancel(user, req, keep) : sale.cancel(user, req));
             case "extend" -> answer(sale.extend(user, number(order, "ms", 0), req));
-            case "refund" -> answer(isPart ? sale.refund(user, req, keep) : sale.refund(user, req));
+            case "refund" -> answer(isNamed ? sale.refund(user, req, these)
+                    : isPart ? sale.refund(user, req, keep) : sale.refund(user, req));
             case "mgrab" -> multi(sale.mgrab(user, texts(order.get("others")), req, numbers(order.get("qty"))));
             case "units" -> Map.of("units",
                     sale.units(number(order, "first", 1), (int) number(order, "count", 1000)));

@@ -48,12 +48,12 @@ final class Sale implements SaleInterface
         return $this->change('GRAB', $user, self::made($req), [...self::qty($qty), 'WAIT', ...$until]);
     }
 
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false, ?int $keep = null): Answer
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false, int|array|null $keep = null): Answer
     {
         return $this->change('CONFIRM', $user, $req ?? '', [...($reclaim ? ['RECLAIM'] : []), ...self::part($keep)]);
     }
 
-    public function cancel(string $user, ?string $req = null, ?int $keep = null): Answer
+    public function cancel(string $user, ?string $req = null, int|array|null $keep = null): Answer
     {
         return $this->change('CANCEL', $user, $req ?? '', self::part($keep));
     }
@@ -63,7 +63,7 @@ final class Sale implements SaleInterface
         return $this->change('EXTEND', $user, $req ?? '', [$ms]);
     }
 
-    public function refund(string $user, ?string $req = null, ?int $keep = null): Answer
+    public function refund(string $user, ?string $req = null, int|array|null $keep = null): Answer
     {
         return $this->change('REFUND', $user, $req ?? '', self::part($keep));
     }
@@ -183,9 +183,13 @@ final class Sale implements SaleInterface
     }
 
     /** What is left of a grant of which a part is given back. */
-    private static function part(?int $keep): array
+    private static function part(int|array|null $keep): array
     {
-        return $keep === null ? [] : ['KEEP', $keep];
+        return match (true) {
+            $keep === null => [],
+            is_array($keep) => ['KEEP', 'UNITS', ...array_map(fn (int $unit) => $unit, array_values($keep))],
+            default => ['KEEP', $keep],
+        };
     }
 
     /** The libraries put their prefix before no key of a call by name. */

@@ -31,14 +31,20 @@ interface SaleInterface
     /** The same, and joins the waiting list where nothing is left. */
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
 
-    /** $keep, here and below: so many units are left of the grant, the others are given back. */
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false, ?int $keep = null): Answer;
+    /**
+     * $keep, here and below: so many units are left of the grant, or those with these numbers; the others are given back.
+     *
+     * @param int|list<int>|null $keep
+     */
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false, int|array|null $keep = null): Answer;
 
-    public function cancel(string $user, ?string $req = null, ?int $keep = null): Answer;
+    /** @param int|list<int>|null $keep */
+    public function cancel(string $user, ?string $req = null, int|array|null $keep = null): Answer;
 
     public function extend(string $user, int $ms, ?string $req = null): Answer;
 
-    public function refund(string $user, ?string $req = null, ?int $keep = null): Answer;
+    /** @param int|list<int>|null $keep */
+    public function refund(string $user, ?string $req = null, int|array|null $keep = null): Answer;
 
     /**
      * Units of this sale and of others in its slot, all or none.

@@ -43,4 +43,4 @@ pub use rows::{decode, Event, Place, Row, User};
 pub use sale::{Sale, Winners};
 pub use servers::Servers;
 pub use tables::{Outcome, State};
-pub use units::Units;
+pub use units::{Keep, Units};

@@ -8,8 +8,8 @@ use serde_json::{Map, Value as Json};
 use crate::answer::number;
 use crate::attempts::{Call, Told};
 use crate::{
-    slot, Answer, Error, Id, Link, MultiAnswer, Options, Orders, OrdersOptions, Place, Row, State,
-    Units, User,
+    slot, Answer, Error, Id, Keep, Link, MultiAnswer, Options, Orders, OrdersOptions, Place, Row,
+    State, Units, User,
 };
 
 /// Rows of a page of WINNERS.
@@ -81,7 +81,7 @@ impl<L: Link> Sale<L> {
 
     /// The user has paid. With `reclaim` a hold that has expired is taken again if it can be. Here
     /// and in the next three an empty `req` is the user's only grant. With `keep`, here, in `cancel`
-    /// and in `refund`, so many units are left of the grant and the others are given back.
+    /// and in `refund`, that part of the grant is left and the others are given back.
     ///
     /// # Errors
     /// When there is no answer.
@@ -90,7 +90,7 @@ impl<L: Link> Sale<L> {
         user: impl Into<Id>,
         req: impl Into<Id>,
         reclaim: bool,
-        keep: Option<i64>,
+        keep: Option<Keep<'_>>,
     ) -> Result<Answer, Error> {
         let mut command = self.command("SECKILL.CONFIRM", user);
         if reclaim {
@@ -108,7 +108,7 @@ impl<L: Link> Sale<L> {
         &mut self,
         user: impl Into<Id>,
         req: impl Into<Id>,
-        keep: Option<i64>,
+        keep: Option<Keep<'_>>,
     ) -> Result<Answer, Error> {
         let mut command = self.command("SECKILL.CANCEL", user);
         part(&mut command, keep);
@@ -138,7 +138,7 @@ impl<L: Link> Sale<L> {
         &mut self,
         user: impl Into<Id>,
         req: impl Into<Id>,
-        keep: Option<i64>,
+        keep: Option<Keep<'_>>,
     ) -> Result<Answer, Error> {
         let mut command = self.command("SECKILL.REFUND", user);
         part(&mut command, keep);
@@ -299,9 +299,9 @@ impl<L: Link> Sale<L> {
 }
 
 /// What is left of a grant of which a part is given back.
-fn part(command: &mut Cmd, keep: Option<i64>) {
-    if let Some(units) = keep {
-        command.arg("KEEP").arg(units);
+fn part(command: &mut Cmd, keep: Option<Keep<'_>>) {
+    if let Some(left) = keep {
+        left.ask(command);
     }
 }
 

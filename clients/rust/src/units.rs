@@ -1,4 +1,4 @@
-//! The units that a GRAB asks for.
+//! What a GRAB asks for, and what is left of a grant.
 
 use redis::Cmd;
 
@@ -15,6 +15,24 @@ pub enum Units<'a> {
     Adjacent(i64),
     /// These, by their numbers, in a sale with NUMBERED.
     Exactly(&'a [i64]),
+}
+
+/// What is left of a grant of which a part is given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep<'a> {
+    /// So many units.
+    Qty(i64),
+    /// These, by their numbers, in a sale with NUMBERED.
+    Units(&'a [i64]),
+}
+
+impl Keep<'_> {
+    pub(crate) fn ask(self, command: &mut Cmd) {
+        match self {
+            Keep::Qty(qty) => command.arg("KEEP").arg(qty),
+            Keep::Units(units) => command.arg("KEEP").arg("UNITS").arg(units),
+        };
+    }
 }
 
 impl Units<'_> {

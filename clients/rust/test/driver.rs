@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use redis::Value;
 use seckill_client::{
-    decode, home, Answer, Attempt, Durable, Error, Event, Id, Link, MultiAnswer, Options,
+    decode, home, Answer, Attempt, Durable, Error, Event, Id, Keep, Link, MultiAnswer, Options,
     OrdersOptions, Row, Sale, Servers, Units,
 };
 use serde_json::{json, Map, Value as Json};
@@ -102,10 +102,14 @@ fn call(sale: &mut Sale<&mut Servers>, order: &Json) -> Told {
         told => bytes(told)?,
     };
     let number = |name: &str| order[name].as_i64();
+    let numbers = |name: &str| -> Option<Vec<i64>> {
+        order[name].as_array().map(|all| all.iter().filter_map(Json::as_i64).collect())
+    };
+    let kept = numbers("keep");
+    let keep = kept.as_deref().map(Keep::Units).or(number("keep").map(Keep::Qty));
     Ok(match order["call"].as_str().unwrap_or_default() {
         "grab" => {
-            let named: Option<Vec<i64>> =
-                order["units"].as_array().map(|all| all.iter().filter_map(Json::as_i64).collect());
+            let named = numbers("units");
             let units = match (number("upto"), number("qty"), &named) {
                 (_, _, Some(named)) => Units::Exactly(named),
                 (_, qty, _) if order["adjacent"] == true => Units::Adjacent(qty.unwrap_or(1)),
@@ -124,12 +128,10 @@ fn call(sale: &mut Sale<&mut Servers>, order: &Json) -> Told {
                 "ticket": place.ticket, "ahead": place.ahead, "units_ahead": place.units_ahead
             })
         }),
-        "confirm" => {
-            answer_line(&sale.confirm(user()?, req, order["reclaim"] == true, number("keep"))?)
-        }
-        "cancel" => answer_line(&sale.cancel(user()?, req, number("keep"))?),
+        "confirm" => answer_line(&sale.confirm(user()?, req, order["reclaim"] == true, keep)?),
+        "cancel" => answer_line(&sale.cancel(user()?, req, keep)?),
         "extend" => answer_line(&sale.extend(user()?, number("ms").unwrap_or(0), req)?),
-        "refund" => answer_line(&sale.refund(user()?, req, number("keep"))?),
+        "refund" => answer_line(&sale.refund(user()?, req, keep)?),
         "mgrab" => {
             let others: Vec<&str> =
                 order["others"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();

@@ -111,13 +111,14 @@ class AsyncSale:
         user: Text,
         req: Text | None = None,
         reclaim: bool = False,
-        keep: int | None = None,
+        keep: int | Sequence[int] | None = None,
     ) -> Answer[Settled]:
-        """keep, here and below: so many units are left of the grant, the others are given back."""
+        """keep, here and below: so many units are left of the grant, or those with these numbers; the
+        others are given back."""
         return await self._change("CONFIRM", user, req, *["RECLAIM"][:reclaim], *self._keep(keep))
 
     async def cancel(
-        self, user: Text, req: Text | None = None, keep: int | None = None
+        self, user: Text, req: Text | None = None, keep: int | Sequence[int] | None = None
     ) -> Answer[Settled]:
         return await self._change("CANCEL", user, req, *self._keep(keep))
 
@@ -125,7 +126,7 @@ class AsyncSale:
         return await self._change("EXTEND", user, req, _number("ms", ms))
 
     async def refund(
-        self, user: Text, req: Text | None = None, keep: int | None = None
+        self, user: Text, req: Text | None = None, keep: int | Sequence[int] | None = None
     ) -> Answer[Settled]:
         return await self._change("REFUND", user, req, *self._keep(keep))
 
@@ -216,7 +217,9 @@ class AsyncSale:
         # One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
         return [] if qty is None or _number("qty", qty) == 1 else ["QTY", qty]
 
-    def _keep(self, keep: int | None) -> list[Any]:
+    def _keep(self, keep: Any) -> list[Any]:
+        if isinstance(keep, Sequence) and not isinstance(keep, str | bytes):
+            return ["KEEP", "UNITS", *(_number("keep", unit) for unit in keep)]
         return [] if keep is None else ["KEEP", _number("keep", keep)]
 
     async def _read(self, name: str, read: Callable[[Any], T], *words: Any) -> T:

@@ -110,6 +110,11 @@ public final class Sale {
         return change("CONFIRM", user, req, List.of("KEEP", keep));
     }
 
+    /** The same for these numbers of the grant, in a sale with NUMBERED; the others are given back. */
+    public Answer confirm(String user, String req, long[] keep) {
+        return change("CONFIRM", user, req, these(keep));
+    }
+
     /** The same as confirm, and a hold that has expired is taken again if it can be; it needs a req. */
     public Answer reclaim(String user, String req) {
         return change("CONFIRM", user, req, List.of("RECLAIM"));
@@ -125,6 +130,11 @@ public final class Sale {
         return change("CANCEL", user, req, List.of("KEEP", keep));
     }
 
+    /** Gives back all but these numbers of a hold, in a sale with NUMBERED. */
+    public Answer cancel(String user, String req, long[] keep) {
+        return change("CANCEL", user, req, these(keep));
+    }
+
     /** A hold lasts for so many ms from now, at least. */
     public Answer extend(String user, long ms, String req) {
         return change("EXTEND", user, req, List.of(ms));
@@ -138,6 +148,11 @@ public final class Sale {
     /** Takes back all but so many units of what was sold. */
     public Answer refund(String user, String req, long keep) {
         return change("REFUND", user, req, List.of("KEEP", keep));
+    }
+
+    /** Takes back all but these numbers of what was sold, in a sale with NUMBERED. */
+    public Answer refund(String user, String req, long[] keep) {
+        return change("REFUND", user, req, these(keep));
     }
 
     /**
@@ -233,6 +248,12 @@ public final class Sale {
             answer -> answer.outcome().name(),
             answer -> answer.state() != null && answer.state() != State.NOGRANT, Answer::isSame,
             Answer::told);
+
+    private static List<Object> these(long[] keep) {
+        List<Object> words = new ArrayList<>(List.of("KEEP"));
+        words.addAll(Units.exactly(given(keep, "keep")).words());
+        return words;
+    }
 
     private Answer change(String name, String user, String req, List<Object> more) {
         List<Object> words = new ArrayList<>(List.of("SECKILL." + name, key, given(user, "user")));
