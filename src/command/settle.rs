@@ -6,7 +6,7 @@ use super::{errors, pipeline};
 use crate::server::call::Call;
 use seckill_domain::limits::HOLD_MS_MAX;
 use seckill_domain::outcome::Misuse;
-use seckill_domain::request::{Deed, Keeper, Request, Settle, Which};
+use seckill_domain::request::{Deed, Keeper, Kept, Request, Settle, Which};
 
 /// SEQ or REQ: identifies the grant.
 const WHICH: Arg = Arg::one_of("grant", &[vocabulary::SEQ, vocabulary::REQ]).optional();
@@ -20,8 +20,13 @@ const REPLY: &str = "`[state, seq, qty, deadline]`: the grant as it stands after
 const ERRORS: &[&str] = &[
     errors::SEQ_AND_REQ,
     errors::KEEP_NEEDS_ID,
+    errors::UNITS_REPEAT,
     Misuse::DrawTakesNoKeep.text(),
     Misuse::NumberedTakesNoKeep.text(),
+    Misuse::NotNumbered.text(),
+    Misuse::TooManyAtOnce.text(),
+    Misuse::NoSuchUnit.text(),
+    Misuse::KeepsNoUnit.text(),
     errors::NO_SALE,
     errors::WRONG_TYPE,
     Misuse::WrongPart.text(),
@@ -54,8 +59,13 @@ pub const CONFIRM: Spec = Spec {
         errors::RECLAIM_NEEDS_ID,
         errors::KEEP_NEEDS_ID,
         errors::KEEP_AND_RECLAIM,
+        errors::UNITS_REPEAT,
         Misuse::DrawTakesNoKeep.text(),
         Misuse::NumberedTakesNoKeep.text(),
+        Misuse::NotNumbered.text(),
+        Misuse::TooManyAtOnce.text(),
+        Misuse::NoSuchUnit.text(),
+        Misuse::KeepsNoUnit.text(),
         errors::NO_SALE,
         errors::WRONG_TYPE,
         Misuse::WrongPart.text(),

@@ -6,6 +6,7 @@ use super::*;
 use crate::draft::without;
 use crate::entry::put_some;
 use crate::fields;
+use crate::numbers::UnitList;
 use crate::request::UnitKind;
 use serde::de::Error;
 use serde::Deserializer;

@@ -126,6 +126,8 @@ misuses! {
     NumberedOnlyGrows "ERR a sale with NUMBERED takes no negative delta",
     /// KEEP of a number of units on a sale with numbered units.
     NumberedTakesNoKeep "ERR a sale with NUMBERED takes no KEEP n",
+    /// KEEP UNITS none of which the grant has.
+    KeepsNoUnit "ERR KEEP UNITS must name a unit of the grant",
     /// UPTO on a sale with numbered units.
     NumberedTakesNoUpTo "ERR a sale with NUMBERED takes no UPTO",
     /// More numbered units than one grant has.

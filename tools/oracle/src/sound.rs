@@ -9,8 +9,8 @@ use seckill_domain::effect::Change;
 use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, Refused, State, OUTCOMES};
 use seckill_domain::request::{
-    Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, ListChange, Now, Pick, Receive, Request,
-    Restock, Send, Settle, Terms, TermsChange, Wait, Which, Wish,
+    Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, Kept, ListChange, Now, Pick, Receive,
+    Request, Restock, Send, Settle, Terms, TermsChange, Wait, Which, Wish,
 };
 use seckill_domain::Sale;
 
