@@ -67,14 +67,20 @@ interface SaleInterface
     /** The same, and joins the waiting list where nothing is left. */
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
 
-    /** $keep, here and below: so many units are left of the grant, the others are given back. */
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false, ?int $keep = null): Answer;
+    /**
+     * $keep, here and below: so many units are left of the grant, or those with these numbers; the others are given back.
+     *
+     * @param int|list<int>|null $keep
+     */
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false, int|array|null $keep = null): Answer;
 
-    public function cancel(string $user, ?string $req = null, ?int $keep = null): Answer;
+    /** @param int|list<int>|null $keep */
+    public function cancel(string $user, ?string $req = null, int|array|null $keep = null): Answer;
 
     public function extend(string $user, int $ms, ?string $req = null): Answer;
 
-    public function refund(string $user, ?string $req = null, ?int $keep = null): Answer;
+    /** @param int|list<int>|null $keep */
+    public function refund(string $user, ?string $req = null, int|array|null $keep = null): Answer;
 
     /**
      * Units of this sale and of others in its slot, all or none.
@@ -739,12 +745,12 @@ final class Sale implements SaleInterface
         return $this->change('GRAB', $user, self::made($req), [...self::qty($qty), 'WAIT', ...$until]);
     }
 
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false, ?int $keep = null): Answer
+    public function confirm(string $user, ?string $req = null, bool $reclaim = false, int|array|null $keep = null): Answer
     {
         return $this->change('CONFIRM', $user, $req ?? '', [...($reclaim ? ['RECLAIM'] : []), ...self::part($keep)]);
     }
 
-    public function cancel(string $user, ?string $req = null, ?int $keep = null): Answer
+    public function cancel(string $user, ?string $req = null, int|array|null $keep = null): Answer
     {
         return $this->change('CANCEL', $user, $req ?? '', self::part($keep));
     }
@@ -754,7 +760,7 @@ final class Sale implements SaleInterface
         return $this->change('EXTEND', $user, $req ?? '', [$ms]);
     }
 
-    public function refund(string $user, ?string $req = null, ?int $keep = null): Answer
+    public function refund(string $user, ?string $req = null, int|array|null $keep = null): Answer
     {
         return $this->change('REFUND', $user, $req ?? '', self::part($keep));
     }
@@ -874,9 +880,13 @@ final class Sale implements SaleInterface
     }
 
     /** What is left of a grant of which a part is given back. */
-    private static function part(?int $keep): array
+    private static function part(int|array|null $keep): array
     {
-        return $keep === null ? [] : ['KEEP', $keep];
+        return match (true) {
+            $keep === null => [],
+            is_array($keep) => ['KEEP', 'UNITS', ...array_map(fn (int $unit) => $unit, array_values($keep))],
+            default => ['KEEP', $keep],
+        };
     }
 
     /** The libraries put their prefix before no key of a call by name. */
