@@ -44,7 +44,7 @@ fn draw(area: &Area<'_>, options: &Play, samples: &[Sample], killed: &[Duration]
     for quarter in 0..=4_u64 {
         let units = u64::from(options.budget) * quarter / 4;
         area.draw(&PathElement::new([(LEFT, y(units)), (WIDTH - MARGIN, y(units))], GRID))?;
-        let label = format!("{:.1} m", units as f64 / 1e6);
+        let label = format!("{:.1} M", units as f64 / 1e6);
         text(area, &label, (LEFT - 8, y(units)), 11, PALE_INK, HPos::Right)?;
     }
     let step = round_step(end);
