@@ -24,7 +24,7 @@ use strategies::{plan, sale};
 const START: u64 = 1_000_000;
 
 /// What random sequences must meet: counters that move, and what a sale ends with.
-const OUTCOMES: [&str; 27] = [
+const OUTCOMES: [&str; 29] = [
     "granted",
     "already",
     "replayed",
@@ -52,6 +52,8 @@ const OUTCOMES: [&str; 27] = [
     "sent",
     "received",
     "below",
+    "taken",
+    "kept",
 ];
 
 fn runner(cases: u32) -> TestRunner {
@@ -99,6 +101,7 @@ fn live(supply: u64, rules: Rules, plans: &[Plan]) -> Result<Vec<&'static str>, 
         ("admitted", oracle.admitted() > 0),
         ("sent", oracle.pairs().iter().any(|(_, sent, _)| *sent > 0)),
         ("received", oracle.pairs().iter().any(|(.., received)| *received > 0)),
+        ("kept", oracle.rows().iter().any(|row| row.units.len() < row.first_units.len())),
         ("below", oracle.part_numbers().first().is_some_and(|put_in| *put_in < 0)),
     ];
     met.extend(others.into_iter().filter(|(_, is_so)| *is_so).map(|(what, _)| what));
@@ -153,6 +156,7 @@ impl Done {
         let deadline = match op {
             Op::Settle { deed: Deed::Extend(ms), .. } => t + ms,
             Op::Settle { .. } | Op::Import { .. } | Op::Restock { .. } => 0,
+            Op::KeepUnits { .. } | Op::ImportUnits { .. } => 0,
             // A SEND may take later what it could not take at first.
             Op::Receive { .. } | Op::Elsewhere { .. } => 0,
             _ => return None,

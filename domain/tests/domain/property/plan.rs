@@ -3,7 +3,7 @@
 use seckill_domain::limits::TIME_MS_MAX;
 
 use super::super::oracle::{
-    Ask, Bytes, Deed, Drawing, Op, Oracle, Patch, Pick, FENCE_MS, INTEGER_MAX,
+    Ask, Bytes, Deed, Drawing, Op, Oracle, Patch, Pick, Row, Wish, FENCE_MS, INTEGER_MAX,
 };
 use super::super::world::World;
 use super::strategies::SPLIT;
@@ -147,8 +147,71 @@ impl Aim {
     }
 }
 
+/// Numbers of these, one for each bit of `which`; the first of them if no bit says any.
+fn some_of(these: &[u64], which: u64) -> Vec<u32> {
+    let of = these.iter().enumerate().filter(|(place, _)| which >> (place % 64) & 1 == 1);
+    let mut some: Vec<u32> = of.map(|(_, unit)| *unit as u32).collect();
+    some.extend(these.first().map(|unit| *unit as u32).filter(|_| some.is_empty()));
+    let start = which as usize % some.len().max(1);
+    some.rotate_left(start);
+    some
+}
+
 impl Plan {
     pub(super) fn settle(&self, world: &World) -> Op {
+        match world.oracle.rules().numbered {
+            true => self.settle_numbered(world).unwrap_or_else(|| self.settle_counted(world)),
+            false => self.settle_counted(world),
+        }
+    }
+
+    /// The same with numbers, where units have them and it can name some; one may be no unit.
+    fn settle_numbered(&self, world: &World) -> Option<Op> {
+        let oracle = &world.oracle;
+        let all: Vec<u64> = (1..=oracle.supply().min(12) + 1).collect();
+        let of_row = |pick: &Pick, user: &Bytes| {
+            let is_it = |row: &&Row| match pick {
+                Pick::Only => row.user == *user,
+                Pick::Seq(seq) => row.seq == *seq,
+                Pick::Req(req) => row.user == *user && row.req.as_ref() == Some(req),
+            };
+            oracle.rows().iter().find(is_it).map(|row| row.first_units.clone())
+        };
+        match self {
+            Plan::Grab { user, upto: true, size, req } => {
+                let size = size.settle(oracle, user);
+                let (user, req) = (user.clone(), req.clone());
+                let wish = match size % 4 {
+                    0 => Wish::Adjacent,
+                    _ => Wish::These(some_of(&all, size).into_iter().map(u64::from).collect()),
+                };
+                let qty = match &wish {
+                    Wish::Adjacent => 1 + size % 5,
+                    Wish::These(units) => units.len() as u64,
+                };
+                Some(Op::Choose { user, qty, wish, req })
+            }
+            Plan::Settle { aim, deed: Deed::Keep(by, which) } => {
+                let (user, pick) = aim.settle(oracle);
+                let units = some_of(&of_row(&pick, &user).unwrap_or(all), *which);
+                Some(Op::KeepUnits { user, pick, by: *by, units })
+            }
+            Plan::Reimport { at, more } => {
+                let known: Vec<_> = oracle.rows().iter().filter(|row| row.req.is_some()).collect();
+                let row = known.get(at % known.len().max(1))?;
+                let of = if *more > 0 { &all } else { &row.first_units };
+                let units = some_of(of, *at as u64);
+                Some(Op::ImportUnits { user: row.user.clone(), units, req: row.req.clone()? })
+            }
+            Plan::Import { user, size, req, .. } => {
+                let units = some_of(&all, size.settle(oracle, user));
+                Some(Op::ImportUnits { user: user.clone(), units, req: req.clone() })
+            }
+            _ => None,
+        }
+    }
+
+    fn settle_counted(&self, world: &World) -> Op {
         match self {
             Plan::Grab { user, upto, size, req } => {
                 let qty = size.settle(&world.oracle, user);

@@ -189,7 +189,12 @@ pub(super) fn sale() -> impl Strategy<Value = (u64, Rules)> {
     let parts = (number(), rules(), part());
     let parts =
         parts.prop_map(|(supply, rules, part)| (supply, Rules { part: Some(part), ..rules }));
-    prop_oneof![3 => (number(), rules()), 3 => special(), 2 => parts]
+    let numbered = (0..14u64, rules(), gates(), any::<bool>());
+    let numbered = numbered.prop_map(|(supply, rules, gates, is_open)| {
+        let gates = if is_open { Gates::default() } else { gates };
+        (supply, Rules { numbered: true, gates, ..rules })
+    });
+    prop_oneof![3 => (number(), rules()), 3 => special(), 2 => parts, 2 => numbered]
 }
 
 pub(super) fn patch() -> impl Strategy<Value = Patch> {

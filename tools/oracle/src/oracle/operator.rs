@@ -30,14 +30,14 @@ impl Oracle {
         if self.rules.numbered && delta < 0 {
             return "ERR negative".into();
         }
-        if !Oracle::fits_numbers(self.supply.saturating_add_signed(delta), self.rules.numbered) {
-            return "ERR numbers".into();
-        }
         let size = delta.unsigned_abs();
         let applied = if delta > 0 {
             let paid = size.min(self.deficit);
             if self.supply + (size - paid) > INTEGER_MAX || !self.has_room_for(delta) {
                 return "ERR supply".into();
+            }
+            if !Oracle::fits_numbers(self.supply + size, self.rules.numbered) {
+                return "ERR numbers".into();
             }
             self.deficit -= paid;
             self.supply += size - paid;

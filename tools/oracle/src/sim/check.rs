@@ -72,7 +72,7 @@ impl Cluster {
     ) -> Check {
         let held = &self.primary.held[sale];
         let Some(user) = user_of(op) else { return Ok(()) };
-        let is_import = matches!(op, Op::Import { .. });
+        let is_import = matches!(op, Op::Import { .. } | Op::ImportUnits { .. });
         if let (Outcome::Granted { grant, available }, false) = (outcome, is_import) {
             // Offers to those who wait come behind it in the same step.
             if held.sale.waitlist().is_none() {
@@ -157,6 +157,8 @@ fn user_of(op: &Op) -> Option<&Bytes> {
     match op {
         Op::Grab { user, .. } | Op::Join { user, .. } => Some(user),
         Op::Settle { user, .. } | Op::Import { user, .. } => Some(user),
+        Op::Choose { user, .. } | Op::KeepUnits { user, .. } => Some(user),
+        Op::ImportUnits { user, .. } => Some(user),
         _ => None,
     }
 }

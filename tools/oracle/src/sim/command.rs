@@ -22,7 +22,7 @@ use super::tally::Tally;
 use super::versions;
 use crate::oracle::{Ask, Bytes, Op, Run};
 use crate::stored_entry::{texts, StoredEntry};
-use crate::world::{amount, encoded, epoch_of, reply, request, words};
+use crate::world::{amount, encoded, epoch_of, reply, request, with_units, words};
 
 /// What a command changed: its part of the history, its entries, the kinds of its events.
 struct Made {
@@ -122,6 +122,9 @@ impl Cluster {
         if let Op::Grab { ask, .. } | Op::Join { ask, .. } = op {
             self.count(sale, &decision.outcome, amount(ask));
         }
+        if let Op::Choose { qty, .. } = op {
+            self.count(sale, &decision.outcome, Amount::Exactly(*qty));
+        }
         self.do_it(sale, op, &decision, tally)
     }
 
@@ -159,7 +162,8 @@ impl Cluster {
         tally: &mut Tally,
     ) -> Result<Option<Heard>, String> {
         let (clock, run) = (self.clock, Run { name: self.run, epoch: epoch_of(decision) });
-        let told = reply(&decision.outcome);
+        let units = self.primary.held[sale].sale.units_told(decision);
+        let told = with_units(&decision.outcome, units.as_deref());
         // An amount that is refused is not told.
         if matches!(decision.outcome, Outcome::OverLimit { .. }) && self.draws_at_random(sale) {
             return Ok(self.lose(sale, decision));

@@ -16,6 +16,8 @@ pub struct Paid {
     user: Bytes,
     req: Bytes,
     qty: u64,
+    /// The numbers that it has, where units have numbers.
+    units: Vec<u32>,
 }
 
 /// What was paid by `held` and is not paid by `next`, which takes over.
@@ -33,7 +35,9 @@ pub fn lost(held: &[Held], next: &[Held]) -> Vec<Paid> {
             if known.is_none_or(|known| known.state != State::Sold) {
                 let (user, req) = (grant.user.to_vec(), req.to_vec());
                 let qty = old.sale.first_qty(grant.seq).unwrap_or(grant.qty);
-                lost.push(Paid { sale, user, req, qty });
+                let numbers = old.sale.numbers().map(|numbers| numbers.of(grant.seq));
+                let units = numbers.unwrap_or_default().to_vec();
+                lost.push(Paid { sale, user, req, qty, units });
             }
         }
     }
@@ -42,7 +46,10 @@ pub fn lost(held: &[Held], next: &[Held]) -> Vec<Paid> {
 
 /// The import of one that was paid.
 pub fn import(random: &mut Random, paid: &[Paid]) -> Step {
-    let Paid { sale, user, req, qty } = pick(random, paid).clone();
+    let Paid { sale, user, req, qty, units } = pick(random, paid).clone();
+    if !units.is_empty() {
+        return Step::Ask { sale, op: Op::ImportUnits { user, units, req } };
+    }
     let no_deficit = once_in(random, 4);
     Step::Ask { sale, op: Op::Import { user, qty, req, at: None, no_deficit } }
 }

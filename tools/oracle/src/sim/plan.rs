@@ -12,7 +12,7 @@ use super::step::Step;
 use super::swarm::Swarm;
 use super::versions::{NEWER, OLDER, REPLICAS};
 use crate::oracle::{
-    Ask, Bytes, Deed, GatePatch, Keeper, List, ListPatch, Op, Patch, Pick, FENCE_MS, HOLD_MAX,
+    Ask, Bytes, Deed, GatePatch, Keeper, List, ListPatch, Op, Patch, Pick, Wish, FENCE_MS, HOLD_MAX,
 };
 use crate::random::Random;
 
@@ -155,6 +155,9 @@ fn gate_patch(random: &mut Random) -> GatePatch {
 }
 
 fn grab(random: &mut Random, sale: &Sale) -> Op {
+    if sale.terms().is_numbered() && once_in(random, 2) {
+        return choose(random, sale);
+    }
     let user = user(random);
     let qty = size(random, sale, &user);
     if sale.terms().waitlist.is_some() && random.below(3) > 0 {
@@ -162,6 +165,41 @@ fn grab(random: &mut Random, sale: &Sale) -> Op {
     }
     let ask = if once_in(random, 3) { Ask::UpTo(qty) } else { Ask::Qty(qty) };
     Op::Grab { user, ask, req: some_req(random) }
+}
+
+/// A GRAB that says which numbers it wants.
+fn choose(random: &mut Random, sale: &Sale) -> Op {
+    let wish = match random.below(3) {
+        0 => Wish::Adjacent,
+        _ => Wish::These(units(random, sale, &[]).into_iter().map(u64::from).collect()),
+    };
+    let qty = match &wish {
+        Wish::Adjacent => between(random, 1, 5),
+        Wish::These(units) => units.len() as u64,
+    };
+    Op::Choose { user: user(random), qty, wish, req: some_req(random) }
+}
+
+/// Numbers that differ, in any order: some of these, and now and then others; one may be no unit.
+fn units(random: &mut Random, sale: &Sale, of: &[u32]) -> Vec<u32> {
+    let mut units: Vec<u32> = of.iter().copied().filter(|_| random.below(3) > 0).collect();
+    let all = sale.balances().supply.clamp(1, 40) + u64::from(once_in(random, 12));
+    let others = if of.is_empty() || once_in(random, 6) { between(random, 1, 3) } else { 0 };
+    units.extend((0..others).map(|_| between(random, 1, all) as u32));
+    if units.is_empty() {
+        units.extend(of.first());
+    }
+    units.sort_unstable();
+    units.dedup();
+    let start = random.below(units.len() as u64) as usize;
+    units.rotate_left(start);
+    units
+}
+
+/// The numbers that a grant had at first.
+fn first_units(sale: &Sale, seq: Option<u64>) -> Vec<u32> {
+    let numbers = sale.numbers().zip(seq);
+    numbers.map_or_else(Vec::new, |(numbers, seq)| numbers.first_of(seq).to_vec())
 }
 
 /// A GRAB with WAIT, often of no more than there is, for a while or for good.
@@ -343,10 +381,18 @@ fn keep(random: &mut Random, sale: &Sale) -> Op {
         }
         _ => false,
     };
-    if has_more(&one) {
-        one
-    } else {
-        settle(random, sale, deed)
+    let one = if has_more(&one) { one } else { settle(random, sale, deed) };
+    match one {
+        Op::Settle { user, pick, .. } if sale.terms().is_numbered() && !once_in(random, 8) => {
+            let seq = match &pick {
+                Pick::Only => None,
+                Pick::Seq(seq) => Some(*seq),
+                Pick::Req(req) => sale.by_req(&user, req),
+            };
+            let units = self::units(random, sale, &first_units(sale, seq));
+            Op::KeepUnits { user, pick, by, units }
+        }
+        one => one,
     }
 }
 
@@ -360,10 +406,17 @@ fn import(random: &mut Random, sale: &Sale) -> Op {
     }
     if let Some((grant, req)) = known.and_then(|grant| grant.req_id().map(|req| (grant, req))) {
         let (user, req) = (grant.user.to_vec(), req.to_vec());
+        if sale.terms().is_numbered() {
+            let units = units(random, sale, &first_units(sale, Some(grant.seq)));
+            return Op::ImportUnits { user, units, req };
+        }
         let qty = sale.first_qty(grant.seq).unwrap_or(1) + random.below(5) / 4;
         return Op::Import { user, qty, req, at: None, no_deficit };
     }
     let user = user(random);
+    if sale.terms().is_numbered() && !once_in(random, 8) {
+        return Op::ImportUnits { user, units: units(random, sale, &[]), req: req(random) };
+    }
     let qty = size(random, sale, &user);
     let at = once_in(random, 3).then(|| random.below(TIME_MS_MAX));
     Op::Import { user, qty, req: req(random), at, no_deficit }

@@ -147,7 +147,12 @@ impl Opening {
             rules.hold_ms = rules.hold_ms.max(between(random, 1, 40));
             supply = supply.min(40);
         }
-        if is_plain || rules.list.is_some() {
+        if once_in(random, 4) {
+            // Few seats, or a sale of too many.
+            rules.numbered = true;
+            supply = if once_in(random, 20) { supply } else { between(random, 0, 40) };
+        }
+        if is_plain || rules.numbered || rules.list.is_some() {
             if !is_plain && once_in(random, 2) {
                 rules.gates = gates(random);
             }
@@ -175,10 +180,11 @@ impl Opening {
         Opening { supply, rules }
     }
 
-    /// Makes it one of several parts. Few can't be: those that draw or repeat, and those of a total
-    /// that is too small.
+    /// Makes it one of several parts. Few can't be: those that draw or repeat, those of numbered
+    /// units, and those of a total that is too small.
     fn be_part(&mut self, random: &mut Random, number: u64, of: u64) {
-        let is_possible = self.rules.drawing == Drawing::Named && self.rules.every.is_none();
+        let is_named = self.rules.drawing == Drawing::Named && !self.rules.numbered;
+        let is_possible = is_named && self.rules.every.is_none();
         if is_possible || once_in(random, 10) {
             let total = match once_in(random, 20) {
                 true => any_number(random),

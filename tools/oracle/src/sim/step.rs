@@ -124,7 +124,7 @@ impl Step {
 fn kind_of(op: &Op) -> usize {
     match op {
         Op::Grab { ask: Ask::Unsaid, .. } => 1,
-        Op::Grab { .. } | Op::Join { .. } => 0,
+        Op::Grab { .. } | Op::Join { .. } | Op::Choose { .. } => 0,
         Op::Settle { deed, .. } => match deed {
             Deed::Confirm => 3,
             Deed::Reclaim => 4,
@@ -133,7 +133,8 @@ fn kind_of(op: &Op) -> usize {
             Deed::Refund => 7,
             Deed::Keep(..) => 22,
         },
-        Op::Import { .. } => 8,
+        Op::KeepUnits { .. } => 22,
+        Op::Import { .. } | Op::ImportUnits { .. } => 8,
         Op::Restock { .. } => 9,
         Op::Pause => 10,
         Op::Resume => 11,

@@ -121,7 +121,9 @@ fn heard(told: seckill_client::Answer) -> Option<Answer> {
             state: told.state?,
             deadline: told.deadline_ms?,
             available: told.available?,
+            units: told.units.unwrap_or_default(),
         },
+        Outcome::Taken => Answer::Taken { unit: told.unit? },
         Outcome::Replay => Answer::Replay {
             seq: told.seq?,
             qty: told.qty?,

@@ -233,9 +233,9 @@ impl<'a> Checker<'a> {
             _ => None,
         };
         let found = match answer {
-            Answer::Granted { seq, qty, state, deadline, available } => {
+            Answer::Granted { seq, qty, state, deadline, available, units } => {
                 let step = mine.and_then(|tale| step_of(tale, *seq, *qty, *state, *deadline));
-                step.filter(|step| self.tells(step.rev, *available))
+                step.filter(|step| step.units == *units && self.tells(step.rev, *available))
             }
             Answer::Waiting { ticket, .. } => return self.joined(op, call, *ticket),
             Answer::Replay { seq: 0, .. } => return Ground::Fence,
@@ -447,6 +447,7 @@ impl<'a> Checker<'a> {
                 let between = order.between(call.invoked, answered.returned);
                 let last = self.story.moments.len() as u64;
                 let kind = &self.evidence.terms.kind;
+                let is_numbered = matches!(kind, Kind::Numbered);
                 let mut moments = (between.0.max(1)..=between.1.min(last))
                     .map(|rev| &self.story.moments[rev as usize - 1]);
                 let was_so = moments.any(|moment| {
@@ -459,6 +460,10 @@ impl<'a> Checker<'a> {
                             (stock.available, stock.held) == (0, *held)
                         }
                         (_, Answer::Busy) => is_full(kind, moment.waiting),
+                        // The longest run, where units have numbers.
+                        (_, Answer::Short { available }) if is_numbered => {
+                            stock.available >= *available
+                        }
                         (_, Answer::Short { available }) => stock.available == *available,
                         (_, Answer::Paused) | (Deed::Pause, _) => moment.paused,
                         (Deed::Resume, _) => !moment.paused,
@@ -509,14 +514,14 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
             Answer::Paused | Answer::NotOpen => true,
             Answer::Elsewhere => deed == Deed::Mgrab,
             Answer::Waiting { .. } => true,
-            Answer::Busy => deed == Deed::Grab,
+            Answer::Busy | Answer::Taken { .. } => deed == Deed::Grab,
             _ => false,
         },
         (Deed::Import, Answer::Granted { state, .. }) => *state == State::Sold,
         (Deed::Import, Answer::Replay { state, .. }) => {
             matches!(state, State::Sold | State::Refunded)
         }
-        (Deed::Import, Answer::Short { .. }) => true,
+        (Deed::Import, Answer::Short { .. } | Answer::Taken { .. }) => true,
         (Deed::Confirm | Deed::Cancel, Answer::Stands { state, .. }) => *state != State::Held,
         (Deed::Refund, Answer::Stands { state, .. }) => *state != State::Sold,
         (Deed::Keep(by, units), Answer::Stands { seq, qty, state, .. }) => match (by, state) {

@@ -17,6 +17,7 @@ use redis::Connection;
 use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
 use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
+use crate::seats;
 use crate::shared::Shared;
 use crate::waiting;
 use seckill_harness::process::lock;
@@ -49,6 +50,7 @@ impl Open {
         let Limits { limit, grabs, hold_ms, .. } = limits;
         let special = match kind {
             Kind::Plain => String::new(),
+            Kind::Numbered => " NUMBERED".to_owned(),
             Kind::Drawn(draw) => format!(" {}", draw.words()),
             Kind::Listed(list) => format!(" {}", list.words()),
             Kind::Rounds { every_ms, lasts_ms } => format!(" EVERY {every_ms} LASTS {lasts_ms}"),
@@ -69,7 +71,7 @@ impl Open {
     fn takes_units(&self) -> bool {
         match &self.terms.kind {
             Kind::Drawn(draw) => matches!(draw, Draw::Uniform { .. }),
-            Kind::Plain | Kind::Rounds { .. } | Kind::Listed(_) => true,
+            Kind::Plain | Kind::Rounds { .. } | Kind::Listed(_) | Kind::Numbered => true,
         }
     }
 
@@ -185,7 +187,9 @@ impl Client {
     fn restock(&mut self, sale: usize) {
         let Open { key, terms, .. } = self.sales[sale].clone();
         let most = (terms.supply / 20).max(3);
-        let sign = if self.random.below(3) == 0 { "-" } else { "" };
+        // Numbers are only added.
+        let adds = matches!(terms.kind, Kind::Numbered) || self.random.below(3) > 0;
+        let sign = if adds { "" } else { "-" };
         let (req, units) = (self.new_req("r"), 1 + self.random.below(most));
         let line = format!("SECKILL.RESTOCK {key} {sign}{units} REQ {req}");
         self.ask(sale, Deed::Restock, ("", &req), &line);
@@ -227,7 +231,7 @@ impl Client {
         for sale in sales {
             let (user, req) = (user.clone(), req.clone());
             let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund];
-            left.extend(self.keeps(sale));
+            left.extend(self.keeps(sale, ""));
             self.pin(sale, Order { user, req, amount: String::new(), left });
         }
     }
@@ -239,10 +243,13 @@ impl Client {
 
     fn new_order(&mut self, sale: usize) -> Order {
         let user = format!("u{}", self.random.below(self.sales[sale].users));
+        let Terms { supply, kind, .. } = &self.sales[sale].terms;
         // Few who wait are served, and of those with several units a part may be given back.
-        let odds = if matches!(self.sales[sale].terms.kind, Kind::Listed(_)) { 3 } else { 6 };
+        let odds = if matches!(kind, Kind::Listed(_)) { 3 } else { 6 };
         let amount = match self.random.below(odds) {
             _ if !self.sales[sale].takes_amounts() => String::new(),
+            0..=3 if matches!(kind, Kind::Numbered) => seats::amount(*supply, &mut self.random),
+            _ if matches!(kind, Kind::Numbered) => String::new(),
             0 => format!(" QTY {}", 1 + self.random.below(4)),
             1 => format!(" UPTO {}", 1 + self.random.below(4)),
             _ => String::new(),
@@ -250,11 +257,15 @@ impl Client {
         let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund, Deed::Grab];
         // Of UPTO nobody knows how many it was; what draws and rounds take no import.
         if !amount.is_empty() {
-            left.extend(self.keeps(sale));
+            left.extend(self.keeps(sale, &amount));
         }
-        let is_plain = matches!(self.sales[sale].terms.kind, Kind::Plain);
+        let takes_imports = match self.sales[sale].terms.kind {
+            Kind::Plain => !amount.contains("UPTO"),
+            Kind::Numbered => amount.contains("UNITS"),
+            _ => false,
+        };
         let odds = if amount.is_empty() { 8 } else { 2 };
-        if is_plain && !amount.contains("UPTO") && self.random.below(odds) == 0 {
+        if takes_imports && self.random.below(odds) == 0 {
             left.push(Deed::Import);
         }
         left.extend(waiting::deeds(&self.sales[sale].terms.kind, &amount, &mut self.random));
@@ -322,14 +333,15 @@ impl Client {
                 format!("SECKILL.EXTEND {key} {user} {ms} REQ {req}")
             }
             Deed::Import => {
-                let qty = amount.rsplit(' ').next().filter(|qty| !qty.is_empty()).unwrap_or("1");
+                let qty = seats::imported(&self.sales[sale].terms.kind, amount);
                 let covered = if self.random.below(2) == 0 { " NODEFICIT" } else { "" };
                 format!("SECKILL.IMPORT {key} {user} {qty} REQ {req}{covered}")
             }
             Deed::Cancel => format!("SECKILL.CANCEL {key} {user} REQ {req}"),
             Deed::Keep(by, units) => {
                 let command = format!("{by:?}").to_uppercase();
-                format!("SECKILL.{command} {key} {user} REQ {req} KEEP {units}")
+                let kept = seats::kept(&self.sales[sale].terms.kind, amount, units);
+                format!("SECKILL.{command} {key} {user} REQ {req} KEEP {kept}")
             }
             Deed::Place => format!("SECKILL.PLACE {key} {user}"),
             _ => format!("SECKILL.REFUND {key} {user} REQ {req}"),

@@ -97,6 +97,8 @@ pub enum Answer {
         state: State,
         deadline: u64,
         available: u64,
+        /// The numbers of its units, where units have numbers.
+        units: Vec<u64>,
     },
     /// REPLAY of this REQ.
     Replay {
@@ -129,6 +131,10 @@ pub enum Answer {
     },
     /// NONE: the user does not wait.
     Nowhere,
+    /// TAKEN: somebody has this number.
+    Taken {
+        unit: u64,
+    },
     /// BUSY: the waiting list is full.
     Busy,
     /// PAUSED.
@@ -168,6 +174,8 @@ pub struct Row {
     pub born: u64,
     /// 0 in a sale without rounds.
     pub round: u64,
+    /// The numbers of its units, where units have numbers.
+    pub units: Vec<u64>,
 }
 
 /// One entry of the outbox.
@@ -229,6 +237,8 @@ pub enum Kind {
     Drawn(Draw),
     /// Who comes too late may wait.
     Listed(List),
+    /// Each unit has a number.
+    Numbered,
     /// A round begins every so many milliseconds of Unix time and is open for some of them.
     Rounds {
         every_ms: u64,

@@ -29,6 +29,7 @@ mod promotions;
 mod read;
 mod report;
 mod sales;
+mod seats;
 mod sentinels;
 mod setting;
 mod shared;

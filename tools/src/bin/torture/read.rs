@@ -91,6 +91,12 @@ fn number_or_0(event: &Event, name: &str) -> Option<u64> {
     event.data.get(name).map_or(Some(0), Json::as_u64)
 }
 
+/// The numbers of a grant's units; empty where units have none.
+fn units(event: &Event) -> Option<Vec<u64>> {
+    let Some(units) = event.data.get("units") else { return Some(Vec::new()) };
+    units.as_array()?.iter().map(Json::as_u64).collect()
+}
+
 fn word<'e>(event: &'e Event, name: &str) -> Option<&'e str> {
     event.data.get(name)?.as_str()
 }
@@ -115,6 +121,7 @@ fn entry(told: &Event) -> Option<Entry> {
             req: text(&told.req).unwrap_or_default(),
             born: told.number("born")?,
             round: number_or_0(told, "round")?,
+            units: units(told)?,
         }),
         false => None,
     };
@@ -172,6 +179,7 @@ fn rows(redis: &mut Connection, key: &str) -> Result<Vec<Row>, String> {
         req: text(&row.req).unwrap_or_default(),
         born: row.epoch,
         round: row.round,
+        units: row.units.unwrap_or_default(),
     };
     Ok(sale::grants(redis, key, None)?.into_iter().map(row).collect())
 }

@@ -11,7 +11,7 @@ fn some(random: &mut Random, from: u64, to: u64) -> u64 {
 }
 
 /// One sale that many users crowd at, one with few units, one that never ends, one that draws,
-/// one with rounds, and one with a waiting list.
+/// one with rounds, one with a waiting list, and one with seats.
 pub fn new(random: &mut Random) -> Vec<Open> {
     let crowded = Terms {
         supply: some(random, 300, 3_000),
@@ -42,6 +42,11 @@ pub fn new(random: &mut Random) -> Vec<Open> {
         limits: limits(some(random, 0, 5), 0, some(random, 20, 400)),
         kind: Kind::Listed(List::new(random)),
     };
+    let seats = Terms {
+        supply: some(random, 20, 200),
+        limits: limits(some(random, 0, 5), 0, some(random, 20, 400)),
+        kind: Kind::Numbered,
+    };
     let sales = [
         ("crowded", crowded, 400),
         ("scarce", scarce, 60),
@@ -49,6 +54,7 @@ pub fn new(random: &mut Random) -> Vec<Open> {
         ("drawn", drawn, 300),
         ("rounds", rounds, 150),
         ("listed", listed, 120),
+        ("seats", seats, 120),
     ];
     sales.map(|(key, terms, users)| Open { key: key.into(), terms, users }).to_vec()
 }

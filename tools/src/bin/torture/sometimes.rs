@@ -35,7 +35,7 @@ type Told = (&'static str, fn(&Seen<'_>) -> bool);
 type Heard = (&'static str, fn(&Op, &Answer) -> bool);
 
 /// Situations that the outbox tells.
-const TOLD: [Told; 12] = [
+const TOLD: [Told; 13] = [
     ("sometimes: KEEP of a hold", |m| m.is("TRIM") && m.row.state == State::Held),
     ("sometimes: KEEP of what is sold", |m| m.is("TRIM") && m.row.state == State::Sold),
     ("sometimes: KEEP of what is paid", |m| m.is("CONFIRM") && m.entry.returned > 0),
@@ -49,6 +49,7 @@ const TOLD: [Told; 12] = [
     }),
     ("sometimes: a hold expires after KEEP", |m| m.is("EXPIRE") && m.is_trimmed()),
     ("sometimes: IMPORT after KEEP", |m| m.is("IMPORT") && m.is_trimmed()),
+    ("sometimes: KEEP of seats", |m| m.entry.returned > 0 && !m.row.units.is_empty()),
     ("sometimes: RECLAIM gets its units", |m| m.is("RECLAIM")),
     ("sometimes: RECLAIM is refused for good", |m| m.is("RECLAIM-REFUSED")),
     ("sometimes: an offer expires and the next one gets it", |m| {
@@ -57,7 +58,7 @@ const TOLD: [Told; 12] = [
 ];
 
 /// Situations that a client was told of.
-const HEARD: [Heard; 7] = [
+const HEARD: [Heard; 8] = [
     ("sometimes: KEEP of what is not granted", |op, answer| {
         matches!((op.deed, answer), (Deed::Keep(..), Answer::Stands { seq: 0, .. }))
     }),
@@ -69,6 +70,7 @@ const HEARD: [Heard; 7] = [
     }),
     ("sometimes: ALREADY", |_, answer| matches!(answer, Answer::Already { .. })),
     ("sometimes: a sale refuses an MGRAB for all", |_, answer| *answer == Answer::Elsewhere),
+    ("sometimes: a seat is taken", |_, answer| matches!(answer, Answer::Taken { .. })),
     ("sometimes: the list is full", |_, answer| *answer == Answer::Busy),
     ("sometimes: a round is over", |_, answer| *answer == Answer::NotOpen),
 ];

@@ -8,6 +8,7 @@ use seckill_oracle::turns::Turns;
 
 use crate::draws::{Left, Stock};
 use crate::history::{Entry, Evidence, Kind, Limits, Row, State, Terms};
+use crate::seats::Seats;
 use crate::waiting;
 
 /// The history of a sale by its outbox.
@@ -36,6 +37,7 @@ pub struct Story {
     deficit: u64,
     /// The amounts left to draw.
     left: Option<Left>,
+    seats: Seats,
     /// The round that goes on, 0 in a sale without rounds, and what each begins with.
     round: u64,
     base: u64,
@@ -76,6 +78,8 @@ pub struct Step {
     pub returned: u64,
     pub state: State,
     pub deadline: u64,
+    /// The numbers of its units.
+    pub units: Vec<u64>,
 }
 
 /// The units of a user.
@@ -197,7 +201,7 @@ impl Story {
         self.stock = Stock { supply, available: supply, ..Stock::default() };
         (self.base, self.limits) = (supply, limits);
         match kind {
-            Kind::Plain | Kind::Listed(_) => {}
+            Kind::Plain | Kind::Listed(_) | Kind::Numbered => {}
             Kind::Drawn(draw) => self.left = Some(Left::all(draw)),
             Kind::Rounds { every_ms, .. } => self.round = t / every_ms,
         }
@@ -250,6 +254,7 @@ impl Story {
             _ => Some(self.known(entry, row)?.clone()),
         };
         follows(entry, row, before.as_ref())?;
+        self.seats.read(&terms.kind, before.as_ref(), row)?;
         let (from, had) = match &before {
             Some(before) if before.state.is_live() => (Some(before.state), before.qty),
             before => (before.as_ref().map(|before| before.state), 0),
@@ -268,6 +273,7 @@ impl Story {
             returned: entry.returned,
             state: row.state,
             deadline: row.deadline,
+            units: row.units.clone(),
         };
         let tale = &mut self.tales[row.seq as usize - 1];
         tale.row = row.clone();
@@ -312,13 +318,13 @@ impl Story {
         let tale = self.tales.get((row.seq as usize).wrapping_sub(1));
         let tale = tale.ok_or("An entry about a grant that was never made.")?;
         let known = &tale.row;
-        let qty = match entry.event.as_str() {
-            "IMPORT" => tale.first,
-            _ => known.qty.saturating_sub(entry.returned),
+        let (qty, had) = match entry.event.as_str() {
+            "IMPORT" => (tale.first, tale.steps.first().map_or(&[][..], |step| &step.units)),
+            _ => (known.qty.saturating_sub(entry.returned), &known.units[..]),
         };
-        let Row { state, deadline, .. } = *row;
-        let same = Row { qty, state, deadline, ..known.clone() } == *row;
-        if same {
+        let Row { state, deadline, ref units, .. } = *row;
+        let same = Row { qty, state, deadline, units: units.clone(), ..known.clone() } == *row;
+        if same && units.iter().all(|unit| had.contains(unit)) {
             Ok(known)
         } else {
             Err(format!("The grant was another one: {known:?}."))

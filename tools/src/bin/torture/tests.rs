@@ -3,6 +3,7 @@
 
 mod keep;
 mod kinds;
+mod seats;
 mod slow;
 mod waiting;
 
@@ -97,7 +98,8 @@ impl Book {
         if place == self.0.rows.len() {
             let (user, req) = (format!("u{seq}"), format!("o{seq}"));
             let (at, born, round) = (t, entry.epoch, self.1);
-            self.0.rows.push(Row { seq, user, qty, state, at, deadline, req, born, round });
+            let units = Vec::new();
+            self.0.rows.push(Row { seq, user, qty, state, at, deadline, req, born, round, units });
         }
         let row = &mut self.0.rows[place];
         (row.state, row.deadline) = (state, deadline);
@@ -130,7 +132,8 @@ impl Book {
 }
 
 fn granted(seq: u64, at: u64, available: u64) -> Answer {
-    Answer::Granted { seq, qty: 1, state: State::Held, deadline: at + HOLD_MS, available }
+    let (state, units) = (State::Held, Vec::new());
+    Answer::Granted { seq, qty: 1, state, deadline: at + HOLD_MS, available, units }
 }
 
 fn stands(seq: u64, state: State) -> Answer {

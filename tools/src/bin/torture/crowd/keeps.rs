@@ -2,14 +2,17 @@
 
 use super::{Client, Order};
 use crate::history::{Deed, Keeper};
+use crate::seats;
 
 /// Orders of several units that a client comes back to after some seconds.
 const OLD_ORDERS: usize = 40;
 
 impl Client {
     /// Parts that are given back of an order: some of them several times, and in any order.
-    pub(super) fn keeps(&mut self, sale: usize) -> Vec<Deed> {
-        let most = if self.sales[sale].takes_amounts() { 3 } else { 0 };
+    pub(super) fn keeps(&mut self, sale: usize, amount: &str) -> Vec<Deed> {
+        let of = &self.sales[sale];
+        let takes_it = of.takes_amounts() && seats::takes_keep(&of.terms.kind, amount);
+        let most = if takes_it { 3 } else { 0 };
         (0..most).map(|_| self.keep()).collect()
     }
 
@@ -28,6 +31,9 @@ impl Client {
 
     /// What was just asked for, or was offered meanwhile, may be given back in part.
     pub(super) fn keep_at_once(&mut self, sale: usize, order: &Order) {
+        if !seats::takes_keep(&self.sales[sale].terms.kind, &order.amount) {
+            return;
+        }
         if self.random.below(2) == 0 {
             let keep = self.keep();
             self.deed(sale, order, keep);

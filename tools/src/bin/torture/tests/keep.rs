@@ -47,7 +47,8 @@ fn grant(book: &mut Book, t: u64, numbers: [u64; 3], (seq, qty): (u64, u64)) {
     let rows = [book.0.rows.last_mut(), book.0.entries.last_mut().unwrap().grant.as_mut()];
     rows.into_iter().for_each(|row| row.unwrap().user = "u1".into());
     let (state, deadline, available) = (State::Held, t + HOLD_MS, numbers[0]);
-    ask(book, Deed::Grab, seq, Answer::Granted { seq, qty, state, deadline, available });
+    let units = vec![];
+    ask(book, Deed::Grab, seq, Answer::Granted { seq, qty, state, deadline, available, units });
 }
 
 /// The first order shrinks from four units to one. What it gave back is granted again; that order

@@ -26,7 +26,11 @@ fn drawn(draw: Draw, supply: u64, amounts: &[u64]) -> Book {
         let available = supply - sold;
         book.move_units("GRANT", 1_001, [available, 0, sold], seq, (qty, State::Sold));
         let state = State::Sold;
-        book.ask(Deed::Grab, seq, Answer::Granted { seq, qty, state, deadline: 0, available });
+        book.ask(
+            Deed::Grab,
+            seq,
+            Answer::Granted { seq, qty, state, deadline: 0, available, units: vec![] },
+        );
         if available == 0 {
             book.tell("SOLDOUT", 1_001, [0, 0, sold]);
         }
@@ -84,7 +88,11 @@ fn imported() -> Book {
     book.ask(Deed::Grab, 1, granted(1, 1_002, 0));
     book.move_units("IMPORT", 1_003, [0, 1, 2], 2, (2, State::Sold));
     let (state, deadline, available) = (State::Sold, 0, 0);
-    book.ask(Deed::Import, 2, Answer::Granted { seq: 2, qty: 2, state, deadline, available });
+    book.ask(
+        Deed::Import,
+        2,
+        Answer::Granted { seq: 2, qty: 2, state, deadline, available, units: vec![] },
+    );
     book.move_to("CANCEL", 1_004, [0, 0, 2], 1, State::Cancelled);
     book.tell("SOLDOUT", 1_004, [0, 0, 2]);
     book.ask(Deed::Cancel, 1, stands(1, State::Cancelled));
@@ -141,7 +149,11 @@ fn altered() -> Book {
     book.ask(Deed::Alter, 2, Answer::Done);
     book.move_units("GRANT", 1_002, [1, 2, 0], 1, (2, State::Held));
     let (state, deadline) = (State::Held, 1_102);
-    book.ask(Deed::Grab, 1, Answer::Granted { seq: 1, qty: 2, state, deadline, available: 1 });
+    book.ask(
+        Deed::Grab,
+        1,
+        Answer::Granted { seq: 1, qty: 2, state, deadline, available: 1, units: vec![] },
+    );
     book
 }
 
@@ -176,7 +188,8 @@ fn rounds() -> Book {
     let kind = Kind::Rounds { every_ms: 1_000, lasts_ms: 500 };
     let mut book = Book::of(Terms { supply: 2, limits: Limits { hold_ms: 0, ..LIMITS }, kind });
     let (state, deadline) = (State::Sold, 0);
-    let sold = |seq, available| Answer::Granted { seq, qty: 1, state, deadline, available };
+    let sold =
+        |seq, available| Answer::Granted { seq, qty: 1, state, deadline, available, units: vec![] };
     book.1 = 1;
     book.tell("INIT", 1_000, [2, 0, 0]);
     book.move_to("GRANT", 1_001, [1, 0, 1], 1, State::Sold);
@@ -250,7 +263,8 @@ fn a_request_is_known_as_long_as_its_grant_is_kept() {
             (row.user, row.req) = ("u2".into(), "o2".into());
         }
         let (state, deadline) = (State::Sold, 0);
-        let answer = Answer::Granted { seq: 4, qty: 1, state, deadline, available: 1 };
+        let answer =
+            Answer::Granted { seq: 4, qty: 1, state, deadline, available: 1, units: vec![] };
         book.ask(Deed::Grab, 2, answer);
     };
     let mut book = again(4);

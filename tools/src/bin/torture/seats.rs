@@ -1,0 +1,82 @@
+//! A sale whose units have numbers: which of them buyers ask for, and whose each of them is by the
+//! outbox.
+
+use std::collections::HashMap;
+
+use seckill_random::Random;
+
+use crate::history::{Kind, Row};
+
+/// What a GRAB of numbered units asks for: so many, so many side by side, or these.
+pub fn amount(supply: u64, random: &mut Random) -> String {
+    let qty = 1 + random.below(4);
+    match random.below(3) {
+        0 => format!(" QTY {qty}"),
+        1 => format!(" QTY {qty} ADJACENT"),
+        _ => {
+            // Those who want the same row ask for the same few.
+            let first = 1 + random.below(supply - 3) / 5 * 5;
+            let units: Vec<String> = (first..first + qty).map(|unit| unit.to_string()).collect();
+            format!(" UNITS {}", units.join(" "))
+        }
+    }
+}
+
+/// What an IMPORT says of an order for so much: how many and which, if that is known.
+pub fn imported(kind: &Kind, amount: &str) -> String {
+    match (kind, amount.strip_prefix(" UNITS ")) {
+        (Kind::Numbered, Some(units)) => {
+            format!("{} UNITS {units}", units.split(' ').count())
+        }
+        _ => amount.rsplit(' ').next().filter(|qty| !qty.is_empty()).unwrap_or("1").to_owned(),
+    }
+}
+
+/// Whether a part of an order for so much can be given back: numbers must be named, and who did not
+/// ask for any does not know them before.
+pub fn takes_keep(kind: &Kind, amount: &str) -> bool {
+    !matches!(kind, Kind::Numbered) || amount.starts_with(" UNITS ")
+}
+
+/// What KEEP says of so many: how many, or the first so many numbers that were asked for.
+pub fn kept(kind: &Kind, amount: &str, qty: u64) -> String {
+    match (kind, amount.strip_prefix(" UNITS ")) {
+        (Kind::Numbered, Some(units)) => {
+            let kept: Vec<&str> = units.split(' ').take(qty as usize).collect();
+            format!("UNITS {}", kept.join(" "))
+        }
+        _ => qty.to_string(),
+    }
+}
+
+/// Whose each number is.
+#[derive(Debug, Default)]
+pub struct Seats(HashMap<u64, u64>);
+
+impl Seats {
+    /// A grant stands so after an entry; `before` it stood so, if it was there.
+    ///
+    /// # Errors
+    /// A sentence when two grants would have one number, or a grant has not as many as its units.
+    pub fn read(&mut self, kind: &Kind, before: Option<&Row>, row: &Row) -> Result<(), String> {
+        let qty = if matches!(kind, Kind::Numbered) { row.qty } else { 0 };
+        if row.units.len() as u64 != qty {
+            return Err(format!("{qty} units have the numbers {:?}.", row.units));
+        }
+        if before.is_some_and(|before| before.state.is_live()) {
+            self.0.retain(|_, owner| *owner != row.seq);
+        }
+        if !row.state.is_live() {
+            return Ok(());
+        }
+        for unit in &row.units {
+            if let Some(other) = self.0.insert(*unit, row.seq) {
+                return Err(format!(
+                    "DOUBLED: unit {unit} is of grant {} and of grant {other}.",
+                    row.seq
+                ));
+            }
+        }
+        Ok(())
+    }
+}
