@@ -147,7 +147,8 @@ mod tests {
             )]
         );
         let grab = Grab { user: b"u", amount: Amount::Exactly(1), req: Some(b"r\0\xff") };
-        let decision = sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, run: 900 });
+        let decision =
+            sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, run: 900 }).unwrap();
         let numbers = "'t':1001,'supply':1,'available':0,'held':1,'sold':0";
         assert_eq!(
             entries(&sale, &decision.plan.unwrap()),

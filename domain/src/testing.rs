@@ -4,7 +4,7 @@
 #![cfg(test)]
 
 use crate::admission::Admission;
-use crate::decide::{decide_new, Decision};
+use crate::decide::{decide_new, Decision, NextRound};
 use crate::effect::Change;
 use crate::model::outcome::Outcome;
 use crate::plan::Loader;
@@ -38,18 +38,21 @@ pub(crate) fn gated(admission: Admission) -> Sale {
 /// a reloaded sale and one from a rewritten AOF, and checks that all four are equal.
 pub(crate) fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     loop {
-        let decision = sale.decide(request, &at(clock_ms));
-        let texts = texts_of(decision.changes());
+        let (plan, outcome) = match sale.decide(request, &at(clock_ms)) {
+            Ok(decision) => (decision.plan, Some(decision.outcome)),
+            Err(NextRound(plan)) => (Some(*plan), None),
+        };
+        let texts = plan.as_ref().map_or(Vec::new(), |plan| texts_of(&plan.changes));
         let version = sale.balances().version;
         let mut others = [sale.clone(), reloaded(sale), rewritten(sale)];
-        commit(sale, &decision);
+        plan.iter().for_each(|plan| sale.commit(plan));
         for other in &mut others {
             other.apply(version, read(&texts)).unwrap();
             assert_eq!(bytes_of(sale), bytes_of(other), "{request:?}");
         }
         assert_eq!(sale.audit().differences, []);
-        if decision.outcome != Outcome::NextRound {
-            return decision.outcome;
+        if let Some(outcome) = outcome {
+            return outcome;
         }
     }
 }

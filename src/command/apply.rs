@@ -84,7 +84,7 @@ fn apply(call: &mut Call<'_>, position: Position, mut changes: Changes<'_>) -> R
         let plan = sale.check(position.version, mem::take(&mut changes));
         let plan = plan.and_then(|plan| must_agree(sale, &plan, position).map(|()| plan));
         refused = plan.as_ref().err().copied();
-        Decision { outcome: Outcome::Done, plan: plan.ok() }
+        Ok(Decision { outcome: Outcome::Done, plan: plan.ok() })
     });
     match made {
         Ok(_) => refused.map_or(Ok(()), |refused| Err(refused.into())),

@@ -26,7 +26,8 @@ use crate::server::module::info;
 use crate::server::propagation::outbox::{AsPlanned, Open, Outbox, Ready, Stream, Written};
 use crate::server::propagation::stream::{self, NotTaken};
 use crate::server::value::key::{Key, NoSale};
-use seckill_domain::decide::Decision;
+use seckill_domain::decide::{Decided, Decision, NextRound};
+use seckill_domain::numbers::UnitList;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::{Plan, StreamId};
 use seckill_domain::request::{Amount, Now, Request};
@@ -132,6 +133,16 @@ impl Source {
     }
 }
 
+/// The result for a caller.
+pub struct Done {
+    /// The answer. `None` if the next round has begun: then the request must be decided again.
+    pub outcome: Option<Outcome>,
+    /// The numbers of the grant that the answer tells of, if units have numbers.
+    pub units: Option<UnitList>,
+    /// The change, if there was one.
+    pub made: Option<Made>,
+}
+
 /// The numbers of a change, for the sweeper.
 pub struct Made {
     /// Holds that expired.
@@ -163,30 +174,35 @@ impl From<NotTaken> for Stop {
     }
 }
 
-/// Changes the sale at the call's key as `judge` decides. Without a change it counts the attempt
-/// and returns None. `request` is what a caller asked, if one did.
+/// Changes the sale at the call's key as `judge` decides. Without a change it only counts the
+/// attempt. `request` is what a caller asked, if one did.
 #[inline(always)]
 pub fn one<'a>(
     call: &mut Call<'_>,
     now: &Now,
     source: Source,
     request: Option<&Request<'_>>,
-    judge: impl FnOnce(&mut Sale) -> Decision<'a>,
-) -> Result<Option<Made>, Stop> {
+    judge: impl FnOnce(&mut Sale) -> Decided<'a>,
+) -> Result<Done, Stop> {
     let outbox = call.outbox();
     let mut key = call.open(KEY);
     let sale = key.sale().map_err(Stop::NoSale)?;
-    let Decision { outcome, plan } = &judge(sale);
-    // GRAB is an attempt to buy. IMPORT also leads to GRANTED or REPLAY, but is no attempt.
-    let attempt = match request {
-        Some(Request::Grab(grab)) => Some(Attempt { outcome, amount: grab.amount }),
-        Some(Request::Pick(pick)) => Some(Attempt { outcome, amount: pick.grab.amount }),
-        Some(Request::Wait(wait)) => Some(Attempt { outcome, amount: wait.grab.amount }),
+    let decided = &judge(sale);
+    let (outcome, plan) = match decided {
+        Ok(Decision { outcome, plan }) => (Some(outcome), plan.as_ref()),
+        Err(NextRound(plan)) => (None, Some(&**plan)),
+    };
+    let attempt = outcome.zip(request).and_then(|(outcome, request)| attempt(outcome, request));
+    let units = match decided {
+        // The units of a plain sale have no numbers, and only a caller is answered.
+        Ok(decision) if request.is_some() && !sale.is_plain() => {
+            sale.units_told(&decision.outcome, decision.plan.as_ref())
+        }
         _ => None,
     };
     let Some(plan) = plan else {
         count(sale, attempt);
-        return Ok(None);
+        return Ok(Done { outcome: outcome.copied(), units, made: None });
     };
     let named = match request {
         Some(Request::Alter(change)) => change.outbox.as_deref(),
@@ -216,7 +232,20 @@ pub fn one<'a>(
     source.hand_over(call, plan, &committed);
     call.signal(KEY, &committed);
     call.notify(KEY, plan, &committed);
-    Ok(Some(Made { expired: committed.expired, next_look }))
+    let made = Some(Made { expired: committed.expired, next_look });
+    Ok(Done { outcome: outcome.copied(), units, made })
+}
+
+/// The attempt to buy that a request is. IMPORT also leads to GRANTED or REPLAY, but is none.
+#[inline]
+fn attempt<'p>(outcome: &'p Outcome, request: &Request<'_>) -> Option<Attempt<'p>> {
+    let amount = match request {
+        Request::Grab(grab) => grab.amount,
+        Request::Pick(pick) => pick.grab.amount,
+        Request::Wait(wait) => wait.grab.amount,
+        _ => return None,
+    };
+    Some(Attempt { outcome, amount })
 }
 
 /// Puts a sale at the call's missing key, with the entries of `plan`, or nothing. `is_named` says

@@ -9,7 +9,7 @@ use crate::server::call::Call;
 use crate::server::propagation::outbox::Stream;
 use crate::server::reply::Reply;
 use crate::server::value::key::NoSale;
-use seckill_domain::decide::mgrab::{decide_multi_grab, MultiDecision, MultiOutcome};
+use seckill_domain::decide::mgrab::{decide_multi_grab, MultiDecision, MultiOutcome, NextRounds};
 use seckill_domain::decide::Decision;
 use seckill_domain::limits::{INTEGER_MAX, MGRAB_KEYS_MAX};
 use seckill_domain::numbers::UnitList;
@@ -139,8 +139,8 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
     // Rounds that are over end first; then everything is decided again at the same time.
     loop {
         match take(call, user, parts, req, &now) {
-            Ok((MultiOutcome::NextRound, _)) => {}
-            Ok((outcome, units)) => return answer(out, &outcome, &units),
+            Ok(Some((outcome, units))) => return answer(out, &outcome, &units),
+            Ok(None) => {}
             Err(error) => return out.error(error),
         }
     }
@@ -149,38 +149,44 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
 /// The numbers of each part's units; none at all if no sale has other state than grants.
 type Units = Vec<Option<UnitList>>;
 
-/// Decides all parts once, and commits all of them or nothing.
+/// Decides all parts once, and commits all of them or nothing. `None` if rounds have begun instead.
 fn take(
     call: &mut Call<'_>,
     user: &[u8],
     parts: &[Part],
     req: Option<&[u8]>,
     now: &Now,
-) -> Result<(MultiOutcome, Units), &'static str> {
+) -> Result<Option<(MultiOutcome, Units)>, &'static str> {
     call.let_expire(&parts.iter().map(|part| part.arg).collect::<Vec<_>>());
     let (decided, streams, units) = judge(call, user, parts, req, now)?;
-    let attempted = |part: usize| match decided.outcome {
-        // The parts before the refusal were not granted, so only the refusal counts.
-        MultiOutcome::Refused { index, .. } => part == index,
-        // Everything is decided again.
-        MultiOutcome::NextRound => false,
-        _ => true,
+    let made: Vec<(Option<&Plan<'_>>, Option<&Outcome>)> = match &decided {
+        Ok(MultiDecision { outcome, decisions }) => {
+            // The parts before the refusal were not granted, so only the refusal counts.
+            let counts = |part| match outcome {
+                MultiOutcome::Refused { index, .. } => part == *index,
+                _ => true,
+            };
+            let made = decisions.iter().enumerate().map(|(part, Decision { outcome, plan })| {
+                (plan.as_ref(), counts(part).then_some(outcome))
+            });
+            made.collect()
+        }
+        Err(NextRounds(begun)) => begun.iter().map(|plan| (plan.as_ref(), None)).collect(),
     };
-    let judged = parts.iter().zip(&decided.decisions).zip(&streams).enumerate();
-    let tasks: Vec<Task<'_, '_, '_>> = judged
-        .map(|(index, ((part, Decision { outcome, plan }), stream))| Task {
+    let tasks =
+        parts.iter().zip(made).zip(&streams).map(|((part, (plan, outcome)), stream)| Task {
             arg: part.arg,
-            plan: plan.as_ref(),
-            attempt: attempted(index).then_some(Attempt { outcome, amount: part.amount }),
+            plan,
+            attempt: outcome.map(|outcome| Attempt { outcome, amount: part.amount }),
             stream: stream.as_ref(),
-        })
-        .collect();
+        });
+    let tasks: Vec<Task<'_, '_, '_>> = tasks.collect();
     change::all(call, &tasks, now)?;
-    Ok((decided.outcome, units))
+    Ok(decided.ok().map(|decided| (decided.outcome, units)))
 }
 
 /// The decision, and the stream and the units of each part.
-type Judged<'a, 'c> = (MultiDecision<'a>, Vec<Option<Stream<'c>>>, Units);
+type Judged<'a, 'c> = (Result<MultiDecision<'a>, NextRounds<'a>>, Vec<Option<Stream<'c>>>, Units);
 
 /// Decides all parts.
 fn judge<'a, 'c>(
@@ -202,18 +208,25 @@ fn judge<'a, 'c>(
     let grabs = parts.iter().map(|part| Grab { user, amount: part.amount, req });
     let judged: Vec<(&Sale, Grab<'a>)> = sales.iter().copied().zip(grabs).collect();
     let decided = decide_multi_grab(&judged, now);
-    if let MultiOutcome::Misuse(misuse) = decided.outcome {
-        return Err(misuse.text());
-    }
-    let plans = decided.decisions.iter().map(|decision| decision.plan.as_ref());
+    let plans: Vec<Option<&Plan<'_>>> = match &decided {
+        Ok(MultiDecision { outcome: MultiOutcome::Misuse(misuse), .. }) => {
+            return Err(misuse.text());
+        }
+        Ok(decided) => decided.decisions.iter().map(|it| it.plan.as_ref()).collect(),
+        Err(NextRounds(begun)) => begun.iter().map(Option::as_ref).collect(),
+    };
     let stream_of = |(sale, plan): (&&Sale, Option<&Plan<'_>>)| {
         Some(outbox.stream(sale.outbox_after(plan?)?, false))
     };
     let streams = sales.iter().zip(plans).map(stream_of).collect();
-    let told = |(sale, decision): (&&Sale, &Decision<'_>)| sale.units_told(decision);
-    let units = match sales.iter().all(|sale| sale.is_plain()) {
-        true => Units::new(),
-        false => sales.iter().zip(&decided.decisions).map(told).collect(),
+    let told = |(sale, decision): (&&Sale, &Decision<'_>)| {
+        sale.units_told(&decision.outcome, decision.plan.as_ref())
+    };
+    let units = match &decided {
+        Ok(decided) if !sales.iter().all(|sale| sale.is_plain()) => {
+            sales.iter().zip(&decided.decisions).map(told).collect()
+        }
+        _ => Units::new(),
     };
     Ok((decided, streams, units))
 }
@@ -244,8 +257,6 @@ fn answer(out: Reply<'_>, outcome: &MultiOutcome, units: &Units) {
             out.number(*index as u64);
             reply::outcome(out, outcome, units_at(*index));
         }
-        // Never replied: the caller loops until the rounds have begun.
-        MultiOutcome::NextRound => out.ok(),
         MultiOutcome::Misuse(misuse) => out.error(misuse.text()),
     }
 }

@@ -3,7 +3,7 @@
 
 use super::args::Parsed;
 pub use super::change::KEY;
-use super::change::{self, Made, Source, Stop};
+use super::change::{self, Done, Made, Source, Stop};
 use super::{errors, reply};
 use crate::server::call::Call;
 use crate::server::reply::Reply;
@@ -44,23 +44,19 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
         Ok(request) => request,
         Err(error) => return error.reply(out),
     };
-    let (now, mut shown, mut units) = (call.now(), Outcome::NextRound, None);
+    let now = call.now();
     // A stored round that is over ends first. Then the request is decided again at the same time:
     // at a later time that round could be over, too, and so on.
-    while matches!(shown, Outcome::NextRound) {
-        let made = change::one(call, &now, Source::Caller, Some(&request), |sale| {
-            let decision = sale.decide(&request, &now);
-            shown = decision.outcome;
-            if !sale.is_plain() {
-                units = sale.units_told(&decision);
+    loop {
+        let decide = |sale: &mut Sale| sale.decide(&request, &now);
+        match change::one(call, &now, Source::Caller, Some(&request), decide) {
+            Ok(Done { outcome: Some(outcome), units, .. }) => {
+                return reply::outcome(out, &outcome, units.as_deref());
             }
-            decision
-        });
-        if let Err(why) = made {
-            return out.error(why.into());
+            Ok(Done { outcome: None, .. }) => {}
+            Err(why) => return out.error(why.into()),
         }
     }
-    reply::outcome(out, &shown, units.as_deref());
 }
 
 /// Pause before looking again at a sale that can't change: its outbox refuses entries, or it is at
@@ -74,18 +70,18 @@ pub fn expire(call: &mut Call<'_>, most: Option<usize>) -> Swept {
     let retry = Some(now.clock_ms + RETRY_MS);
     let made = change::one(call, &now, Source::Sweeper, None, |sale| {
         sale.forget_look();
-        let decide =
-            |most| sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(most, &now));
         let nothing = Decision { outcome: Outcome::Done, plan: None };
-        let decision = most.map_or(nothing, decide);
-        rests.next_look = match decision {
-            Decision { outcome: Outcome::Misuse(_), .. } => retry,
-            Decision { plan: None, .. } => change::look_at(sale, now.clock_ms),
+        let decided = most.map_or(Ok(nothing), |most| {
+            sale.decide_round(&now).unwrap_or_else(|| sale.decide_expiry(most, &now))
+        });
+        rests.next_look = match decided {
+            Ok(Decision { outcome: Outcome::Misuse(_), .. }) => retry,
+            Ok(Decision { plan: None, .. }) => change::look_at(sale, now.clock_ms),
             _ => None,
         };
-        decision
+        decided
     });
-    match made {
+    match made.map(|done| done.made) {
         Ok(Some(Made { expired, next_look })) => Swept { expired: expired as usize, next_look },
         Ok(None) => rests,
         Err(Stop::NotTaken(_)) => Swept { expired: 0, next_look: retry },

@@ -41,7 +41,7 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome, units: Units<'_>) {
         Outcome::ManyOwnEnding => reply.error(errors::MANY_OWN_ENDING),
         Outcome::ManyEnding => reply.error(errors::MANY_ENDING),
         Outcome::Misuse(misuse) => reply.error(misuse.text()),
-        // `Done`; answers to GRAB are replied above, and `NextRound` is never replied.
+        // `Done`; answers to GRAB are replied above.
         _ => reply.ok(),
     }
 }

@@ -19,46 +19,31 @@ use crate::Sale;
 
 /// The kind of GRAB.
 #[derive(Clone, Copy)]
-pub(super) enum Manner<'r> {
-    /// A plain GRAB.
-    Alone,
-    /// GRAB with WAIT: if the units are gone the user waits until this time; 0 for no end.
-    OrWait {
-        /// Unix ms.
-        until: u64,
-    },
-    /// One of several GRABs of an MGRAB, which may still expire this many holds.
-    AmongMany(Expiries),
-    /// A GRAB of numbered units that says which.
-    Picking(&'r Wish),
+pub(super) struct Manner<'r> {
+    /// Due holds that the call may still expire.
+    pub(super) expiries: Expiries,
+    /// With WAIT: if the units are gone the user waits until this time, Unix ms; 0 for no end.
+    pub(super) until: Option<u64>,
+    /// With ADJACENT or UNITS: which numbered units they want.
+    pub(super) wish: Option<&'r Wish>,
 }
 
 impl<'r> Manner<'r> {
-    fn expiries(self) -> Expiries {
-        match self {
-            Manner::AmongMany(left) => left,
-            Manner::Alone | Manner::OrWait { .. } | Manner::Picking(_) => Expiries::OF_A_CALL,
-        }
-    }
+    /// A plain GRAB.
+    pub(super) const ALONE: Manner<'static> =
+        Manner { expiries: Expiries::OF_A_CALL, until: None, wish: None };
 
-    fn wish(self) -> Option<&'r Wish> {
-        match self {
-            Manner::Picking(wish) => Some(wish),
-            _ => None,
-        }
-    }
-
-    fn these(self) -> Option<&'r [u32]> {
-        match self.wish() {
+    fn these(&self) -> Option<&'r [u32]> {
+        match self.wish {
             Some(Wish::These(units)) => Some(units),
             _ => None,
         }
     }
 
     /// The refusal of admission that MASK shows.
-    fn mask(self, sale: &Sale) -> Mask {
-        match (self, self.these()) {
-            (Manner::OrWait { .. }, _) if waitlist::takes_waiters(sale) => Mask::Busy,
+    fn mask(&self, sale: &Sale) -> Mask {
+        match (self.until, self.these()) {
+            (Some(_), _) if waitlist::takes_waiters(sale) => Mask::Busy,
             (_, Some([first, ..])) => Mask::Taken(*first),
             _ => Mask::SoldOut,
         }
@@ -73,7 +58,7 @@ const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, d
 pub(super) fn grab<'a>(
     plan: &mut Planning<'_, 'a>,
     grab: &Grab<'a>,
-    manner: Manner<'_>,
+    manner: &Manner<'_>,
 ) -> Result<Outcome, Misuse> {
     let (sale, t) = (plan.sale(), plan.t());
     let draw = sale.terms.draw();
@@ -86,7 +71,7 @@ pub(super) fn grab<'a>(
 
     // The user's own due holds expire.
     let user = sale.ledger.find(grab.user);
-    let own_left = plan.expire_own(grab.user, &user, manner.expiries())?;
+    let own_left = plan.expire_own(grab.user, &user, manner.expiries)?;
     if own_left && sale.terms.limits_users() {
         return Ok(Outcome::ManyOwnEnding);
     }
@@ -97,7 +82,7 @@ pub(super) fn grab<'a>(
         None => {}
         Some(Known::Grant(grant)) => {
             let is_asked = asks_for(grab.amount, sale, &grant);
-            return match is_asked && pick::asks_for(sale, manner.wish(), &grant) {
+            return match is_asked && pick::asks_for(sale, manner.wish, &grant) {
                 true => Ok(Outcome::Replay(grant.view_at(t))),
                 false => Err(Misuse::ReqMismatch),
             };
@@ -160,7 +145,7 @@ pub(super) fn grab<'a>(
             let held = plan.draft.balances.may_come_back().max(1);
             return or_wait(plan, grab, manner, Outcome::SoldOut { held });
         };
-        let refusal = manner.wish().and_then(|wish| pick::refusal(plan, wish, wanted));
+        let refusal = manner.wish.and_then(|wish| pick::refusal(plan, wish, wanted));
         if let Some(refused) = refusal {
             return Ok(refused);
         }
@@ -168,15 +153,15 @@ pub(super) fn grab<'a>(
     } else if let Some(draw) = draw {
         let dice = Dice::new(&sale.secret, sale.balances.grants + 1);
         let is_enough = |plan: &mut Planning<'_, '_>| draw.is_covered(&plan.draft.balances, &dice);
-        let is_cut = plan.expire_until(&sale.ledger, manner.expiries(), is_enough)?;
+        let is_cut = plan.expire_until(&sale.ledger, manner.expiries, is_enough)?;
         let balances = &plan.draft.balances;
         match draw.amount(balances, plan.draft.first_amount(), &dice) {
             Some(qty) => qty,
             None if is_cut => return Ok(Outcome::ManyEnding),
             None => return Ok(Outcome::SoldOut { held: balances.held }),
         }
-    } else if let Manner::Picking(wish) = manner {
-        if let Some(refused) = pick::make_room(plan, wish, wanted, manner.expiries())? {
+    } else if let Some(wish) = manner.wish {
+        if let Some(refused) = pick::make_room(plan, wish, wanted, manner.expiries)? {
             return Ok(refused);
         }
         wanted
@@ -268,13 +253,13 @@ fn make_room(
     plan: &mut Planning<'_, '_>,
     grab: &Grab<'_>,
     wanted: u64,
-    manner: Manner<'_>,
+    manner: &Manner<'_>,
 ) -> Result<bool, Misuse> {
     let Balances { available, held, .. } = plan.draft.balances;
     // A request for more than can become available is refused at once.
     let can_be = !grab.amount.is_exact() || wanted <= available + held;
     let is_enough = |plan: &mut Planning<'_, '_>| plan.draft.balances.available >= wanted;
-    let (ledger, most) = (&plan.sale().ledger, manner.expiries());
+    let (ledger, most) = (&plan.sale().ledger, manner.expiries);
     Ok(can_be && plan.expire_until(ledger, most, is_enough)?)
 }
 
@@ -283,11 +268,11 @@ fn make_room(
 fn or_wait<'a>(
     plan: &mut Planning<'_, 'a>,
     grab: &Grab<'a>,
-    manner: Manner<'_>,
+    manner: &Manner<'_>,
     refused: Outcome,
 ) -> Result<Outcome, Misuse> {
-    match (manner, grab.req) {
-        (Manner::OrWait { until }, Some(req)) if waitlist::takes_waiters(plan.sale()) => {
+    match (manner.until, grab.req) {
+        (Some(until), Some(req)) if waitlist::takes_waiters(plan.sale()) => {
             join(plan, grab, req, until, refused)
         }
         _ => Ok(refused),

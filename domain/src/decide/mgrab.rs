@@ -6,10 +6,10 @@
 
 use super::expire::Expiries;
 use super::grab::{self, Manner};
-use super::{waitlist, Decision};
+use super::{decided, misused, waitlist, Decided, Decision};
 use crate::effect::{Change, Effect};
 use crate::model::outcome::{GrantView, Misuse, Outcome};
-use crate::plan::{Plan, Planning};
+use crate::plan::Plan;
 use crate::request::{Grab, Now};
 use crate::Sale;
 
@@ -27,9 +27,6 @@ pub enum MultiOutcome {
     },
     /// All sales know the request id: each grant in its current state.
     Replayed(Vec<GrantView>),
-    /// Never replied: the stored round of some sales is over. The caller commits their changes and
-    /// decides again at the same time.
-    NextRound,
     /// The caller made a mistake; nothing changed.
     Misuse(Misuse),
 }
@@ -46,26 +43,43 @@ pub struct MultiDecision<'a> {
     pub decisions: Vec<Decision<'a>>,
 }
 
+/// What must be committed before an MGRAB is decided, for each sale: the plan that begins its next
+/// round, if its stored round is over. The request is then decided again at the same time.
+#[derive(Debug)]
+pub struct NextRounds<'a>(pub Vec<Option<Plan<'a>>>);
+
 /// Decides `parts`, each sale once, in the caller's order. A request id is equal in all parts.
-pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDecision<'a> {
+pub fn decide_multi_grab<'a>(
+    parts: &[(&Sale, Grab<'a>)],
+    now: &Now,
+) -> Result<MultiDecision<'a>, NextRounds<'a>> {
     // A user of another part of a split is refused first, even if a round is over.
     if parts.iter().any(|(sale, grab)| !sale.is_home(grab.user)) {
         let (outcome, decisions) = (MultiOutcome::Misuse(Misuse::WrongPart), Vec::new());
-        return MultiDecision { outcome, decisions };
+        return Ok(MultiDecision { outcome, decisions });
     }
     let mut left = Expiries::OF_A_CALL;
     let judge = |(sale, grab): &(&Sale, Grab<'a>)| {
-        let decision = decide_among(sale, grab, left, now);
-        left.spend(sale, grab.user, decision.changes());
-        decision
+        let decided = decide_among(sale, grab, left, now);
+        if let Ok(decision) = &decided {
+            left.spend(sale, grab.user, decision.changes());
+        }
+        decided
     };
-    let mut decisions: Vec<Decision<'a>> = parts.iter().map(judge).collect();
-    let begins_round = |decision: &Decision<'_>| decision.outcome == Outcome::NextRound;
-    if decisions.iter().any(begins_round) {
-        let others = decisions.iter_mut().filter(|decision| !begins_round(decision));
-        others.for_each(|decision| decision.plan = None);
-        return MultiDecision { outcome: MultiOutcome::NextRound, decisions };
+    let decided: Vec<Decided<'a>> = parts.iter().map(judge).collect();
+    if decided.iter().any(Result::is_err) {
+        let begun = decided.into_iter().map(|decided| decided.err().map(|begun| *begun.0));
+        return Err(NextRounds(begun.collect()));
     }
+    Ok(together(parts, decided.into_iter().flatten().collect(), now))
+}
+
+/// What the decisions of all sales come to as one.
+fn together<'a>(
+    parts: &[(&Sale, Grab<'a>)],
+    mut decisions: Vec<Decision<'a>>,
+    now: &Now,
+) -> MultiDecision<'a> {
     let outcome = match parts.iter().any(|(sale, grab)| waits_for(sale, grab, now)) {
         true => MultiOutcome::Misuse(Misuse::ReqMismatch),
         false => outcome_of(&decisions),
@@ -74,7 +88,7 @@ pub fn decide_multi_grab<'a>(parts: &[(&Sale, Grab<'a>)], now: &Now) -> MultiDec
         MultiOutcome::Granted(_) => return MultiDecision { outcome, decisions },
         MultiOutcome::Refused { index, .. } => index + 1,
         MultiOutcome::Replayed(_) => decisions.len(),
-        MultiOutcome::Misuse(_) | MultiOutcome::NextRound => 0,
+        MultiOutcome::Misuse(_) => 0,
     };
     decisions.truncate(judged);
     for (decision, (sale, _)) in decisions.iter_mut().zip(parts) {
@@ -136,14 +150,13 @@ impl Expiries {
 }
 
 /// Judges the part of an MGRAB whose user is at home in this sale.
-fn decide_among<'a>(sale: &Sale, grab: &Grab<'a>, left: Expiries, now: &Now) -> Decision<'a> {
+fn decide_among<'a>(sale: &Sale, grab: &Grab<'a>, left: Expiries, now: &Now) -> Decided<'a> {
     if sale.awaits > 0 {
-        return Decision::misuse(Misuse::Incomplete);
+        return misused(Misuse::Incomplete);
     }
     sale.decide_round(now).unwrap_or_else(|| {
-        let (mut plan, manner) = (Planning::of(sale, now), Manner::AmongMany(left));
-        let judged = grab::grab(&mut plan, grab, manner);
-        Decision::of(plan, judged)
+        let manner = Manner { expiries: left, ..Manner::ALONE };
+        decided(sale, now, |plan| grab::grab(plan, grab, &manner))
     })
 }
 
@@ -163,9 +176,10 @@ fn without_grant<'a>(sale: &Sale, plan: Plan<'a>, now: &Now) -> Option<Plan<'a>>
     }
     let happens = |it: &Change<'_>| matches!(it.effect, Effect::Expire(_) | Effect::Admit(_));
     let mut kept = plan.changes.into_iter().take_while(happens);
-    let mut plan = Planning::of(sale, now);
-    let planned = kept.try_for_each(|change| plan.push(change.effect));
-    Decision::of(plan, planned.map(|()| Outcome::Done)).plan
+    let kept = decided(sale, now, |plan| {
+        kept.try_for_each(|change| plan.push(change.effect)).map(|()| Outcome::Done)
+    });
+    kept.ok().and_then(|kept| kept.plan)
 }
 
 #[cfg(test)]
@@ -192,7 +206,7 @@ mod tests {
     /// Decides and commits as the caller must.
     fn run(sales: &mut [Sale], grabs: &[Grab<'_>], clock_ms: u64) -> MultiOutcome {
         let parts: Vec<(&Sale, Grab<'_>)> = sales.iter().zip(grabs.iter().copied()).collect();
-        let decided = decide_multi_grab(&parts, &at(clock_ms));
+        let decided = decide_multi_grab(&parts, &at(clock_ms)).unwrap();
         for (sale, decision) in sales.iter_mut().zip(&decided.decisions) {
             if let Some(plan) = &decision.plan {
                 sale.commit(plan);

@@ -23,7 +23,7 @@ use crate::model::limits::UNITS_PER_CALL_MAX;
 use crate::model::outcome::{Misuse, Outcome, Place};
 use crate::numbers::UnitList;
 use crate::plan::{Plan, Planning};
-use crate::request::{Now, Request};
+use crate::request::{Now, Request, Wait};
 use crate::Sale;
 
 use admission::Admittance;
@@ -39,42 +39,59 @@ pub struct Decision<'a> {
     pub plan: Option<Plan<'a>>,
 }
 
+/// What must be committed before a request is decided: the stored round is over, and this plan
+/// begins the next one. The request is then decided again at the same time.
+#[derive(Debug)]
+pub struct NextRound<'a>(pub Box<Plan<'a>>);
+
 impl<'a> Decision<'a> {
     /// The changes of the plan.
     pub fn changes(&self) -> &[Change<'a>] {
         self.plan.as_ref().map_or(&[], |plan| &plan.changes)
     }
+}
 
-    fn misuse(misuse: Misuse) -> Self {
-        Decision { outcome: Outcome::Misuse(misuse), plan: None }
-    }
+/// A decision, or what comes before it.
+pub type Decided<'a> = Result<Decision<'a>, NextRound<'a>>;
 
-    /// The decision of `plan`, with offers to waiters that it allows. After a mistake nothing
-    /// changes.
-    #[inline(always)]
-    fn of(mut plan: Planning<'_, 'a>, judged: Result<Outcome, Misuse>) -> Self {
-        let outcome = match judged {
-            Ok(outcome) => outcome,
-            Err(misuse) => return Self::misuse(misuse),
-        };
-        match plan.complete() {
-            Err(misuse) => Self::misuse(misuse),
-            Ok(_) if plan.changes().is_empty() => Decision { outcome, plan: None },
-            Ok(_) => Decision { outcome, plan: Some(plan.finish()) },
-        }
+/// A mistake: nothing changes.
+fn misused<'a>(misuse: Misuse) -> Decided<'a> {
+    Ok(Decision { outcome: Outcome::Misuse(misuse), plan: None })
+}
+
+/// The decision of `judge`, which adds its changes to a plan, with offers to waiters that these
+/// allow.
+#[inline(always)]
+fn decided<'a>(
+    sale: &Sale,
+    now: &Now,
+    judge: impl FnOnce(&mut Planning<'_, 'a>) -> Result<Outcome, Misuse>,
+) -> Decided<'a> {
+    let mut plan = Planning::of(sale, now);
+    match judge(&mut plan) {
+        Err(misuse) => misused(misuse),
+        Ok(outcome) if plan.changes.is_empty() => Ok(Decision { outcome, plan: None }),
+        Ok(outcome) => match plan.complete() {
+            Err(misuse) => misused(misuse),
+            Ok(_) => {
+                let (draft, changes) = (&mut plan.draft, plan.changes);
+                let made = Plan::of(draft, changes, plan.new_grant, Some(now.run));
+                Ok(Decision { outcome, plan: Some(made) })
+            }
+        },
     }
 }
 
 impl Sale {
     /// The numbers of the grant that a decision on this sale answers with; empty if it answers with
     /// none. `None` if units have no numbers.
-    pub fn units_told(&self, decision: &Decision<'_>) -> Option<UnitList> {
-        let seq = match decision.outcome {
+    pub fn units_told(&self, outcome: &Outcome, plan: Option<&Plan<'_>>) -> Option<UnitList> {
+        let seq = match *outcome {
             Outcome::Granted { grant, .. } => grant.seq,
             Outcome::Already(grant) | Outcome::Replay(grant) | Outcome::Stands(grant) => grant.seq,
             _ => 0,
         };
-        self.units_after(decision.plan.as_ref(), seq)
+        self.units_after(plan, seq)
     }
 
     /// Admission of this user if they called GRAB now; never masked.
@@ -84,47 +101,47 @@ impl Sale {
 
     /// Decides a request. Reads only; `now` is the one time used for all checks.
     #[inline]
-    pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decision<'a> {
+    pub fn decide<'a>(&self, request: &Request<'a>, now: &Now) -> Decided<'a> {
         if self.terms.split.is_some() && !users_of(request).iter().all(|user| self.is_home(user)) {
-            return Decision::misuse(Misuse::WrongPart);
+            return misused(Misuse::WrongPart);
         }
         if self.awaits > 0 {
-            return Decision::misuse(Misuse::Incomplete);
+            return misused(Misuse::Incomplete);
         }
         // Most sales have no rounds.
         if self.terms.schedule.is_some() {
-            if let Some(decision) = self.decide_round(now) {
-                return decision;
+            if let Some(begun) = self.decide_round(now) {
+                return begun;
             }
         }
-        let mut plan = Planning::of(self, now);
-        let judged = judge(&mut plan, request);
-        Decision::of(plan, judged)
+        decided(self, now, |plan| judge(plan, request))
     }
 
-    /// The change that begins the next round, if the stored round is over. It comes alone, before
-    /// any other decision.
-    pub fn decide_round<'a>(&self, now: &Now) -> Option<Decision<'a>> {
+    /// What comes before any other decision if the stored round is over: the next round, or the
+    /// mistake for which it can't begin.
+    pub fn decide_round<'a>(&self, now: &Now) -> Option<Decided<'a>> {
         let next = expire::next_round(self, now).filter(|_| self.awaits == 0)?;
-        let mut plan = Planning::of(self, now);
-        let judged = plan.push(next).map(|()| Outcome::NextRound);
-        Some(Decision::of(plan, judged))
+        let begun = decided(self, now, |plan| plan.push(next).map(|()| Outcome::Done));
+        Some(begun.and_then(|begun| match begun.plan {
+            Some(plan) => Err(NextRound(Box::new(plan))),
+            None => Ok(begun),
+        }))
     }
 
-    /// For the sweeper: expires at most `most` due holds. With a waiting list it also makes offers,
-    /// drops waiters, and expires further holds for them.
-    pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decision<'a> {
-        let mut plan = Planning::of(self, now);
+    /// For the sweeper, of a stored round that goes on: expires at most `most` due holds. With a
+    /// waiting list it also makes offers, drops waiters, and expires further holds for them.
+    pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decided<'a> {
         if self.awaits > 0 {
-            return Decision::of(plan, Ok(Outcome::Done));
+            return Ok(Decision { outcome: Outcome::Done, plan: None });
         }
-        let mut due = self.holds().due(plan.t()).take(most).map(|(_, seq)| u64::from(seq));
-        let expired = due.try_for_each(|seq| match plan.frees_too_many(seq, UNITS_PER_CALL_MAX) {
-            true => Ok(()),
-            false => plan.expire(seq),
-        });
-        let swept = expired.and_then(|()| plan.sweep_list());
-        Decision::of(plan, swept.map(|()| Outcome::Done))
+        decided(self, now, |plan| {
+            let mut due = self.holds().due(plan.t()).take(most).map(|(_, seq)| u64::from(seq));
+            due.try_for_each(|seq| match plan.frees_too_many(seq, UNITS_PER_CALL_MAX) {
+                true => Ok(()),
+                false => plan.expire(seq),
+            })?;
+            plan.sweep_list().map(|()| Outcome::Done)
+        })
     }
 
     /// The place of a user on the list; none if their entry counts as gone.
@@ -194,11 +211,13 @@ fn users_of<'r, 'a>(request: &'r Request<'a>) -> &'r [&'a [u8]] {
 #[inline]
 fn judge<'a>(plan: &mut Planning<'_, 'a>, request: &Request<'a>) -> Result<Outcome, Misuse> {
     match request {
-        Request::Grab(grab) => grab::grab(plan, grab, Manner::Alone),
-        Request::Wait(wait) => grab::grab(plan, &wait.grab, Manner::OrWait { until: wait.until }),
+        Request::Grab(grab) => grab::grab(plan, grab, &Manner::ALONE),
+        Request::Wait(Wait { grab, until }) => {
+            grab::grab(plan, grab, &Manner { until: Some(*until), ..Manner::ALONE })
+        }
         Request::Pick(it) => {
             pick::check_pick(plan.sale(), it)?;
-            grab::grab(plan, &it.grab, Manner::Picking(&it.wish))
+            grab::grab(plan, &it.grab, &Manner { wish: Some(&it.wish), ..Manner::ALONE })
         }
         Request::Settle(settle) => settle::settle(plan, settle),
         Request::Init(init) => init::again(plan.sale(), init),

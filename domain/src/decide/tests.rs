@@ -39,7 +39,7 @@ fn part(change: impl FnOnce(&mut Sale, &mut Escrow)) -> Sale {
 }
 
 fn judged(sale: &Sale, request: &Request<'_>) -> Outcome {
-    let decision = sale.decide(request, &at(5));
+    let decision = sale.decide(request, &at(5)).unwrap();
     assert_eq!(decision.plan.is_some(), !matches!(decision.outcome, Outcome::Misuse(_)));
     decision.outcome
 }
@@ -114,7 +114,7 @@ fn an_import_up_to_the_largest_number() {
     assert_eq!(at_home(6), TOO_LARGE);
     let without = |qty| {
         let import = Import { user: b"u", qty, req: b"r", at: None, no_deficit: true, units: &[] };
-        plain(|_| ()).decide(&Request::Import(import), &at(5)).outcome
+        plain(|_| ()).decide(&Request::Import(import), &at(5)).unwrap().outcome
     };
     assert_eq!(without(10), granted(10, 0));
     assert_eq!(without(11), Outcome::Short { available: 10 });
@@ -137,8 +137,9 @@ fn what_moves_between_parts_up_to_the_largest_number() {
     // An unavailable unit is not sent, and a smaller total than before changes nothing.
     assert_eq!(send(&sale, u64::MAX, false), moved(INTEGER_MAX, 0));
     assert_eq!(send(&sale, u64::MAX, true), TOO_MANY);
-    let refused =
-        sale.decide(&Request::Send(Send { split: b"s", to: 1, total: 4, owed: false }), &at(5));
+    let refused = sale
+        .decide(&Request::Send(Send { split: b"s", to: 1, total: 4, owed: false }), &at(5))
+        .unwrap();
     assert_eq!((refused.outcome, refused.plan.is_none()), (moved(INTEGER_MAX - 9, 9), true));
     let sale = part(|it, escrow| (it.balances.deficit, escrow.put_in) = (NEARLY, -(NEARLY as i64)));
     assert_eq!(send(&sale, 5, true), moved(5, 0));
@@ -177,7 +178,7 @@ fn a_change_up_to_the_last_version_rev_moment_and_epoch() {
         assert_eq!(outcome != EXHAUSTED, is_taken, "{epoch}");
     }
     for (clock_ms, is_taken) in [(TIME_MS_MAX, true), (TIME_MS_MAX + 1, false)] {
-        let decision = plain(|_| ()).decide(&Request::Pause, &at(clock_ms));
+        let decision = plain(|_| ()).decide(&Request::Pause, &at(clock_ms)).unwrap();
         assert_eq!(decision.outcome != EXHAUSTED, is_taken);
     }
 }
@@ -216,7 +217,7 @@ fn users_are_judged_at_home() {
             list(false),
         ];
         let is_refused = |it: &Request<'_>| {
-            sale.decide(it, &at(5)).outcome == Outcome::Misuse(Misuse::WrongPart)
+            sale.decide(it, &at(5)).unwrap().outcome == Outcome::Misuse(Misuse::WrongPart)
         };
         requests.iter().map(is_refused).collect::<Vec<_>>()
     };
@@ -250,7 +251,7 @@ fn a_full_list_takes_nobody() {
     for (room, admits) in [(1, true), (0, false)] {
         sale.extras_mut().list_mut(List::Admitted).leave_room_for(room);
         let grab = Request::Grab(Grab { user: b"u", amount: Amount::Unsaid, req: None });
-        let decision = sale.decide(&grab, &at(5));
+        let decision = sale.decide(&grab, &at(5)).unwrap();
         assert_eq!(decision.outcome != Outcome::Busy, admits);
         let admit = Change::untimed(effect::Admit { user: b"u" });
         assert_eq!(sale.clone().apply(sale.balances.version, [admit]).is_ok(), admits);
@@ -336,6 +337,6 @@ fn nothing_is_offered_behind_the_last_grant() {
         run(&mut sale, &Request::Wait(Wait { grab: ask(b"w"), until: 0 }), 2);
         (sale.balances.grants, sale.balances.version) = (grants, 2 * GRANTS_MAX);
         let restock = Request::Restock(Restock { delta: 1, req: b"r" });
-        assert_eq!(sale.decide(&restock, &at(4)).changes().len(), effects);
+        assert_eq!(sale.decide(&restock, &at(4)).unwrap().changes().len(), effects);
     }
 }

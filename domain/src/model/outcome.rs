@@ -173,9 +173,6 @@ pub enum Outcome {
     /// CONFIRM RECLAIM, nothing decided: more holds of others are due than one call may expire, and
     /// their units may serve the late payment. The caller must retry.
     ManyEnding,
-    /// Never replied: the stored round is over. `pipeline::run` commits the new round and decides
-    /// again at the same time.
-    NextRound,
     /// The caller made a mistake; nothing changed.
     Misuse(Misuse),
 }

@@ -34,7 +34,7 @@ impl Sale {
         }
         // With several changes, one could move the slot that was looked up for another.
         let new_grant = checker.new_grant.filter(|_| alone);
-        Ok(Plan::of(checker.draft, changes, new_grant, None))
+        Ok(Plan::of(&mut checker.draft, changes, new_grant, None))
     }
 
     /// Checks changes and commits them. The plan has their events.

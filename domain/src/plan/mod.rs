@@ -10,6 +10,7 @@ mod commit;
 mod planning;
 mod tests;
 
+use core::mem;
 use core::ops::Range;
 
 use crate::draft::{check_law, Draft, Touched};
@@ -88,17 +89,19 @@ impl Edition {
 }
 
 impl<'a> Plan<'a> {
-    /// The plan of changes that lead to this draft; `run` is this node's epoch if it decided them.
+    /// The plan of changes that lead to this draft, whose events and state it takes; `run` is this
+    /// node's epoch if it decided them.
     #[inline(always)]
-    fn of(
-        mut draft: Draft<'_>,
+    pub(crate) fn of(
+        draft: &mut Draft<'_>,
         changes: Changes<'a>,
         new_grant: Option<Places>,
         run: Option<u64>,
     ) -> Plan<'a> {
         draft.end();
-        let Draft { sale, balances, events, touched, .. } = draft;
-        Plan { edition: Edition::of(sale), changes, balances, events, new_grant, touched, run }
+        let (events, touched) = (mem::take(&mut draft.events), draft.touched.take());
+        let (edition, balances) = (Edition::of(draft.sale), draft.balances);
+        Plan { edition, changes, balances, events, new_grant, touched, run }
     }
 
     /// Checks and plans the first change of a sale, and creates the sale. `run` is this node's

@@ -6,7 +6,6 @@ use crate::ledger::Places;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
 use crate::model::outcome::{GrantView, Misuse, State};
 use crate::numbers::UnitList;
-use crate::plan::Plan;
 use crate::request::Now;
 use crate::Sale;
 
@@ -17,9 +16,9 @@ pub(crate) struct Planning<'s, 'a> {
     /// The sale as it would stand.
     pub(crate) draft: Draft<'s>,
     /// The changes so far, in order.
-    changes: Changes<'a>,
+    pub(crate) changes: Changes<'a>,
     /// The slots of the only new grant, if it was looked up.
-    new_grant: Option<Places>,
+    pub(crate) new_grant: Option<Places>,
     /// Whether waiters were served already.
     pub(crate) is_served: bool,
     now: Now,
@@ -151,11 +150,5 @@ impl<'s, 'a> Planning<'s, 'a> {
     pub(crate) fn frees_too_many(&self, seq: u64, most: u32) -> bool {
         let is_numbered = self.sale().numbers().is_some();
         is_numbered && self.draft.freed_units() + self.draft.units_of(seq).len() as u32 > most
-    }
-
-    /// The finished plan.
-    #[inline(always)]
-    pub(crate) fn finish(self) -> Plan<'a> {
-        Plan::of(self.draft, self.changes, self.new_grant, Some(self.now.run))
     }
 }

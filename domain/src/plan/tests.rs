@@ -16,7 +16,7 @@ fn sale() -> Sale {
 #[test]
 fn a_plan_is_for_one_version_of_one_sale() {
     let mut sale = sale();
-    let plan = sale.decide(&Request::Pause, &at(2)).plan.unwrap();
+    let plan = sale.decide(&Request::Pause, &at(2)).unwrap().plan.unwrap();
     assert!(plan.is_for(&sale));
     assert_eq!(plan.events.len(), 1);
     let other = created(&Init { id: 77, ..init(3, Terms::default()) }, 1);
@@ -54,7 +54,7 @@ fn every_part_of_a_plan_has_its_position() {
 fn a_plain_grant_is_planned_on_the_stack() {
     let sale = sale();
     let grab = Grab { user: b"u", amount: Amount::Unsaid, req: Some(b"r") };
-    let plan = sale.decide(&Request::Grab(grab), &at(2)).plan.unwrap();
+    let plan = sale.decide(&Request::Grab(grab), &at(2)).unwrap().plan.unwrap();
     assert!(!plan.changes.spilled() && !plan.events.spilled() && plan.touched.is_none());
     assert_eq!((plan.changes.len(), plan.events.len()), (1, 1));
 }

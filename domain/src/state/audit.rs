@@ -313,7 +313,7 @@ mod tests {
     use super::*;
     use crate::request::{Amount, Grab, Request, Terms};
     use crate::rounds::{Hold, Schedule};
-    use crate::testing::{at, commit, created, init};
+    use crate::testing::{at, commit, created, init, run};
 
     /// A sale with grants to ten users, two to each.
     fn sold() -> Sale {
@@ -326,7 +326,7 @@ mod tests {
 
     fn grab(sale: &mut Sale, user: u8) {
         let grab = Grab { user: &[user + 1], amount: Amount::Exactly(2), req: None };
-        let decision = sale.decide(&Request::Grab(grab), &at(2));
+        let decision = sale.decide(&Request::Grab(grab), &at(2)).unwrap();
         commit(sale, &decision);
     }
 
@@ -402,10 +402,7 @@ mod tests {
                     let (user, req) = ([number as u8 + 1], [number as u8]);
                     let amount = Amount::Exactly(1);
                     let grab = Request::Grab(Grab { user: &user, amount, req: Some(&req) });
-                    while sale.grant(number + 1).is_none() {
-                        let decision = sale.decide(&grab, &at(60 * number + 1));
-                        commit(&mut sale, &decision);
-                    }
+                    run(&mut sale, &grab, 60 * number + 1);
                 }
                 let hold = held(&sale, seq);
                 plant(&mut sale, hold);

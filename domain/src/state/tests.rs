@@ -5,8 +5,8 @@
 
 use super::sale::Extras;
 use crate::admission::{Admission, List};
+use crate::decide::NextRound;
 use crate::ledger::Block;
-use crate::model::outcome::Outcome;
 use crate::parts::Pair;
 use crate::request::{
     Amount, Deed, Grab, ListChange, Request, Restock, Settle, Terms, Wait, Which,
@@ -36,11 +36,12 @@ fn lent(sale: &mut Sale) -> (usize, usize) {
 /// Decides and commits a request, after rounds that begin.
 fn make(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) {
     loop {
-        let decision = sale.decide(request, &at(clock_ms));
-        commit(sale, &decision);
-        if decision.outcome != Outcome::NextRound {
-            assert!(decision.plan.is_some(), "{:?}", decision.outcome);
-            return;
+        match sale.decide(request, &at(clock_ms)) {
+            Ok(decision) => {
+                assert!(decision.plan.is_some(), "{:?}", decision.outcome);
+                return commit(sale, &decision);
+            }
+            Err(NextRound(plan)) => sale.commit(&plan),
         }
     }
 }

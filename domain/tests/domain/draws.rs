@@ -45,7 +45,7 @@ fn packets(packets: u64, min: u64, supply: u64, secret: u64) -> Sale {
 fn draw(sale: &mut Sale, user: u64, clock_ms: u64) -> Option<u64> {
     let user = user.to_string();
     let grab = Grab { user: user.as_bytes(), amount: Amount::Unsaid, req: None };
-    let decision = sale.decide(&Request::Grab(grab), &now(clock_ms));
+    let decision = sale.decide(&Request::Grab(grab), &now(clock_ms)).unwrap();
     let qty = match decision.outcome {
         Outcome::Granted { grant, .. } => Some(grant.qty),
         Outcome::SoldOut { .. } => None,
@@ -303,7 +303,7 @@ fn deed(sale: &mut Sale, user: u64, deed: Deed, clock_ms: u64) {
     let user = user.to_string();
     let newest = sale.grants_of(user.as_bytes()).next().map_or(0, |grant| grant.seq);
     let settle = Settle { user: user.as_bytes(), which: Which::Seq(newest), deed };
-    let decision = sale.decide(&Request::Settle(settle), &now(clock_ms));
+    let decision = sale.decide(&Request::Settle(settle), &now(clock_ms)).unwrap();
     commit(sale, &decision);
 }
 

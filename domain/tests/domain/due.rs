@@ -6,7 +6,7 @@ use seckill_domain::request::{Amount, Grab, Now, Request, Terms, Wait};
 use seckill_domain::Sale;
 
 use super::oracle::{Every, Rules};
-use super::world::{commit, World};
+use super::world::{after_rounds, commit, World};
 
 const START: u64 = 1_000_000;
 const RUN: u64 = 500;
@@ -27,13 +27,9 @@ fn repeating(rules: Rules) -> Sale {
 
 /// Decides and commits a request, after rounds that begin.
 fn make(sale: &mut Sale, request: &Request<'_>, ms: u64) -> Outcome {
-    loop {
-        let decision = sale.decide(request, &at(START + ms));
-        commit(sale, &decision);
-        if decision.outcome != Outcome::NextRound {
-            return decision.outcome;
-        }
-    }
+    let decision = after_rounds(sale, request, &at(START + ms));
+    commit(sale, &decision);
+    decision.outcome
 }
 
 /// `count` grants of one unit, each of another user.
@@ -139,11 +135,11 @@ fn when_those_who_wait_are_served() {
     assert_eq!(sale.next_due(), Some(START + 30));
     assert_eq!(sale.list_totals(), (0, 0));
     // Their UNTIL comes first, then the hold; nobody is left to be offered its unit.
-    let decision = sale.decide_expiry(100, &at(START + 30));
+    let decision = sale.decide_expiry(100, &at(START + 30)).unwrap();
     commit(&mut sale, &decision);
     assert_eq!((sale.list_totals(), sale.next_due()), ((0, 1), Some(START + 51)));
     assert!(matches!(make(&mut sale, &wait(90), 31), Outcome::Waiting(_)));
-    let decision = sale.decide_expiry(100, &at(START + 51));
+    let decision = sale.decide_expiry(100, &at(START + 51)).unwrap();
     commit(&mut sale, &decision);
     assert_eq!((sale.list_totals(), sale.next_due()), ((1, 1), Some(START + 91)));
     assert_eq!((sale.holds_len(), sale.waitlist().map(|list| list.len())), (1, Some(0)));
@@ -167,7 +163,7 @@ fn an_outbox_that_failed_is_shown() {
         assert_eq!(shown(&sale), 0);
         sale.note_outbox_failed();
         assert_eq!(shown(&sale), error);
-        let plan = sale.decide(&Request::Pause, &at(START)).plan.unwrap();
+        let plan = sale.decide(&Request::Pause, &at(START)).unwrap().plan.unwrap();
         sale.commit(&plan);
         assert_eq!(shown(&sale), 0);
     }

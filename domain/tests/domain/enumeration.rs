@@ -97,7 +97,7 @@ fn place_of(world: &World) -> u64 {
 fn next_epoch(sale: &Sale, run: u64) -> Option<u64> {
     // One of the two requests changes something.
     [Request::Pause, Request::Resume].iter().find_map(|request| {
-        let decision = sale.decide(request, &Now { clock_ms: START, run });
+        let decision = sale.decide(request, &Now { clock_ms: START, run }).unwrap();
         decision.changes().first()?.epoch
     })
 }

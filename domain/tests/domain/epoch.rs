@@ -28,7 +28,7 @@ fn grab(sale: &mut Sale, run: u64) -> (Option<u64>, Vec<u8>) {
 }
 
 fn commit(sale: &mut Sale, request: &Request<'_>, run: u64) -> (Option<u64>, Vec<u8>) {
-    let decision = sale.decide(request, &Now { clock_ms: CLOCK, run });
+    let decision = sale.decide(request, &Now { clock_ms: CLOCK, run }).unwrap();
     assert_eq!(decision.changes().len(), 1);
     sale.commit(decision.plan.as_ref().unwrap());
     (decision.changes()[0].epoch, encoded(&decision.changes()[0]))
@@ -102,7 +102,7 @@ fn a_refusal_spends_no_epoch() {
     let now = Now { clock_ms: CLOCK, run: 600 };
     let request = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(101), req: None });
     for _ in 0..2 {
-        let decision = sale.decide(&request, &now);
+        let decision = sale.decide(&request, &now).unwrap();
         assert!(decision.changes().is_empty());
         sale.count(&decision.outcome, Amount::Unsaid);
     }
@@ -197,7 +197,7 @@ fn a_sale_whose_epochs_are_used_up_refuses() {
     let last = change(b"Pe9007199254740991");
     let version = sale.balances().version;
     sale.apply(version, [last]).unwrap();
-    let decision = sale.decide(&Request::Resume, &Now { clock_ms: CLOCK, run: 600 });
+    let decision = sale.decide(&Request::Resume, &Now { clock_ms: CLOCK, run: 600 }).unwrap();
     assert_eq!(super::world::reply(&decision.outcome), "ERR exhausted");
     assert!(decision.changes().is_empty());
 }

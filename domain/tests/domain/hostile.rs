@@ -58,7 +58,7 @@ fn full_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let mut texts = Vec::new();
     let mut step = |world: &mut World, op: Op| {
         if let Some(request) = request(&op) {
-            let decision = world.sale.decide(&request, &world.now());
+            let decision = world.sale.decide(&request, &world.now()).unwrap();
             let version = world.sale.balances().version;
             texts.extend(decision.changes().iter().map(|change| (version, encoded(change))));
         }
@@ -229,7 +229,7 @@ fn a_version_has_room_for_the_pieces_of_its_sale() {
     for number in 0..300 {
         let user = format!("{number:0255}x").into_bytes();
         let op = Op::Grab { user, ask: Ask::Qty(1), req: None };
-        let decided = world.sale.decide(&request(&op).unwrap(), &world.now());
+        let decided = world.sale.decide(&request(&op).unwrap(), &world.now()).unwrap();
         commit(&mut world.sale, &decided);
     }
     let dump = rebuild::dump(&world.sale);
@@ -425,7 +425,7 @@ fn an_apply_is_bounded() {
 fn a_clock_beyond_its_bound_is_refused() {
     let (sale, _) = full_sale(3);
     for (clock_ms, taken) in [(TIME_MS_MAX, true), (TIME_MS_MAX + 1, false), (u64::MAX, false)] {
-        let decision = sale.decide(&Request::Resume, &Now { clock_ms, run: START });
+        let decision = sale.decide(&Request::Resume, &Now { clock_ms, run: START }).unwrap();
         assert_eq!(decision.changes().len(), usize::from(taken), "{clock_ms}");
         let mut sale = sale.clone();
         commit(&mut sale, &decision);

@@ -18,7 +18,7 @@ use seckill_domain::Sale;
 
 use super::oracle::{self, Ask, Every, Op, Pick, Rules, FENCE_MS};
 use super::rebuild;
-use super::world::{commit, encoded, World};
+use super::world::{after_rounds, commit, encoded, World};
 
 const START: u64 = 1_000_000;
 const RUN: u64 = 500;
@@ -33,7 +33,7 @@ fn opened(supply: u64) -> Sale {
 fn ask(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     let now = Now { clock_ms, run: RUN };
     let version = sale.balances().version;
-    let decision = sale.decide(request, &now);
+    let decision = sale.decide(request, &now).unwrap();
     let texts: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
     commit(sale, &decision);
     follow(replica, version, &texts);
@@ -74,11 +74,11 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
     const COUNT: u64 = 30_000;
     let (mut sale, mut replica) = all_held(COUNT);
     let now = |clock_ms| Now { clock_ms, run: RUN };
-    assert!(sale.decide_expiry(9999, &now(START + HOLD - 1)).changes().is_empty());
+    assert!(sale.decide_expiry(9999, &now(START + HOLD - 1)).unwrap().changes().is_empty());
     let rev = sale.balances().rev;
     let mut left = COUNT;
     while left > 0 {
-        let decision = sale.decide_expiry(2500, &now(START + HOLD));
+        let decision = sale.decide_expiry(2500, &now(START + HOLD)).unwrap();
         let seqs = decision.changes().iter().map(|change| match &change.effect {
             Effect::Expire(expire) => expire.0.len(),
             other => panic!("{other:?}"),
@@ -100,7 +100,7 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
         left -= 2500;
         assert_eq!((sale.balances().held, sale.balances().available), (left, COUNT - left));
     }
-    assert!(sale.decide_expiry(2500, &now(START + HOLD)).changes().is_empty());
+    assert!(sale.decide_expiry(2500, &now(START + HOLD)).unwrap().changes().is_empty());
     assert_eq!(sale.balances().rev, rev + COUNT + 1);
     assert_eq!(sale.tallies().expired, COUNT);
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
@@ -211,7 +211,7 @@ fn a_grab_of_several_sales_lets_a_part_of_the_holds_expire() {
     let mut run = |user: &[u8], quantities: [u64; 3]| {
         let grab = |qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };
         let parts: Vec<_> = sales.iter().zip(quantities.map(grab)).collect();
-        let decided = decide_multi_grab(&parts, &now);
+        let decided = decide_multi_grab(&parts, &now).unwrap();
         sales.iter_mut().zip(&decided.decisions).for_each(|(sale, it)| commit(sale, it));
         (decided.outcome, [0, 1, 2].map(|place: usize| sales[place].tallies().expired))
     };
@@ -232,7 +232,7 @@ fn a_grab_of_several_sales_lets_a_part_of_the_holds_expire() {
     let mut run = |user: &[u8], quantities: [u64; 3]| {
         let grab = |qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };
         let parts: Vec<_> = sales.iter().zip(quantities.map(grab)).collect();
-        let decided = decide_multi_grab(&parts, &now);
+        let decided = decide_multi_grab(&parts, &now).unwrap();
         sales.iter_mut().zip(&decided.decisions).for_each(|(sale, it)| commit(sale, it));
         (decided.outcome, [0, 1, 2].map(|place: usize| sales[place].tallies().expired))
     };
@@ -310,8 +310,8 @@ fn a_fence_is_kept_for_ten_minutes_and_pruned_by_the_next() {
     // A node's own clock removes no fence; a fence past its time is set again, after the others.
     let late = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(2), req: Some(b"b") });
     let now = |after: u64| Now { clock_ms: START + after, run: RUN };
-    assert!(sale.decide(&late, &now(FENCE_MS)).changes().is_empty());
-    assert_eq!(sale.decide(&late, &now(FENCE_MS + 1)).changes().len(), 1);
+    assert!(sale.decide(&late, &now(FENCE_MS)).unwrap().changes().is_empty());
+    assert_eq!(sale.decide(&late, &now(FENCE_MS + 1)).unwrap().changes().len(), 1);
     assert_eq!(fences_of(&sale), b"abc");
     ask(&mut sale, &mut replica, &cancel(b"u", b"a"), START + FENCE_MS);
     assert_eq!(fences_of(&sale), b"bca");
@@ -337,7 +337,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
         let user = user(number);
         let req = Some(&b"r"[..]);
         let grab = Grab { user: &user, amount: Amount::UpTo(1), req };
-        let outcome = sale.decide(&Request::Grab(grab), &now).outcome;
+        let outcome = sale.decide(&Request::Grab(grab), &now).unwrap().outcome;
         matches!(outcome, Outcome::Replay(_))
     };
     for (number, stands) in [(0, false), (2, false), (3, true), (most, true), (most + 2, true)] {
@@ -364,13 +364,7 @@ fn the_bulk_of_the_memory_is_in_blocks_that_can_be_moved() {
     let every = Every { period: 1000, offset: 0, lasts: 1000, carry: false };
     let rules = Rules { limit: 0, every: Some(every), ..Rules::default() };
     let mut sale = World::open(9 * COUNT, rules, START, RUN).unwrap().unwrap().sale;
-    let mut make = |request: &Request<'_>, clock_ms: u64| loop {
-        let decision = sale.decide(request, &Now { clock_ms, run: RUN });
-        commit(&mut sale, &decision);
-        if decision.outcome != Outcome::NextRound {
-            break;
-        }
-    };
+    let mut make = |request: &Request<'_>, clock_ms: u64| _ = made(&mut sale, request, clock_ms);
     let name = |number: u64| format!("user:{number:012}").into_bytes();
     for round in 0..2 {
         for number in 0..COUNT {
@@ -513,7 +507,7 @@ fn last_due_has_it(count: u64) -> Sale {
     let mut draw = |number: u64, clock_ms| {
         let user = format!("user:{number}").into_bytes();
         let grab = Grab { user: &user, amount: Amount::Unsaid, req: None };
-        let decision = sale.decide(&Request::Grab(grab), &now(clock_ms));
+        let decision = sale.decide(&Request::Grab(grab), &now(clock_ms)).unwrap();
         commit(&mut sale, &decision);
     };
     draw(0, START);
@@ -555,7 +549,7 @@ fn a_late_payment_is_no_more_work_in_a_larger_sale() {
         let times = (0..9).map(|_| {
             let mut sale = sale.clone();
             let began = Instant::now();
-            let decision = sale.decide(&late_payment(), &now);
+            let decision = sale.decide(&late_payment(), &now).unwrap();
             commit(&mut sale, &decision);
             began.elapsed()
         });
@@ -587,13 +581,10 @@ fn keeping(rounds: u64) -> Sale {
 
 /// Rounds that begin first are made, too.
 fn made(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
-    loop {
-        let decision = sale.decide(request, &Now { clock_ms, run: RUN });
-        commit(sale, &decision);
-        if decision.outcome != Outcome::NextRound {
-            return decision.outcome;
-        }
-    }
+    let now = Now { clock_ms, run: RUN };
+    let decision = after_rounds(sale, request, &now);
+    commit(sale, &decision);
+    decision.outcome
 }
 
 /// What is asked of a sale is no more work when very many of its rounds are kept. The shortest of

@@ -151,7 +151,7 @@ impl Done {
     /// `op` as it is remembered when it does something at `t`.
     fn of(world: &World, op: &Op) -> Option<Done> {
         let t = world.sale.time(&world.now());
-        let decision = world.decide(op)?;
+        let changes = world.changes(op)?;
         let fences = |change: &Change<'_>| matches!(change.effect, Effect::Fence(_));
         let deadline = match op {
             Op::Settle { deed: Deed::Extend(ms), .. } => t + ms,
@@ -161,8 +161,8 @@ impl Done {
             Op::Receive { .. } | Op::Elsewhere { .. } => 0,
             _ => return None,
         };
-        let until = if decision.changes().iter().any(fences) { t + FENCE_MS } else { u64::MAX };
-        let did = decision.changes().iter().any(|change| !expires(change));
+        let until = if changes.iter().any(fences) { t + FENCE_MS } else { u64::MAX };
+        let did = changes.iter().any(|change| !expires(change));
         did.then(|| Done { op: op.clone(), deadline, until })
     }
 
@@ -173,10 +173,10 @@ impl Done {
         if let Op::Settle { deed: Deed::Extend(ms), .. } = &mut op {
             *ms = self.deadline.saturating_sub(t).max(1);
         }
-        let decision = world.decide(&op).ok_or("not a command")?;
-        match t >= self.until || decision.changes().iter().all(expires) {
+        let changes = world.changes(&op).ok_or("not a command")?;
+        match t >= self.until || changes.iter().all(expires) {
             true => Ok(()),
-            false => Err(format!("{op:?} does something again: {:?}", decision.changes())),
+            false => Err(format!("{op:?} does something again: {changes:?}")),
         }
     }
 }

@@ -81,7 +81,7 @@ fn an_entry_is_over_when_its_time_has_come() {
             created(1, Terms { hold_ms: 50, close_at, waitlist: Some(LIST), ..unlimited() });
         run(&mut sale, &Request::Grab(ask(b"u")), 2);
         run(&mut sale, &Request::Wait(Wait { grab: ask(b"w"), until }), 3);
-        let at = |ms| sale.decide(&Request::Grab(ask(b"w")), &sales::at(ms)).outcome;
+        let at = |ms| sale.decide(&Request::Grab(ask(b"w")), &sales::at(ms)).unwrap().outcome;
         let place = Place { ticket: 1, ahead: 0, units_ahead: 0 };
         assert_eq!(at(39), Outcome::Waiting(place));
         let over = if close_at == 0 { Outcome::SoldOut { held: 1 } } else { Outcome::Closed };
@@ -153,7 +153,7 @@ fn an_order_that_waits_is_none_for_several_sales() {
         (None, refused),
     ] {
         let grab = Grab { user: b"w", amount: Amount::Exactly(1), req };
-        let decided = decide_multi_grab(&[(&waits, grab), (&other, grab)], &sales::at(5));
+        let decided = decide_multi_grab(&[(&waits, grab), (&other, grab)], &sales::at(5)).unwrap();
         assert_eq!(decided.outcome, expected);
     }
 }
@@ -193,7 +193,7 @@ fn entries_that_are_over_are_dropped_in_parts() {
             run(&mut sale, &Request::Pause, 2);
         }
         for left in [5, 0] {
-            let decision = sale.decide_expiry(1, &sales::at(40));
+            let decision = sale.decide_expiry(1, &sales::at(40)).unwrap();
             sale.commit(&decision.plan.unwrap());
             assert_eq!((sale.list_totals(), waiting(&sale)), ((0, MANY - left), left));
         }
@@ -292,7 +292,7 @@ fn very_many_entries_that_are_over_are_dropped_first() {
             let wait = Wait { grab: ask(&user), until: 20 };
             assert!(matches!(run(&mut sale, &Request::Wait(wait), 2), Outcome::Waiting(_)));
         }
-        let outcome = sale.decide(&Request::Grab(ask(b"late")), &sales::at(40)).outcome;
+        let outcome = sale.decide(&Request::Grab(ask(b"late")), &sales::at(40)).unwrap().outcome;
         assert_eq!(matches!(outcome, Outcome::Granted { .. }), is_granted, "{outcome:?}");
     }
 }

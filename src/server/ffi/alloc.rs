@@ -255,7 +255,7 @@ mod tests {
                 let grab = Grab { user: user.as_bytes(), amount: Amount::Exactly(1), req };
                 let request = Request::Grab(grab);
                 let (shown, blocks) = counted::blocks(|| {
-                    let decision = sale.decide(&request, &at(2));
+                    let decision = sale.decide(&request, &at(2)).unwrap();
                     assert!(decision.changes().is_empty());
                     sale.count(&decision.outcome, Amount::Unsaid);
                     decision

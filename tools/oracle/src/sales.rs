@@ -21,7 +21,7 @@ pub fn created(supply: u64, terms: Terms) -> Sale {
 
 /// Judges and applies.
 pub fn run(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
-    let decision = sale.decide(request, &at(clock_ms));
+    let decision = sale.decide(request, &at(clock_ms)).unwrap();
     commit(sale, &decision);
     decision.outcome
 }

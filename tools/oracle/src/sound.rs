@@ -4,10 +4,11 @@
 use std::collections::BTreeSet;
 
 use seckill_domain::admission::List;
-use seckill_domain::decide::Decision;
+use seckill_domain::decide::NextRound;
 use seckill_domain::effect::Change;
 use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::outcome::{GrantView, Misuse, Outcome, Place, Refused, State, OUTCOMES};
+use seckill_domain::plan::Plan;
 use seckill_domain::request::{
     Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, Kept, ListChange, Now, Pick, Receive,
     Request, Restock, Send, Settle, Terms, TermsChange, Wait, Which, Wish,
@@ -42,13 +43,13 @@ pub fn assert_sound(sale: &Sale, how: &str) {
 fn assert_sells_nothing(sale: &Sale, how: &str) {
     let now = Now { clock_ms: sale.balances().t, run: 1 };
     for request in each_request(&split_of(sale)) {
-        let decision = sale.decide(&request, &now);
+        let decision = sale.decide(&request, &now).unwrap();
         let misuses = [Misuse::Incomplete, Misuse::WrongPart].map(Outcome::Misuse);
         let is_home = sale.is_home(USER);
         assert!(misuses[..2 - usize::from(is_home)].contains(&decision.outcome), "{how}");
         assert!(decision.changes().is_empty(), "{how}");
     }
-    assert!(sale.decide_expiry(9, &now).changes().is_empty(), "{how}");
+    assert!(sale.decide_expiry(9, &now).unwrap().changes().is_empty(), "{how}");
 }
 
 /// Who asks.
@@ -156,8 +157,8 @@ fn assert_usable(mut sale: Sale, how: &str) {
             make(&mut sale, &mut replica, &Request::Settle(settle), &now, how);
         }
     }
-    let decision = sale.decide_expiry(2, &now);
-    take(&mut sale, &mut replica, &decision, how);
+    let decision = sale.decide_expiry(2, &now).unwrap();
+    decision.plan.iter().for_each(|plan| take(&mut sale, &mut replica, plan, how));
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale), "{how}");
     assert_eq!(sale.audit().differences, [], "{how}");
     rebuild::check(&sale).unwrap_or_else(|wrong| panic!("{how}, sold from: {wrong}"));
@@ -175,12 +176,12 @@ const DEEDS: [Deed; 7] = [
 
 /// What is answered must be done, here and elsewhere.
 fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, how: &str) {
-    if let Some(turn) = sale.decide_round(now) {
-        take(sale, replica, &turn, how);
+    while let Err(NextRound(plan)) = sale.decide(request, now) {
+        take(sale, replica, &plan, how);
     }
     let before = sale.ledger().len();
-    let decision = sale.decide(request, now);
-    take(sale, replica, &decision, how);
+    let decision = sale.decide(request, now).unwrap();
+    decision.plan.iter().for_each(|plan| take(sale, replica, plan, how));
     let granted = matches!(decision.outcome, Outcome::Granted { .. });
     // With a waiting list offers come with it.
     if sale.waitlist().is_none() {
@@ -188,21 +189,16 @@ fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, h
     }
 }
 
-fn take(sale: &mut Sale, replica: &mut Sale, decision: &Decision<'_>, how: &str) {
+fn take(sale: &mut Sale, replica: &mut Sale, plan: &Plan<'_>, how: &str) {
     let version = sale.balances().version;
-    let texts: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
-    if let Some(plan) = &decision.plan {
-        let events = plan.events.len();
-        let mut entries = 0;
-        sale.each_entry(plan, &mut Vec::new(), |_| entries += 1);
-        assert_eq!(entries, events, "{how}");
-        sale.commit(plan);
-    }
+    let texts: Vec<Vec<u8>> = plan.changes.iter().map(encoded).collect();
+    let mut entries = 0;
+    sale.each_entry(plan, &mut Vec::new(), |_| entries += 1);
+    assert_eq!(entries, plan.events.len(), "{how}");
+    sale.commit(plan);
     assert_eq!(sale.balances().version, version + texts.len() as u64, "{how}");
-    if !texts.is_empty() {
-        let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
-        assert!(replica.apply(version, changes).is_ok(), "{how}");
-    }
+    let changes: Vec<_> = texts.iter().map(|text| Change::decode(text).unwrap()).collect();
+    assert!(replica.apply(version, changes).is_ok(), "{how}");
 }
 
 /// Loads what may be anything; a sale that comes out must be sound.

@@ -5,9 +5,9 @@ use std::num::NonZeroU16;
 
 use seckill_domain::admission::{Admission, AdmissionChange, List, Modulo, Sample};
 use seckill_domain::audit::AuditWalk;
-use seckill_domain::decide::{decide_new, Decision};
+use seckill_domain::decide::{decide_new, Decided, Decision, NextRound};
 use seckill_domain::draw::Draw;
-use seckill_domain::effect::Change;
+use seckill_domain::effect::{Change, Changes};
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::outcome::{Elements, GrantView, Misuse, Outcome, Place, State, OUTCOMES};
 use seckill_domain::parts::Split;
@@ -104,23 +104,30 @@ impl World {
 
     /// Whether `op` would change anything: the sale, the clock or the run.
     pub fn would_change(&self, op: &Op) -> bool {
-        match self.decide(op) {
-            Some(decision) => !decision.changes().is_empty(),
+        match self.changes(op) {
+            Some(changes) => !changes.is_empty(),
             None => self.clock_after(op) != Some(self.clock),
         }
     }
 
     /// What the sale comes to; `None` for what happens around it.
-    pub fn decide<'a>(&self, op: &'a Op) -> Option<Decision<'a>> {
+    pub fn decide<'a>(&self, op: &'a Op) -> Option<Decided<'a>> {
+        let now = self.now();
         match op {
             Op::Sweep(most) => {
-                if let Some(turn) = self.sale.decide_round(&self.now()) {
-                    return Some(turn);
-                }
-                Some(self.sale.decide_expiry(*most, &self.now()))
+                let begun = self.sale.decide_round(&now);
+                Some(begun.unwrap_or_else(|| self.sale.decide_expiry(*most, &now)))
             }
-            _ => request(op).map(|request| self.sale.decide(&request, &self.now())),
+            _ => request(op).map(|request| self.sale.decide(&request, &now)),
         }
+    }
+
+    /// The changes that `op` makes first: those of the round that begins, if one does.
+    pub fn changes<'a>(&self, op: &'a Op) -> Option<Changes<'a>> {
+        Some(match self.decide(op)? {
+            Ok(decision) => decision.plan.map_or_else(Changes::new, |plan| plan.changes),
+            Err(NextRound(plan)) => plan.changes,
+        })
     }
 
     /// Where `op` sets the clock, if it does.
@@ -177,27 +184,28 @@ impl World {
         let (mut events, mut entries, mut changed) = (Vec::new(), Vec::new(), false);
         let mut begun = None;
         let decision = loop {
-            let Some(decision) = self.decide(op) else { return Err("not a command".into()) };
-            if decision.outcome != Outcome::NextRound {
-                break decision;
+            match self.decide(op).ok_or("not a command")? {
+                Ok(decision) => break decision,
+                Err(NextRound(plan)) => {
+                    same!("changes of a turn", plan.changes.len(), 1);
+                    begun = begun.or(epoch_of(&plan.changes));
+                    changed = true;
+                    self.make(&plan, &mut events, &mut entries)?;
+                }
             }
-            same!("changes of a turn", decision.changes().len(), 1);
-            begun = begun.or(epoch_of(&decision));
-            changed = true;
-            self.make(&decision, &mut events, &mut entries)?;
         };
         let drawn = match &decision.outcome {
             Outcome::Granted { grant, .. } => Some(grant.qty),
             _ => None,
         };
-        let epoch = begun.or(epoch_of(&decision));
+        let epoch = begun.or(epoch_of(decision.changes()));
         let run = Run { name: now.run, epoch };
         let expected = self.oracle.ask(op, now.clock_ms, run, drawn);
-        let told = self.sale.units_told(&decision);
+        let told = self.sale.units_told(&decision.outcome, decision.plan.as_ref());
         same!("reply", with_units(&decision.outcome, told.as_deref()), expected.reply);
         same!("has changes", changed || !decision.changes().is_empty(), expected.changed);
-        if !decision.changes().is_empty() {
-            self.make(&decision, &mut events, &mut entries)?;
+        if let Some(plan) = &decision.plan {
+            self.make(plan, &mut events, &mut entries)?;
             changed = true;
         }
         self.count(op, &decision.outcome, changed)?;
@@ -231,13 +239,12 @@ impl World {
     /// Makes what was decided, here and on the replica. Tells the events and the entries.
     fn make(
         &mut self,
-        decision: &Decision<'_>,
+        plan: &Plan<'_>,
         events: &mut Vec<&'static str>,
         entries: &mut Vec<String>,
     ) -> Check {
         let version = self.sale.balances().version;
-        let wire: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
-        let plan = decision.plan.as_ref().ok_or("nothing to make")?;
+        let wire: Vec<Vec<u8>> = plan.changes.iter().map(encoded).collect();
         same!("version of the plan", plan.version(), version);
         let told = StoredEntry::all(&self.sale, plan, KEY);
         told.iter().try_for_each(StoredEntry::fits_the_rows)?;
@@ -424,8 +431,18 @@ pub fn words(plan: &Plan<'_>) -> Vec<&'static str> {
 }
 
 /// The epoch that a decision begins.
-pub fn epoch_of(decision: &Decision<'_>) -> Option<u64> {
-    decision.changes().first()?.epoch
+pub fn epoch_of(changes: &[Change<'_>]) -> Option<u64> {
+    changes.first()?.epoch
+}
+
+/// Decides a request after the rounds that begin first, which are committed.
+pub fn after_rounds<'a>(sale: &mut Sale, request: &Request<'a>, now: &Now) -> Decision<'a> {
+    loop {
+        match sale.decide(request, now) {
+            Ok(decision) => return decision,
+            Err(NextRound(plan)) => sale.commit(&plan),
+        }
+    }
 }
 
 fn loaded(sale: &Sale, seed: u64) -> Result<Sale, String> {
@@ -720,7 +737,6 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::Moved { total, available } => format!("{total} {available}"),
         Outcome::Elsewhere { units, pass } => format!("{units} {pass}"),
         Outcome::Changed { users } => users.to_string(),
-        Outcome::NextRound => "the next round".into(),
         Outcome::ManyOwnEnding => "TRYAGAIN own".into(),
         Outcome::ManyEnding => "TRYAGAIN others".into(),
         Outcome::Misuse(misuse) => error(*misuse).into(),

@@ -50,8 +50,8 @@ fn import(req: &'static str, units: &'static [u32]) -> Request<'static> {
 
 /// The numbers that an answer tells of.
 fn told(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Vec<u32> {
-    let decision = sale.decide(request, &at(clock_ms));
-    let told = sale.units_told(&decision).expect("numbers");
+    let decision = sale.decide(request, &at(clock_ms)).unwrap();
+    let told = sale.units_told(&decision.outcome, decision.plan.as_ref()).expect("numbers");
     run(sale, request, clock_ms);
     let has = match decision.outcome {
         Outcome::Granted { grant, .. } | Outcome::Replay(grant) | Outcome::Stands(grant) => grant,
@@ -124,8 +124,8 @@ fn a_repeat_names_as_many_units_or_the_same() {
     assert_eq!(told(&mut sale, &these("b", &[2, 5]), 60), [2, 5]);
     assert_eq!(told(&mut sale, &replays[0], 61), [2, 5], "what it had last");
     let fenced = settle("never", Deed::Cancel);
-    let decision = sale.decide(&fenced, &at(61));
-    assert_eq!(sale.units_told(&decision).unwrap().len(), 0);
+    let decision = sale.decide(&fenced, &at(61)).unwrap();
+    assert_eq!(sale.units_told(&decision.outcome, decision.plan.as_ref()).unwrap().len(), 0);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn restocks_add_numbers_behind_the_last() {
         run(&mut sale, &restock(most + 1, b"four"), 2),
         Outcome::Misuse(Misuse::TooManyUnits)
     );
-    let decision = sale.decide(&restock(most, b"four"), &at(2));
+    let decision = sale.decide(&restock(most, b"four"), &at(2)).unwrap();
     assert!(decision.plan.is_some());
 }
 
@@ -316,7 +316,7 @@ fn a_call_gives_back_a_bounded_number_of_numbers() {
     let mut sale = hall(HOLDS * 100);
     for _ in 0..HOLDS {
         let grab = Grab { user: b"v", amount: Amount::Exactly(100), req: None };
-        let decision = sale.decide(&Request::Grab(grab), &at(2));
+        let decision = sale.decide(&Request::Grab(grab), &at(2)).unwrap();
         crate::testing::commit(&mut sale, &decision);
     }
     let freed = |sale: &Sale| map_len(sale, b'.');
@@ -324,7 +324,7 @@ fn a_call_gives_back_a_bounded_number_of_numbers() {
     let mut all = sale.clone();
     assert!(matches!(run(&mut all, &wide, 60), Outcome::Granted { .. }), "one hold is enough");
     // The sweeper, and a user's own holds.
-    let decision = all.decide_expiry(1000, &at(60));
+    let decision = all.decide_expiry(1000, &at(60)).unwrap();
     crate::testing::commit(&mut all, &decision);
     assert_eq!(freed(&all), UNITS_PER_CALL_MAX as usize);
     let own = Request::Grab(Grab { user: b"v", amount: Amount::Exactly(1), req: None });
@@ -343,16 +343,18 @@ fn several_sales_at_once() {
     let mut sales = [hall(5), hall(3)];
     run(&mut sales[0], &these("a", &[1]), 2);
     let parts: Vec<(&Sale, Grab<'_>)> = sales.iter().map(|sale| (sale, grab("m", 2))).collect();
-    let decided = decide_multi_grab(&parts, &at(3));
+    let decided = decide_multi_grab(&parts, &at(3)).unwrap();
     assert!(matches!(decided.outcome, MultiOutcome::Granted(_)));
     let told: Vec<_> = parts
         .iter()
         .zip(&decided.decisions)
-        .map(|((sale, _), decision)| sale.units_told(decision).unwrap().to_vec())
+        .map(|((sale, _), decision)| {
+            sale.units_told(&decision.outcome, decision.plan.as_ref()).unwrap().to_vec()
+        })
         .collect();
     assert_eq!(told, [[2, 3], [1, 2]]);
     let refused = [(&sales[0], grab("n", 2)), (&sales[1], grab("n", 4))];
-    let decided = decide_multi_grab(&refused, &at(3));
+    let decided = decide_multi_grab(&refused, &at(3)).unwrap();
     assert!(matches!(decided.outcome, MultiOutcome::Refused { index: 1, .. }));
     assert!(decided.decisions.iter().all(|decision| decision.plan.is_none()));
 }

@@ -11,10 +11,9 @@ pub fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let mut world = World::open(grabs / 2, rules, START, 500).unwrap().unwrap();
     let (mut texts, mut random) = (Vec::new(), Random(7));
     let mut step = |world: &mut World, op: Op| {
-        if let Some(decision) = world.decide(&op) {
+        if let Some(changes) = world.changes(&op) {
             let versions = world.sale.balances().version..;
-            let changes = decision.changes().iter().map(encoded);
-            texts.extend(versions.zip(changes));
+            texts.extend(versions.zip(changes.iter().map(encoded)));
         }
         world.step(&op).unwrap();
     };

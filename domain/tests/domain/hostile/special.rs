@@ -35,8 +35,8 @@ fn special_sale(supply: u64, rules: Rules) -> (Sale, Vec<Vec<u8>>) {
     let mut world = World::open(supply, rules, START, 500).unwrap().unwrap();
     let (mut texts, mut random) = (Vec::new(), Random(5));
     let mut step = |world: &mut World, op: Op| {
-        if let Some(decision) = world.decide(&op) {
-            texts.extend(decision.changes().iter().map(encoded));
+        if let Some(changes) = world.changes(&op) {
+            texts.extend(changes.iter().map(encoded));
         }
         world.step(&op).unwrap();
     };

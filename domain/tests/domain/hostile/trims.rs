@@ -12,9 +12,7 @@ fn trimmed_sale(every: Option<Every>) -> (Sale, Vec<Vec<u8>>) {
     let mut world = World::open(300, rules, START, 500).unwrap().unwrap();
     let mut texts = Vec::new();
     let mut step = |world: &mut World, op: Op| {
-        if let Some(decision) = world.decide(&op) {
-            texts.extend(decision.changes().iter().map(encoded));
-        }
+        texts.extend(world.changes(&op).iter().flatten().map(encoded));
         world.step(&op).unwrap();
     };
     for number in 0..24 {

@@ -1,7 +1,7 @@
 //! Impossible sales whose numbers are each possible: they could not keep their promises, so loading
 //! refuses them. Each was found by altering snapshots at random.
 
-use seckill_domain::decide::decide_new;
+use seckill_domain::decide::{decide_new, NextRound};
 use seckill_domain::draw::Draw;
 use seckill_domain::request::{Init, Terms};
 use seckill_domain::rounds::Schedule;
@@ -19,7 +19,7 @@ fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
             amount: seckill_domain::request::Amount::Unsaid,
             req: None,
         };
-        let decision = sale.decide(&Request::Grab(grab), &now);
+        let decision = sale.decide(&Request::Grab(grab), &now).unwrap();
         commit(&mut sale, &decision);
     }
     sale
@@ -100,7 +100,7 @@ fn rows_that_leave_packets_without_a_share() {
     let mut sale = sale_on(drawing(Draw::Packets { packets: 4, min: 1 }), &[], 40);
     // Changes that no row is of: there is room for more rows than it has.
     for request in [Request::Pause, Request::Resume, Request::Pause] {
-        let decision = sale.decide(&request, &Now { clock_ms: START, run: 1 });
+        let decision = sale.decide(&request, &Now { clock_ms: START, run: 1 }).unwrap();
         commit(&mut sale, &decision);
     }
     let log = texts_of(&sale);
@@ -121,8 +121,8 @@ fn repeating() -> Sale {
     let mut sale = sale_on(terms, &[], 9);
     for round in [1, 2, 5] {
         let now = Now { clock_ms: START + round * 100, run: 1 };
-        let turn = sale.decide_round(&now).unwrap();
-        commit(&mut sale, &turn);
+        let NextRound(plan) = sale.decide_round(&now).unwrap().unwrap_err();
+        sale.commit(&plan);
     }
     sale
 }
@@ -136,8 +136,9 @@ fn an_import_of_a_grant_of_an_older_round() {
     let mut sale = sale_on(terms, &[], 9);
     let (here, again) = (effect("Vs1"), sale.balances().version);
     assert!(!try_apply(&mut sale, again, &[&here], "of the stored round"));
-    let turn = sale.decide_round(&Now { clock_ms: START + 100, run: 1 }).unwrap();
-    commit(&mut sale, &turn);
+    let now = Now { clock_ms: START + 100, run: 1 };
+    let NextRound(plan) = sale.decide_round(&now).unwrap().unwrap_err();
+    sale.commit(&plan);
     let version = sale.balances().version;
     assert!(!try_apply(&mut sale, version, &[&here], "of the round before"));
     assert_sound(&sale, "after an effect that was refused");

@@ -3,9 +3,10 @@
 
 use smallvec::SmallVec;
 
-use seckill_domain::decide::mgrab::{decide_multi_grab, MultiDecision, MultiOutcome};
-use seckill_domain::decide::Decision;
+use seckill_domain::decide::mgrab::{decide_multi_grab, MultiDecision, MultiOutcome, NextRounds};
+use seckill_domain::decide::{Decided, Decision, NextRound};
 use seckill_domain::draw::Draw;
+use seckill_domain::effect::Change;
 use seckill_domain::event::EventKind;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
@@ -52,7 +53,7 @@ impl Cluster {
             return Ok(());
         }
         let now = self.now();
-        let decision = self.primary.held[sale].sale.decide(request, &now);
+        let decision = current(self.primary.held[sale].sale.decide(request, &now))?;
         self.carry_out(sale, op, decision, tally)
     }
 
@@ -65,7 +66,7 @@ impl Cluster {
         if !self.turn_rounds(sale, tally)? {
             return Ok(());
         }
-        let decision = self.primary.held[sale].sale.decide(&request, &self.now());
+        let decision = current(self.primary.held[sale].sale.decide(&request, &self.now()))?;
         let Some(plan) = &decision.plan else {
             // Nothing foreign runs in what changes nothing.
             self.carry_out(sale, op, decision, tally)?;
@@ -86,12 +87,16 @@ impl Cluster {
     /// Begins the round that is due. False when the outbox does not let it.
     fn turn_rounds(&mut self, sale: usize, tally: &mut Tally) -> Result<bool, String> {
         let now = self.now();
-        let Some(turn) = self.primary.held[sale].sale.decide_round(&now) else { return Ok(true) };
-        if self.is_stuck(sale, turn.plan.as_ref()) {
+        let (plan, outcome) = match self.primary.held[sale].sale.decide_round(&now) {
+            None => return Ok(true),
+            Some(Err(NextRound(plan))) => (Some(*plan), None),
+            Some(Ok(Decision { outcome, plan })) => (plan, Some(outcome)),
+        };
+        if self.is_stuck(sale, plan.as_ref()) {
             return Ok(false);
         }
         // Whatever the oracle is asked, it turns the round first; nothing else comes of this.
-        self.do_it(sale, &Op::Sweep(0), &turn, tally)?;
+        self.do_it(sale, &Op::Sweep(0), outcome.as_ref(), plan.as_ref(), tally)?;
         Ok(true)
     }
 
@@ -125,7 +130,7 @@ impl Cluster {
         if let Op::Choose { qty, .. } = op {
             self.count(sale, &decision.outcome, Amount::Exactly(*qty));
         }
-        self.do_it(sale, op, &decision, tally)
+        self.do_it(sale, op, Some(&decision.outcome), decision.plan.as_ref(), tally)
     }
 
     /// Counts a GRAB on the primary.
@@ -136,11 +141,19 @@ impl Cluster {
         held.refusals += u64::from(is_refusal);
     }
 
-    /// Compares a decision with what the oracle foretells, and makes it so.
-    fn do_it(&mut self, sale: usize, op: &Op, decision: &Decision<'_>, tally: &mut Tally) -> Check {
-        let heard = self.foretell(sale, op, decision, tally)?;
-        let Some(plan) = &decision.plan else {
-            return self.verify_refusal(sale, op, &decision.outcome);
+    /// Compares what was decided with what the oracle foretells, and makes it so. There is no
+    /// outcome when the next round begins.
+    fn do_it(
+        &mut self,
+        sale: usize,
+        op: &Op,
+        outcome: Option<&Outcome>,
+        plan: Option<&Plan<'_>>,
+        tally: &mut Tally,
+    ) -> Check {
+        let heard = self.foretell(sale, op, outcome, plan, tally)?;
+        let Some(plan) = plan else {
+            return outcome.map_or(Ok(()), |outcome| self.verify_refusal(sale, op, outcome));
         };
         let made = self.make(sale, plan)?;
         if let Some(oracle) = &self.models[sale] {
@@ -149,7 +162,9 @@ impl Cluster {
         }
         let reclaimed = made.kinds.contains(&EventKind::Reclaim);
         self.keep(vec![made], heard.into_iter().collect(), tally)?;
-        self.verify_outcome(sale, op, &decision.outcome, reclaimed)?;
+        if let Some(outcome) = outcome {
+            self.verify_outcome(sale, op, outcome, reclaimed)?;
+        }
         self.verify(sale, false)
     }
 
@@ -158,34 +173,35 @@ impl Cluster {
         &mut self,
         sale: usize,
         op: &Op,
-        decision: &Decision<'_>,
+        outcome: Option<&Outcome>,
+        plan: Option<&Plan<'_>>,
         tally: &mut Tally,
     ) -> Result<Option<Heard>, String> {
-        let (clock, run) = (self.clock, Run { name: self.run, epoch: epoch_of(decision) });
-        let units = self.primary.held[sale].sale.units_told(decision);
-        let told = with_units(&decision.outcome, units.as_deref());
+        let changes = changes_of(plan);
+        let (clock, run) = (self.clock, Run { name: self.run, epoch: epoch_of(changes) });
         // An amount that is refused is not told.
-        if matches!(decision.outcome, Outcome::OverLimit { .. }) && self.draws_at_random(sale) {
-            return Ok(self.lose(sale, decision));
+        if matches!(outcome, Some(Outcome::OverLimit { .. })) && self.draws_at_random(sale) {
+            return Ok(self.lose(sale, changes));
         }
         let Some(oracle) = &mut self.models[sale] else { return Ok(None) };
         // Which amount is drawn is the sale's to choose, within its rules.
-        let drawn = match &decision.outcome {
-            Outcome::Granted { grant, .. } => Some(grant.qty),
+        let drawn = match outcome {
+            Some(Outcome::Granted { grant, .. }) => Some(grant.qty),
             _ => None,
         };
         let answer = oracle.ask(op, clock, run, drawn);
-        if decision.outcome != Outcome::NextRound {
-            same("reply", &told, &answer.reply)?;
+        if let Some(outcome) = outcome {
+            let told = self.primary.held[sale].sale.units_told(outcome, plan);
+            same("reply", &with_units(outcome, told.as_deref()), &answer.reply)?;
         }
-        same("has changes", &!decision.changes().is_empty(), &answer.changed)?;
+        same("has changes", &!changes.is_empty(), &answer.changed)?;
         let before = &self.primary.held[sale].sale;
         tally.note(&Seen {
             sale: before,
             op,
             t: before.balances().t.max(clock),
             reply: &answer.reply,
-            events: &decision.plan.as_ref().map(words).unwrap_or_default(),
+            events: &plan.map(words).unwrap_or_default(),
             entries: oracle.entries(),
         });
         tally.foretold += 1;
@@ -198,8 +214,8 @@ impl Cluster {
     }
 
     /// The oracle can't tell what comes of a decision. If anything does, it is of no use any more.
-    fn lose(&mut self, sale: usize, decision: &Decision<'_>) -> Option<Heard> {
-        if decision.changes().is_empty() {
+    fn lose(&mut self, sale: usize, changes: &[Change<'_>]) -> Option<Heard> {
+        if changes.is_empty() {
             return None;
         }
         self.models[sale] = None;
@@ -214,7 +230,7 @@ impl Cluster {
             self.turn_rounds(sale, tally)?;
             return Ok(());
         }
-        let decision = held.decide_expiry(most, &now);
+        let decision = current(held.decide_expiry(most, &now))?;
         self.carry_out(sale, &Op::Sweep(most), decision, tally)?;
         let held = &mut self.primary.held[sale].sale;
         if self.broken[sale] || held.decide_round(&now).is_some() {
@@ -278,47 +294,76 @@ impl Cluster {
             let parts: Vec<(&Sale, Grab<'_>)> = sales.zip(grabs.iter().copied()).collect();
             let before: Vec<u64> = parts.iter().map(|(sale, _)| sale.balances().grants).collect();
             let decided = decide_multi_grab(&parts, &now);
-            let outcome = outcome_text(&decided.outcome);
-            let stuck = decided.decisions.iter().enumerate();
-            let stuck: Vec<usize> = stuck
-                .filter(|(sale, decision)| self.is_stuck(*sale, decision.plan.as_ref()))
-                .map(|(sale, _)| sale)
-                .collect();
-            if !stuck.is_empty() {
+            let plans: Vec<Option<&Plan<'_>>> = match &decided {
+                Ok(decided) => decided.decisions.iter().map(|it| it.plan.as_ref()).collect(),
+                Err(NextRounds(begun)) => begun.iter().map(Option::as_ref).collect(),
+            };
+            // Each of them notes it.
+            let stuck =
+                plans.iter().enumerate().filter(|(sale, plan)| self.is_stuck(*sale, **plan));
+            if stuck.count() > 0 {
                 tally.reply("(outbox)");
                 return Ok(());
             }
-            self.take_all(&decided, &grabs, tally)?;
-            if decided.outcome != MultiOutcome::NextRound {
-                tally.reply(outcome);
-                return self.verify_several(user, qty, &decided, &before);
+            let heard = match &decided {
+                Ok(decided) => self.hear_all(decided, &grabs, tally)?,
+                Err(_) => self.hear_rounds(&plans, tally)?,
+            };
+            self.take_all(&plans, heard, tally)?;
+            if let Ok(decided) = &decided {
+                tally.reply(outcome_text(&decided.outcome));
+                return self.verify_several(user, qty, decided, &before);
             }
         }
+    }
+
+    /// Compares the rounds that begin before an MGRAB with what the oracle foretells.
+    fn hear_rounds(
+        &mut self,
+        plans: &[Option<&Plan<'_>>],
+        tally: &mut Tally,
+    ) -> Result<Vec<Heard>, String> {
+        let mut heard = Vec::new();
+        for (sale, plan) in plans.iter().enumerate().filter(|(_, plan)| plan.is_some()) {
+            heard.extend(self.foretell(sale, &Op::Sweep(0), None, *plan, tally)?);
+        }
+        Ok(heard)
+    }
+
+    /// Counts an MGRAB and compares it with what the oracle foretells.
+    fn hear_all(
+        &mut self,
+        decided: &MultiDecision<'_>,
+        grabs: &[Grab<'_>],
+        tally: &mut Tally,
+    ) -> Result<Vec<Heard>, String> {
+        let mut heard = Vec::new();
+        let refused = matches!(decided.outcome, MultiOutcome::Refused { .. });
+        for (sale, decision) in decided.decisions.iter().enumerate() {
+            let Decision { outcome, plan } = decision;
+            let is_last = sale + 1 == decided.decisions.len();
+            if is_last || !refused {
+                self.count(sale, outcome, grabs[sale].amount);
+                let op = op_of(&grabs[sale]);
+                heard.extend(self.foretell(sale, &op, Some(outcome), plan.as_ref(), tally)?);
+            } else {
+                // Only part of a GRAB is done here: what expires, and who is admitted.
+                heard.extend(self.lose(sale, decision.changes()));
+            }
+        }
+        Ok(heard)
     }
 
     /// Makes all that was decided, as one transaction.
     fn take_all(
         &mut self,
-        decided: &MultiDecision<'_>,
-        grabs: &[Grab<'_>],
+        plans: &[Option<&Plan<'_>>],
+        heard: Vec<Heard>,
         tally: &mut Tally,
     ) -> Check {
-        let (mut all, mut heard) = (Vec::new(), Vec::new());
-        let refused = matches!(decided.outcome, MultiOutcome::Refused { .. });
-        for (sale, decision) in decided.decisions.iter().enumerate() {
-            let is_last = sale + 1 == decided.decisions.len();
-            if decided.outcome == MultiOutcome::NextRound {
-                if !decision.changes().is_empty() {
-                    heard.extend(self.foretell(sale, &Op::Sweep(0), decision, tally)?);
-                }
-            } else if is_last || !refused {
-                self.count(sale, &decision.outcome, grabs[sale].amount);
-                heard.extend(self.foretell(sale, &op_of(&grabs[sale]), decision, tally)?);
-            } else {
-                // Only part of a GRAB is done here: what expires, and who is admitted.
-                heard.extend(self.lose(sale, decision));
-            }
-            if let Some(plan) = &decision.plan {
+        let mut all = Vec::new();
+        for (sale, plan) in plans.iter().enumerate() {
+            if let Some(plan) = plan {
                 all.push(self.make(sale, plan)?);
             }
         }
@@ -328,6 +373,15 @@ impl Cluster {
         }
         sales.iter().try_for_each(|sale| self.verify(*sale, false))
     }
+}
+
+/// The decision, where no round begins first.
+fn current<'a>(decided: Decided<'a>) -> Result<Decision<'a>, String> {
+    decided.map_err(|_| "a second round begins at one time".into())
+}
+
+fn changes_of<'p, 'a>(plan: Option<&'p Plan<'a>>) -> &'p [Change<'a>] {
+    plan.map_or(&[], |plan| &plan.changes)
 }
 
 /// A part of an MGRAB as a GRAB of its own.
@@ -345,7 +399,6 @@ fn outcome_text(outcome: &MultiOutcome) -> &'static str {
         MultiOutcome::Granted(_) => "GRANTED-ALL",
         MultiOutcome::Refused { .. } => "REFUSED",
         MultiOutcome::Replayed(_) => "REPLAY-ALL",
-        MultiOutcome::NextRound => "NextRound",
         MultiOutcome::Misuse(_) => "ERR several",
     }
 }
