@@ -91,8 +91,7 @@ fn memory_goes_with_the_sale() {
 /// A due sale that is gone is no backlog, and a replica, which sweeps nothing, has none.
 #[test]
 fn the_backlog_is_what_this_node_has_to_sweep() {
-    let (server, replica) = (Server::start(), Server::start());
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     let mut conn = server.conn();
     conn.check(&[("CONFIG SET seckill.sweep-interval-ms 60000", "+OK")]);
     for key in ["k", "l"] {

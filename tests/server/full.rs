@@ -115,7 +115,7 @@ fn the_last_grant_is_made_and_none_after_it() {
 /// back to a sale that it could not change, whether or not anybody calls, after a second.
 #[test]
 fn the_sweeper_comes_back_to_a_sale_near_its_last_entry() {
-    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     let waitlist = Some(WaitTerms { max: 1, offer_ms: 900_000, overtake: 0 });
     let mut hold_two = |key: &str, rev: u64| {

@@ -6,7 +6,7 @@ mod again;
 use crate::support::shop::{
     check, clock_ms, counter, number, state_of, wait_for_clock, wait_for_no_holds,
 };
-use crate::support::{wait_until, Conn, Options, Reply, Server};
+use crate::support::{wait_until, Conn, Reply, Server};
 
 // Rules: ae8a b68d f3bf cedf 8a6d
 #[test]
@@ -223,7 +223,7 @@ fn a_reclaim_needs_units_and_the_allowance() {
 /// With the sweeper asleep, a due hold is nobody's: not of its user and not in another's way.
 #[test]
 fn a_due_hold_never_counts() {
-    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     conn.check(&[("SECKILL.INIT k 2 HOLD 20 LIMIT 1", "+OK"), ("SECKILL.INIT l 3 LIMIT 3", "+OK")]);
     let due = |conn: &mut Conn, line: &str| {

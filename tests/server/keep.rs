@@ -247,7 +247,7 @@ fn what_is_taken_again() {
 /// A due hold is over before it can be kept, and the deadline of one that is kept stays.
 #[test]
 fn a_due_hold_is_not_kept() {
-    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     check(&mut conn, &[("SECKILL.INIT k 5 HOLD 300 LIMIT 0", "+OK")]);
     let deadline = conn.cmd("SECKILL.GRAB k a QTY 5 REQ o").items()[4].int();

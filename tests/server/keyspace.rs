@@ -52,8 +52,7 @@ fn a_sale_can_be_renamed_moved_and_swapped() {
 /// Renaming and moving replicate, and the replica's sale goes on under its new name.
 #[test]
 fn a_replica_renames_and_moves_too() {
-    let (primary, replica) = (Server::start(), Server::start());
-    replica.follow(&primary);
+    let (primary, replica) = Server::pair();
     let mut conn = primary.conn();
     for line in [
         "SECKILL.INIT k 9",
@@ -220,8 +219,7 @@ const PARTS: [(&str, &[&str]); 8] = [
 
 #[test]
 fn watchers_are_told_of_every_change_and_of_nothing_else() {
-    let (server, replica) = (Server::start(), Server::start());
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     let mut by_key = listener(&server, "__keyspace@0__:*");
     let mut by_event = listener(&server, "__keyevent@0__:*");
     let mut on_replica = listener(&replica, "__keyspace@0__:*");
@@ -258,7 +256,7 @@ fn an_event_comes_after_the_change() {
 /// each hold has an entry.
 #[test]
 fn watchers_are_told_once_of_a_batch() {
-    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let server = Server::sleeping();
     let replica = Server::start();
     replica.follow(&server);
     let mut conn = server.conn();
@@ -279,8 +277,7 @@ fn watchers_are_told_once_of_a_batch() {
 /// What runs out by itself is told on the primary and on its replica.
 #[test]
 fn watchers_are_told_when_the_clock_gives_back() {
-    let (server, replica) = (Server::start(), Server::start());
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     assert_eq!(server.call("SECKILL.INIT k 2 HOLD 250 LIMIT 0"), "+OK");
     let mut here = listener(&server, "__keyspace@0__:*");
     let mut there = listener(&replica, "__keyspace@0__:*");

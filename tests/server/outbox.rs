@@ -270,7 +270,7 @@ fn replicas_and_logs_have_the_same_stream() {
 /// A grab that lets others' holds run out tells of all of it, in order, in one command.
 #[test]
 fn a_grab_that_expires_others_tells_of_them_first() {
-    let server = Options::new().module_args("sweep-interval-ms 60000").start();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     assert_eq!(conn.call("SECKILL.INIT k 3 HOLD 20 LIMIT 0 OUTBOX s"), "+OK");
     for user in ["a", "b", "c"] {

@@ -85,8 +85,7 @@ fn replicas_and_logs_write_the_same_entries_under_the_same_ids() {
 /// Entries of others, and ids ahead of the clock, come in the primary's order.
 #[test]
 fn what_others_write_into_the_stream_is_copied_in_order() {
-    let (server, replica) = (Server::start(), Server::start());
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     let mut conn = server.conn();
     conn.check(&[
         ("SECKILL.INIT k 9 LIMIT 0 OUTBOX s", "+OK"),
@@ -114,8 +113,7 @@ fn what_others_write_into_the_stream_is_copied_in_order() {
 /// Ids of one change follow each other, over the end of a millisecond too.
 #[test]
 fn the_second_entry_of_a_change_takes_the_next_id() {
-    let (server, replica) = (Server::start(), Server::start());
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     let mut conn = server.conn();
     conn.check(&[
         ("SECKILL.INIT k 1 OUTBOX s", "+OK"),

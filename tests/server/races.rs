@@ -38,9 +38,7 @@ fn follow(all: &[Entry]) -> HashMap<i64, String> {
 /// Eight clients fall upon orders, about `orders` at a time, whose holds run out meanwhile.
 /// Tells which events took part.
 pub fn race(orders: u64, steps: u64, seed: u64) -> HashSet<String> {
-    let server = Server::start();
-    let replica = Server::start();
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     let mut conn = server.conn();
     // Units for some: others find none, and some who pay late find none any more.
     let supply = orders * 4;

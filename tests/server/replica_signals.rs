@@ -4,8 +4,7 @@
 use crate::support::{wait_until, Conn, Server};
 
 fn pair() -> (Server, Server) {
-    let (primary, replica) = (Server::start(), Server::start());
-    replica.follow(&primary);
+    let (primary, replica) = Server::pair();
     primary.conn().check(&[
         ("SECKILL.INIT k 5 HOLD 900000 OUTBOX s", "+OK"),
         ("SECKILL.INIT plain 5", "+OK"),

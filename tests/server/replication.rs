@@ -22,12 +22,6 @@ fn assert_same(primary: &Server, replica: &Server, key: &str) {
     replica.assert_sound(key);
 }
 
-fn pair() -> (Server, Server) {
-    let (primary, replica) = (Server::start(), Server::start());
-    replica.follow(&primary);
-    (primary, replica)
-}
-
 /// The only command replicated since the last look: an APPLY to `k` that follows `version`.
 #[track_caller]
 fn effect(stream: &mut ReplicationStream, server: &Server, version: &str) -> Vec<u8> {
@@ -163,7 +157,7 @@ fn a_full_resync_gives_the_same_sale() {
 
 #[test]
 fn a_replica_follows_every_change() {
-    let (primary, replica) = pair();
+    let (primary, replica) = Server::pair();
     let last = Server::start();
     last.follow(&replica);
     fill(&primary, "k", 300);
@@ -198,7 +192,7 @@ fn a_replica_follows_every_change() {
 
 #[test]
 fn a_broken_link_goes_on_where_it_broke() {
-    let (primary, replica) = pair();
+    let (primary, replica) = Server::pair();
     fill(&primary, "k", 100);
     assert_eq!(primary.call("SECKILL.RESUME k"), "+OK");
     replica.wait_in_sync(&primary);
@@ -287,7 +281,7 @@ fn a_promoted_replica_sells_on_and_survives_a_kill() {
 /// A planned failover under load loses nothing: what clients were told is on the new primary.
 #[test]
 fn a_failover_hands_everything_over() {
-    let (primary, replica) = pair();
+    let (primary, replica) = Server::pair();
     assert_eq!(primary.call("SECKILL.INIT k 1000000"), "+OK");
     let granted: i64 = thread::scope(|scope| {
         let client = |number: usize| {
@@ -390,7 +384,7 @@ fn apply_refuses_what_does_not_fit() {
 /// A replica that lost its way does not guess: it refuses, says so, and is right after a resync.
 #[test]
 fn a_replica_that_diverged_is_seen() {
-    let (primary, replica) = pair();
+    let (primary, replica) = Server::pair();
     assert_eq!(primary.call("SECKILL.INIT k 10"), "+OK");
     replica.wait_in_sync(&primary);
     replica.conn().check(&[
@@ -419,7 +413,7 @@ fn a_replica_that_diverged_is_seen() {
 /// Reads on a replica change nothing there, and refusals are counted where they happened.
 #[test]
 fn refusal_counters_are_of_one_node() {
-    let (primary, replica) = pair();
+    let (primary, replica) = Server::pair();
     primary.conn().check(&[
         ("SECKILL.INIT k 1", "+OK"),
         ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 0]"),

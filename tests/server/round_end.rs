@@ -71,8 +71,7 @@ fn a_window_opens_and_closes_to_the_millisecond() {
 // Rules: 6f88 c9f1
 #[test]
 fn a_round_begins_and_ends_to_the_millisecond() {
-    let (server, replica) = (Server::start(), Server::start());
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     let mut conn = server.conn();
     let start = hourly(&mut conn, "5 HOLD 2592000000 OUTBOX s");
     resume_at(&mut conn, start - 1);
@@ -168,8 +167,7 @@ fn a_round_with_a_million_winners_ends_in_no_time() {
 /// Nothing else gives it back on a replica: it has no sweeper.
 #[test]
 fn a_replica_gives_memory_back_with_what_it_applies() {
-    let (server, replica) = (Server::start(), Server::start());
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     let mut conn = server.conn();
     let start = hourly(&mut conn, "2000000");
     grow(&mut conn, "k", 0, 100_000, |number| effect(&format!("guser:{number:012}")));

@@ -10,15 +10,10 @@ use crate::support::{wait_until, Conn, Options, Server};
 const NOT_NUMBERED: &str = "-NOTNUMBERED sale has no numbered units";
 const MISMATCH: &str = "-REQMISMATCH request id was used with other arguments";
 
-/// A server whose sweeper sleeps, so that nothing happens by itself.
-fn sleeping() -> Server {
-    Options::new().module_args("sweep-interval-ms 60000").start()
-}
-
 // Rules: 96e6 13f3 8d51 e76e c01b 61a1 b3f7 3883 f82f 3fa4 8d62 840f
 #[test]
 fn a_buyer_gets_the_lowest_the_adjacent_or_these_units() {
-    let server = sleeping();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     check(
         &mut conn,
@@ -62,7 +57,7 @@ fn a_buyer_gets_the_lowest_the_adjacent_or_these_units() {
 
 #[test]
 fn what_a_grab_is_refused() {
-    let server = sleeping();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     let hundred: Vec<String> = (1..=101).map(|unit| unit.to_string()).collect();
     let hundred = hundred.join(" ");
@@ -111,7 +106,7 @@ fn what_a_grab_is_refused() {
 
 #[test]
 fn what_others_are_refused() {
-    let server = sleeping();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     check(
         &mut conn,
@@ -167,7 +162,7 @@ fn what_others_are_refused() {
 // Rules: 6cfd 651f
 #[test]
 fn numbers_are_added_imported_and_asked_of_several_sales() {
-    let server = sleeping();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     check(
         &mut conn,
@@ -201,7 +196,7 @@ fn numbers_are_added_imported_and_asked_of_several_sales() {
 /// The entries of everything that has a grant end with its numbers.
 #[test]
 fn the_outbox_tells_the_numbers() {
-    let server = sleeping();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     check(
         &mut conn,

@@ -3,14 +3,9 @@
 use crate::support::shop::{
     assert_whole, check, clock_ms, counter, entries, events, number, wait_for_no_holds, Entry,
 };
-use crate::support::{wait_until, Conn, Options, Server};
+use crate::support::{wait_until, Conn, Server};
 
 const NEEDS: &str = "-ERR WAITLIST needs OFFER or HOLD, so that offers end";
-
-/// A server whose sweeper sleeps, so that nothing happens by itself.
-pub fn sleeping() -> Server {
-    Options::new().module_args("sweep-interval-ms 60000").start()
-}
 
 /// A sale of one unit that `winner` has, on this server.
 pub fn sold_out(server: Server, terms: &str) -> (Server, Conn) {

@@ -1,7 +1,7 @@
 //! The waiting list: whose turn it is. What comes back goes to those who asked first, each in turn,
 //! and whoever was served is not served again.
 
-use super::waitlist::{sleeping, sold_out, told};
+use super::waitlist::{sold_out, told};
 use crate::support::shop::{
     assert_whole, check, clock_ms, counter, entries, events, number, state_of, timeless,
     wait_for_clock,
@@ -160,7 +160,7 @@ fn a_unit_that_nobody_pays_is_one_offer_to_each_in_turn() {
 // Rules: 8ccc
 #[test]
 fn no_offer_is_made_after_until_or_close() {
-    let (_server, mut conn) = sold_out(sleeping(), "HOLD 900000 WAITLIST 9 OUTBOX s");
+    let (_server, mut conn) = sold_out(Server::sleeping(), "HOLD 900000 WAITLIST 9 OUTBOX s");
     let soon = clock_ms(&mut conn) + 1500;
     check(
         &mut conn,
@@ -225,7 +225,7 @@ fn offers_wait_for_resume_and_for_the_opening() {
 /// Once the sale goes on nobody waits for the sweeper's interval, which is a minute here.
 #[test]
 fn what_waits_for_resume_is_offered_at_once() {
-    let (_server, mut conn) = sold_out(sleeping(), "HOLD 900000 WAITLIST 9");
+    let (_server, mut conn) = sold_out(Server::sleeping(), "HOLD 900000 WAITLIST 9");
     check(
         &mut conn,
         &[
@@ -269,7 +269,7 @@ fn a_mass_return_is_offered_in_batches() {
 /// A late payment is served before the list, from what collects for a head too.
 #[test]
 fn paid_money_comes_first() {
-    let server = sleeping();
+    let server = Server::sleeping();
     let mut conn = server.conn();
     check(
         &mut conn,

@@ -47,7 +47,6 @@ pub struct Audit {
 /// rounds from the oldest on, then the index of all holds (in a sale with rounds), and last the
 /// stored round. Each is compared when its count is complete with the numbers of that moment, so a
 /// change in between is no difference.
-/// counted, by what is stored then, so that a change in between is no difference.
 #[derive(Clone, Debug)]
 pub struct AuditWalk {
     /// Identifies the walk within the sale.

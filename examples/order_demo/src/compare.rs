@@ -3,10 +3,9 @@
 use mysql::prelude::Queryable;
 use mysql::{params, Conn};
 use redis::Connection;
+use seckill_crowd::sale;
 
-use crate::{ask, number, status};
-
-const PAGE: u64 = 1_000;
+use crate::{number, status};
 
 /// One order, as both sides know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,20 +101,17 @@ fn orders(database: &mut Conn, id: &str) -> Result<Vec<Order>, String> {
 
 /// Every grant that Redis knows, whatever became of it.
 fn winners(redis: &mut Connection, key: &str) -> Result<Vec<Order>, String> {
-    type Row = (u64, String, u64, String, u64, u64, Option<String>, u64, u64);
-    let (mut all, mut cursor) = (Vec::new(), 0);
-    loop {
-        let line = format!("SECKILL.WINNERS {key} {cursor} COUNT {PAGE} STATE ALL");
-        let (next, rows): (u64, Vec<Row>) = ask(redis, &line)?;
-        for (seq, user, qty, state, at, deadline, req, born, _) in rows {
-            let req = req.unwrap_or_default();
-            all.push(Order { seq, user, qty, state, at, deadline, req, born });
-        }
-        if next == 0 {
-            return Ok(all);
-        }
-        cursor = next;
-    }
+    let order = |row: seckill_client::Row| Order {
+        seq: row.seq,
+        user: row.user.to_string(),
+        qty: row.qty,
+        state: row.state.to_string(),
+        at: row.at_ms,
+        deadline: row.deadline_ms,
+        req: row.req.map(|req| req.to_string()).unwrap_or_default(),
+        born: row.epoch,
+    };
+    Ok(sale::grants(redis, key, None)?.into_iter().map(order).collect())
 }
 
 /// Lost orders of a sale in `state`.

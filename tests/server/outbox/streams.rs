@@ -91,9 +91,7 @@ fn two_entries_are_appended_both_or_none() {
 /// The clock can't be refused: the sweeper comes again until the stream takes the event.
 #[test]
 fn an_expiry_waits_for_the_stream_and_loses_nothing() {
-    let server = Server::start();
-    let replica = Server::start();
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     let mut conn = server.conn();
     let init = format!("SECKILL.INIT k 9 HOLD {} LIMIT 0 OUTBOX s", slowed(60));
     assert_eq!(conn.call(&init), "+OK");
@@ -200,8 +198,7 @@ fn a_sale_is_not_its_own_outbox() {
 /// Who waits for entries is woken, on the primary and on a replica, by commands and by the clock.
 #[test]
 fn readers_that_wait_are_woken() {
-    let (server, replica) = (Server::start(), Server::start());
-    replica.follow(&server);
+    let (server, replica) = Server::pair();
     let mut conn = server.conn();
     let init = format!("SECKILL.INIT k 5 HOLD {} OUTBOX s", slowed(120));
     conn.check(&[(init.as_str(), "+OK"), ("XGROUP CREATE s group $", "+OK")]);

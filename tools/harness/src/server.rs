@@ -64,6 +64,20 @@ impl Server {
         Options::new().start()
     }
 
+    /// Two of them, the second of which follows the first.
+    #[track_caller]
+    pub fn pair() -> (Server, Server) {
+        let (primary, replica) = (Server::start(), Server::start());
+        replica.follow(&primary);
+        (primary, replica)
+    }
+
+    /// One whose sweeper comes once a minute.
+    #[track_caller]
+    pub fn sleeping() -> Server {
+        Options::new().module_args("sweep-interval-ms 60000").start()
+    }
+
     /// Its port.
     pub fn port(&self) -> u16 {
         self.port
@@ -155,6 +169,14 @@ impl Server {
     pub fn assert_sound(&self, key: &str) {
         let audit = self.cmd(&format!("SECKILL.AUDIT {key}"));
         assert_eq!(audit.field("ok"), Reply::Int(1), "AUDIT {key} says {audit}");
+    }
+
+    /// Checks that it has refused no APPLY, and its streams no entry.
+    #[track_caller]
+    pub fn assert_took_all(&self) {
+        for counter in ["seckill_apply_refused", "seckill_outbox_refused"] {
+            assert_eq!(self.info("seckill", counter), "0", "{counter}");
+        }
     }
 
     /// One value of INFO.
