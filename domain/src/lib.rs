@@ -48,6 +48,7 @@ pub mod request;
 /// The sale itself: its state, and its views for callers.
 mod state {
     pub mod audit;
+    pub(crate) mod extras;
     pub mod rounds;
     pub mod sale;
     pub mod status;

@@ -33,16 +33,16 @@ impl Act for Piece<'_> {
     fn make(&self, sale: &mut Sale, _: &mut Planned<'_>) {
         sale.awaits -= 1;
         match self {
-            Piece::RestockIds(kept) => sale.add_restock_ids(kept),
+            Piece::RestockIds(kept) => pieces::add_restock_ids(sale, kept),
             Piece::Fences(added) => added.iter().for_each(|fence| sale.fences.load(fence)),
-            Piece::Listed(users) => sale.add_listed(users),
-            Piece::Amounts(added) => sale.add_amounts(added),
-            Piece::Grants(rows) => sale.add_grants(rows),
-            Piece::NumberedGrants(rows) => sale.add_numbered_grants(rows),
-            Piece::Round(next) => sale.follow_round(next),
+            Piece::Listed(users) => pieces::add_listed(sale, users),
+            Piece::Amounts(added) => pieces::add_amounts(sale, added),
+            Piece::Grants(rows) => rows.make(sale),
+            Piece::NumberedGrants(rows) => rows.make(sale),
+            Piece::Round(next) => next.make(sale),
             Piece::Pairs(pairs) => pairs.iter().for_each(|pair| sale.pairs.set(*pair)),
-            Piece::Waiters(waiters) => sale.add_waiters(waiters),
-            Piece::Trims(trims) => sale.add_trims(trims),
+            Piece::Waiters(waiters) => pieces::add_waiters(sale, waiters),
+            Piece::Trims(trims) => pieces::add_trims(sale, trims),
             Piece::Base(_) | Piece::Refusals(_) => {}
         }
     }

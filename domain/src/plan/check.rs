@@ -2,52 +2,11 @@
 //! decision needs no check, because it can't produce what is refused here. Decoding has checked
 //! that numbers and ids are within their limits, see [`Change::decode`].
 
-use crate::draft::Draft;
-use crate::effect::{Act, Change, Changes, Checker, Others};
+use crate::effect::{Act, Change, Checker, Others};
 use crate::ledger::HashKey;
-use crate::model::limits::EFFECTS_PER_APPLY_MAX;
 use crate::model::outcome::Refused;
-use crate::plan::Plan;
 use crate::snapshot::{Base, Piece};
 use crate::Sale;
-
-impl Sale {
-    /// Checks changes decided elsewhere and plans them: all of them, or none if one is refused.
-    /// `version` is the version before the first.
-    pub fn check<'a>(
-        &self,
-        version: u64,
-        changes: impl Into<Changes<'a>>,
-    ) -> Result<Plan<'a>, Refused> {
-        let changes = changes.into();
-        if version != self.balances.version {
-            return Err(Refused::Gap);
-        }
-        if changes.len() > EFFECTS_PER_APPLY_MAX || are_entangled(&changes) {
-            return Err(Refused::Law);
-        }
-        let alone = changes.len() == 1;
-        let mut checker = Checker { draft: Draft::of(self), new_grant: None, alone };
-        changes.iter().try_for_each(|change| checker.change(change))?;
-        if !self.is_plain() && !checker.draft.numbers_agree() {
-            return Err(Refused::Law);
-        }
-        // With several changes, one could move the slot that was looked up for another.
-        let new_grant = checker.new_grant.filter(|_| alone);
-        Ok(Plan::of(&mut checker.draft, changes, new_grant, None))
-    }
-
-    /// Checks changes and commits them. The plan has their events.
-    pub fn apply<'a>(
-        &mut self,
-        version: u64,
-        changes: impl Into<Changes<'a>>,
-    ) -> Result<Plan<'a>, Refused> {
-        let plan = self.check(version, changes)?;
-        self.commit(&plan);
-        Ok(plan)
-    }
-}
 
 /// Builds a sale from a dump, piece by piece, and at the end compares it with the dump's base.
 pub struct Loader {
@@ -90,7 +49,8 @@ impl Loader {
 }
 
 impl Checker<'_> {
-    fn change(&mut self, change: &Change<'_>) -> Result<(), Refused> {
+    /// Checks one change and plans it.
+    pub(super) fn change(&mut self, change: &Change<'_>) -> Result<(), Refused> {
         // Awaited pieces must come before any other change, and a complete sale takes none.
         if change.effect.is_awaited() != (self.draft.sale.awaits > 0) {
             return Err(Refused::Gap);
@@ -103,7 +63,7 @@ impl Checker<'_> {
 
 /// Whether changes of one command depend on each other, which is refused, because each is checked
 /// against the sale before all of them.
-fn are_entangled(changes: &[Change<'_>]) -> bool {
+pub(super) fn are_entangled(changes: &[Change<'_>]) -> bool {
     let mut others = Others::default();
     changes.len() > 1 && !changes.iter().all(|change| change.effect.is_apart(&mut others))
 }

@@ -6,8 +6,8 @@
 //! plan and can't fail.
 
 mod check;
-mod commit;
 mod planning;
+mod position;
 mod tests;
 
 use core::mem;
@@ -15,13 +15,11 @@ use core::ops::Range;
 
 use crate::draft::{check_law, Draft, Touched};
 use crate::draw::Draw;
-use crate::effect::{Change, Changes, Effect, Init};
-use crate::fields::EntryVersion;
+use crate::effect::{Act, Change, Changes, Checker, Effect, Init, Planned};
 use crate::ledger::{HashKey, Ledger, Places};
-use crate::memory::put_number;
 use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
-use crate::model::limits::AMOUNTS_PER_PIECE;
+use crate::model::limits::{AMOUNTS_PER_PIECE, EFFECTS_PER_APPLY_MAX};
 use crate::model::outcome::Refused;
 use crate::numbers::UnitList;
 use crate::snapshot::Piece;
@@ -29,6 +27,7 @@ use crate::Sale;
 
 pub use check::Loader;
 pub(crate) use planning::Planning;
+pub use position::{EntriesAt, Position, StreamId};
 
 /// All changes to a sale, valid while the sale is at the version they were planned for.
 #[derive(Clone, Debug)]
@@ -193,106 +192,93 @@ impl Sale {
         }
         Plan::first(change, None, key).map(|(plan, sale)| (sale, Some(plan)))
     }
-}
 
-/// The id of a stream's entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct StreamId {
-    /// Milliseconds: the part before the dash.
-    pub ms: u64,
-    /// The part after the dash, which counts within the millisecond.
-    pub seq: u64,
-}
-
-impl StreamId {
-    /// The id `count` ids later; none after the largest id.
-    pub fn after(self, count: u64) -> Option<StreamId> {
-        match self.seq.checked_add(count) {
-            Some(seq) => Some(StreamId { seq, ..self }),
-            None => {
-                Some(StreamId { ms: self.ms.checked_add(1)?, seq: self.seq.wrapping_add(count) })
-            }
+    /// Checks changes decided elsewhere and plans them: all of them, or none if one is refused.
+    /// `version` is the version before the first.
+    pub fn check<'a>(
+        &self,
+        version: u64,
+        changes: impl Into<Changes<'a>>,
+    ) -> Result<Plan<'a>, Refused> {
+        let changes = changes.into();
+        if version != self.balances.version {
+            return Err(Refused::Gap);
         }
-    }
-}
-
-/// The first entry's id and the version of the entries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntriesAt {
-    /// Version of the entries.
-    pub version: EntryVersion,
-    /// Id of the first entry.
-    pub id: StreamId,
-}
-
-/// The position of one replicated command's changes in their sale, and of its entries in the
-/// outbox.
-///
-/// As text: the version before the first change in base 36 and, if the changes have entries, after
-/// colons, the version of these and the stream id of the first: `1z` or `1z:1:1763805600000-0`.
-/// Further entries take the following ids, so that every node appends equal entries under equal
-/// ids.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    /// The version before the first change.
-    pub version: u64,
-    /// The first entry's id and version, if there are entries.
-    pub entries: Option<EntriesAt>,
-}
-
-impl Position {
-    /// Appends the text.
-    pub fn encode(&self, out: &mut Vec<u8>) {
-        const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-        let (mut text, mut start, mut rest) = ([0; DIGITS_MAX], DIGITS_MAX, self.version);
-        loop {
-            start -= 1;
-            text[start] = DIGITS[(rest % 36) as usize];
-            rest /= 36;
-            if rest == 0 {
-                break;
-            }
+        if changes.len() > EFFECTS_PER_APPLY_MAX || check::are_entangled(&changes) {
+            return Err(Refused::Law);
         }
-        out.extend_from_slice(&text[start..]);
-        if let Some(EntriesAt { version, id }) = self.entries {
-            put_number(out, ":", version.number());
-            put_number(out, ":", id.ms);
-            put_number(out, "-", id.seq);
+        let alone = changes.len() == 1;
+        let mut checker = Checker { draft: Draft::of(self), new_grant: None, alone };
+        changes.iter().try_for_each(|change| checker.change(change))?;
+        if !self.is_plain() && !checker.draft.numbers_agree() {
+            return Err(Refused::Law);
         }
+        // With several changes, one could move the slot that was looked up for another.
+        let new_grant = checker.new_grant.filter(|_| alone);
+        Ok(Plan::of(&mut checker.draft, changes, new_grant, None))
     }
 
-    /// Parses the output of [`Position::encode`]; none for other text.
-    pub fn decode(text: &[u8]) -> Option<Position> {
-        let mut parts = text.split(|byte| *byte == b':');
-        let version = number(parts.next()?, 36)?;
-        let entries = match (parts.next(), parts.next(), parts.next()) {
-            (None, ..) => None,
-            (Some(b"1"), Some(id), None) => {
-                Some(EntriesAt { version: EntryVersion::V1, id: stream_id(id)? })
-            }
-            _ => return None,
-        };
-        Some(Position { version, entries })
+    /// Checks changes and commits them. The plan has their events.
+    pub fn apply<'a>(
+        &mut self,
+        version: u64,
+        changes: impl Into<Changes<'a>>,
+    ) -> Result<Plan<'a>, Refused> {
+        let plan = self.check(version, changes)?;
+        self.commit(&plan);
+        Ok(plan)
     }
-}
 
-/// Digits of the largest number in base 36.
-const DIGITS_MAX: usize = 13;
-
-fn stream_id(text: &[u8]) -> Option<StreamId> {
-    let dash = text.iter().position(|byte| *byte == b'-')?;
-    let (ms, seq) = (number(&text[..dash], 10)?, number(&text[dash + 1..], 10)?);
-    // No entry can have the id 0-0.
-    (ms > 0 || seq > 0).then_some(StreamId { ms, seq })
-}
-
-/// A number without a sign, an upper-case digit or a leading zero.
-fn number(text: &[u8], base: u32) -> Option<u64> {
-    if text.is_empty() || (text.len() > 1 && text[0] == b'0') {
-        return None;
+    /// Applies a plan to its sale, which must be unchanged since. Primaries, replicas and the
+    /// loading of an AOF all come here: a sale changes nowhere else.
+    pub fn commit(&mut self, plan: &Plan<'_>) {
+        debug_assert!(plan.is_for(self), "the sale has changed since this was planned");
+        let restocked = plan.touched.as_ref().map_or(&[][..], |touched| &touched.restocked);
+        let new_grant = plan.new_grant.as_ref();
+        let mut planned = Planned { new_grant, restocked: restocked.iter() };
+        for change in &plan.changes {
+            // Planning has checked both; the other numbers are set right below.
+            debug_assert_eq!(
+                { self.balances }.begin(change.elapsed_ms, change.epoch),
+                Ok(()),
+                "planning has begun it too"
+            );
+            self.balances.t += change.elapsed_ms;
+            self.balances.epoch = change.epoch.unwrap_or(self.balances.epoch);
+            change.effect.make(self, &mut planned);
+        }
+        self.balances = plan.balances;
+        if let Some(escrow) = plan.touched.as_ref().and_then(|touched| touched.escrow) {
+            self.escrow = Some(escrow);
+        }
+        if let Some(run) = plan.run {
+            self.run = run;
+            // The entries were appended before the commit.
+            self.outbox_failed &= plan.events.is_empty();
+        }
+        if self.extras.is_some() {
+            self.update_rounds(plan);
+        }
+        debug_assert!(self.is_lawful(), "{:?}", self.balances);
+        debug_assert_eq!(self.balances.grants, self.ledger.len());
+        debug_assert!(self
+            .numbers()
+            .is_none_or(|it| { u64::from(it.units().free()) == self.balances.available }));
+        debug_assert!(
+            self.escrow.is_none() || !self.is_whole() || self.pairs_agree(),
+            "{:?}",
+            self.pairs
+        );
     }
-    text.iter().try_fold(0u64, |number, &byte| {
-        let digit = char::from(byte).to_digit(base).filter(|_| !byte.is_ascii_uppercase())?;
-        number.checked_mul(base.into())?.checked_add(digit.into())
-    })
+
+    /// Stores the numbers of older rounds, and drops rounds that need not be kept.
+    fn update_rounds(&mut self, plan: &Plan<'_>) {
+        let Some(rounds) = self.rounds_mut() else { return };
+        let touched = plan.touched.iter().flat_map(|touched| &touched.older);
+        touched.clone().for_each(|(place, balances)| rounds.set_balances(*place, *balances));
+        // From the last to the first, so that indexes stay valid.
+        touched.rev().for_each(|(place, _)| rounds.prune(*place));
+        rounds.before_previous().into_iter().for_each(|place| rounds.prune(place));
+        rounds.free_some();
+    }
 }

@@ -4,6 +4,7 @@
 
 use super::*;
 use crate::effect::{self, Change, Effect};
+use crate::fields::EntryVersion;
 use crate::model::balances::Escrow;
 use crate::parts::Split;
 use crate::request::{Amount, Grab, Init, Request, Terms};

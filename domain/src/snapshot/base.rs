@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::completes;
 use super::pieces::{can_be_drawn, counts_all};
+use super::{completes, list_size};
 use crate::admission::LISTS;
 use crate::draw::Amounts;
 use crate::ledger::{HashKey, Ledger};
@@ -85,45 +85,43 @@ fn totals<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Total>, D::Error> {
     wire::sequence(from, ROUND_TOTALS_MAX - 1, Some::<Total>)
 }
 
-impl Sale {
+impl Base {
     /// The base, followed by `pieces` pieces.
-    pub(super) fn base(&self, pieces: u64) -> Base {
+    pub(super) fn of(sale: &Sale, pieces: u64) -> Base {
         let totals = |rounds: &Rounds| rounds.totals.iter().copied().collect();
         let over = |rounds: &Rounds| RoundsOver {
             base_supply: rounds.base_supply,
             totals: totals(rounds),
         };
         Base {
-            id: self.id,
-            secret: self.secret,
+            id: sale.id,
+            secret: sale.secret,
             // Pieces that this sale still awaits are announced again: the copy awaits them, too.
-            balances: Balances { version: self.balances.version + self.awaits, ..self.balances },
-            created_at: self.created_at,
-            paused: self.paused,
-            initial_supply: self.initial_supply,
-            winners: self.ledger.winners(),
-            restocks: self.restocks.len() as u64,
-            fences: self.fences.len() as u64,
-            fences_dropped: self.fences.dropped(),
-            amounts: self.amounts().map_or(0, Amounts::len),
-            lists: LISTS.map(|list| self.list_size(list)),
-            pieces: pieces + self.awaits,
-            tallies: self.tallies,
-            start: self.round_start(0),
-            rounds: self.rounds().map(over),
-            initial_terms: (*self.initial_terms).clone(),
-            terms: self.terms.clone(),
-            escrow: self.escrow,
-            pairs: self.pairs.as_slice().len() as u64,
-            waitlist: self
+            balances: Balances { version: sale.balances.version + sale.awaits, ..sale.balances },
+            created_at: sale.created_at,
+            paused: sale.paused,
+            initial_supply: sale.initial_supply,
+            winners: sale.ledger.winners(),
+            restocks: sale.restocks.len() as u64,
+            fences: sale.fences.len() as u64,
+            fences_dropped: sale.fences.dropped(),
+            amounts: sale.amounts().map_or(0, Amounts::len),
+            lists: LISTS.map(|list| list_size(sale, list)),
+            pieces: pieces + sale.awaits,
+            tallies: sale.tallies,
+            start: RoundStart::of(sale, 0),
+            rounds: sale.rounds().map(over),
+            initial_terms: (*sale.initial_terms).clone(),
+            terms: sale.terms.clone(),
+            escrow: sale.escrow,
+            pairs: sale.pairs.as_slice().len() as u64,
+            waitlist: sale
                 .waitlist()
                 .map(|list| ListStart { waiting: list.len(), totals: list.totals }),
-            trims: self.trims_len(),
+            trims: sale.trims_len(),
         }
     }
-}
 
-impl Base {
     /// The sale at its beginning: all units available, no grant made.
     pub(crate) fn begin(&self, key: HashKey) -> Result<Sale, Refused> {
         let mut sale = Sale::blank(self.id, self.secret, self.terms.clone(), key);
@@ -170,7 +168,7 @@ impl Base {
             && sale.amounts().map_or(0, Amounts::len) == self.amounts
             && sale.pairs.as_slice().len() as u64 == self.pairs
             && sale.trims_len() == self.trims
-            && LISTS.map(|list| sale.list_size(list)) == self.lists
+            && LISTS.map(|list| list_size(sale, list)) == self.lists
             && sale.waitlist().map(|list| list.len()) == self.waitlist.map(|list| list.waiting)
             && sale.ledger.all_epochs_granted(self.balances.grants)
     }
@@ -256,22 +254,11 @@ fn epochs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u32, u64)>, D::Erro
     wire::sequence(from, u32::MAX as usize, |(first, wire::Integer(epoch))| Some((first, epoch)))
 }
 
-impl Sale {
-    /// The ledgers of all kept rounds, oldest first, the stored one last.
-    pub(super) fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
-        let older = self.rounds().into_iter().flat_map(|rounds| rounds.older.iter());
-        older.map(|old| &old.ledger).chain([&self.ledger])
-    }
-
-    /// Trimmed grants of all kept rounds of which it is told what they had at first.
-    pub(super) fn trims_len(&self) -> u64 {
-        self.ledgers().map(Ledger::trims_len).sum()
-    }
-
+impl RoundStart {
     /// The beginning of the round at this index among all kept rounds.
-    pub(super) fn round_start(&self, place: usize) -> RoundStart {
-        let old = self.rounds().and_then(|rounds| rounds.older.get(place));
-        let stored = (&self.balances, &self.ledger);
+    pub(super) fn of(sale: &Sale, place: usize) -> RoundStart {
+        let old = sale.rounds().and_then(|rounds| rounds.older.get(place));
+        let stored = (&sale.balances, &sale.ledger);
         let (balances, ledger) = old.map_or(stored, |old| (&old.balances, &old.ledger));
         RoundStart {
             round: balances.round,
@@ -281,15 +268,13 @@ impl Sale {
         }
     }
 
-    /// Puts the stored round aside and begins the next one, which was checked.
-    pub(crate) fn follow_round(&mut self, next: &RoundStart) {
-        if let Some(ledger) = next.ledger(self.ledger.key()) {
-            self.start_round(ledger);
+    /// Puts the stored round of a sale aside and begins this one, which was checked.
+    pub(crate) fn make(&self, sale: &mut Sale) {
+        if let Some(ledger) = self.ledger(sale.ledger.key()) {
+            sale.start_round(ledger);
         }
     }
-}
 
-impl RoundStart {
     /// Whether this is the beginning of a sale without rounds.
     pub(super) fn is_first(&self, supply: u64) -> bool {
         (self.round, self.grants_before, self.supply) == (0, 0, supply)

@@ -1,5 +1,7 @@
 //! Grants in a snapshot: cutting them into pieces, encoding, checking and adding them.
 
+mod tests;
+
 use std::hint::black_box;
 
 use serde::de::Error;
@@ -143,6 +145,20 @@ impl<'a> NumberedGrants<'a> {
             draft.take_units(&had.last, is_live)
         })
     }
+
+    /// Adds these grants, which were checked, and their numbers.
+    pub(crate) fn make(&self, sale: &mut Sale) {
+        self.grants.make(sale);
+        if let Some(numbers) = sale.numbers_mut() {
+            for (seq, (had, is_live)) in (self.grants.first..).zip(self.each()) {
+                numbers.grant(&had.first, false);
+                numbers.keep(seq, &had.last);
+                if is_live {
+                    numbers.set_live(seq, true);
+                }
+            }
+        }
+    }
 }
 
 /// The encoding of grants.
@@ -275,6 +291,23 @@ impl<'a> Grants<'a> {
         fits.then_some(()).ok_or(Refused::Law)
     }
 
+    /// Adds these grants, which were checked.
+    pub(crate) fn make(&self, sale: &mut Sale) {
+        if let Some(list) = sale.waitlist_mut() {
+            list.offered += self.grants.iter().filter(|grant| grant.is_offer()).count() as u64;
+        }
+        let (first, ledger) = (sale.ledger.len() + 1, &mut sale.ledger);
+        if !ledger.is_bulk_loading() {
+            self.grants.chunks(ADDED_TOGETHER).for_each(|part| add(ledger, part));
+            return sale.enter_holds(first);
+        }
+        // The base announces one grant per user, so users are not looked up.
+        for grant in &self.grants {
+            let vacant = ledger.vacant(grant.user);
+            push(ledger, grant, Some(vacant));
+        }
+    }
+
     /// Whether no request id occurs twice, here or in the ledger.
     fn requests_are_new(&self, ledger: &Ledger) -> bool {
         let mut all = Vec::with_capacity(self.grants.len());
@@ -323,39 +356,6 @@ impl Standing<'_> {
     }
 }
 
-impl Sale {
-    /// Adds grants that were checked, and their numbers.
-    pub(crate) fn add_numbered_grants(&mut self, added: &NumberedGrants<'_>) {
-        self.add_grants(&added.grants);
-        if let Some(numbers) = self.numbers_mut() {
-            for (seq, (had, is_live)) in (added.grants.first..).zip(added.each()) {
-                numbers.grant(&had.first, false);
-                numbers.keep(seq, &had.last);
-                if is_live {
-                    numbers.set_live(seq, true);
-                }
-            }
-        }
-    }
-
-    /// Adds grants that were checked.
-    pub(crate) fn add_grants(&mut self, grants: &Grants<'_>) {
-        if let Some(list) = self.waitlist_mut() {
-            list.offered += grants.grants.iter().filter(|grant| grant.is_offer()).count() as u64;
-        }
-        let (first, ledger) = (self.ledger.len() + 1, &mut self.ledger);
-        if !ledger.is_bulk_loading() {
-            grants.grants.chunks(ADDED_TOGETHER).for_each(|part| add(ledger, part));
-            return self.enter_holds(first);
-        }
-        // The base announces one grant per user, so users are not looked up.
-        for grant in &grants.grants {
-            let vacant = ledger.vacant(grant.user);
-            push(ledger, grant, Some(vacant));
-        }
-    }
-}
-
 /// Appends grants.
 fn add(ledger: &mut Ledger, grants: &[Standing<'_>]) {
     let mut hashes = [None; ADDED_TOGETHER];
@@ -387,68 +387,5 @@ impl Grants<'_> {
     pub(crate) fn repeated(&self, count: u64, qty: u64) -> Self {
         let grants = (0..count).map(|_| Standing { qty, ..self.grants[0] }).collect();
         Grants { first: self.first, grants }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ledger::Ledger;
-
-    /// A piece ends after a number of grants or at a size, whichever is first; ids count.
-    #[test]
-    fn grants_are_cut_by_number_and_by_size() {
-        const COUNT: u64 = 2500;
-        for (user_len, req_len) in
-            [(5, 0), (8, 8), (20, 0), (20, 21), (41, 0), (42, 0), (30, 30), (100, 0), (104, 128)]
-        {
-            let mut ledger = Ledger::starting([1, 2], 7, 0);
-            for number in 0..COUNT {
-                let user = format!("{number:0user_len$}");
-                let req = format!("{number:0req_len$}");
-                let req =
-                    (req_len > 0).then_some(ReqTag { id: req.as_bytes(), asked: Asked::Exactly });
-                let (user, state) = (user.as_bytes(), State::Sold);
-                let new = NewGrant { user, req, qty: 1, state, at: 5, deadline: 0, epoch: 1 };
-                ledger.push(&new, None);
-            }
-            let each = user_len + req_len + STANDING_BYTES_MAX;
-            let most = GRANTS_PER_PIECE_MAX.min(PIECE_BYTES_TARGET.div_ceil(each)) as u64;
-            let expected: Vec<(u64, usize)> = (0..COUNT.div_ceil(most))
-                .map(|part| (8 + part * most, most.min(COUNT - part * most) as usize))
-                .collect();
-            assert_eq!(cut(&ledger, None).collect::<Vec<_>>(), expected, "{user_len} {req_len}");
-        }
-        assert_eq!(cut(&Ledger::starting([1, 2], 7, 0), None).next(), None);
-    }
-
-    /// A repeated request id is found far apart in a piece, side by side, and in the sale; another
-    /// user's equal id is no repeat.
-    #[test]
-    fn a_request_that_is_there_already_is_found() {
-        let (mut ledger, count) = (Ledger::starting([1, 2], 0, 0), 3 * ADDED_TOGETHER);
-        let known = Some(ReqTag { id: b"known", asked: Asked::Exactly });
-        let (at, deadline, state) = (5, 0, State::Sold);
-        let new = NewGrant { user: b"u", req: known, qty: 1, state, at, deadline, epoch: 1 };
-        ledger.push(&new, None);
-        let ids: Vec<String> = (0..count).map(|number| number.to_string()).collect();
-        let are_new = |at_place: usize, user: &'static [u8], id: &[u8]| {
-            let mut grants: Vec<Standing<'_>> = Vec::new();
-            for (place, own) in ids.iter().enumerate() {
-                let (user, id) =
-                    if place == at_place { (user, id) } else { (&b"u"[..], own.as_bytes()) };
-                let req = Some(ReqTag { id, asked: Asked::Exactly });
-                grants.push(Standing { user, req, qty: 1, state, at, deadline });
-            }
-            Grants { first: 2, grants }.requests_are_new(&ledger)
-        };
-        for place in [0, ADDED_TOGETHER - 1, ADDED_TOGETHER, count - 1] {
-            assert!(are_new(place, b"u", b"new"), "{place}");
-            assert!(!are_new(place, b"u", b"known"), "in the sale, {place}");
-            assert!(are_new(place, b"v", b"known"), "of another user, {place}");
-            assert!(!are_new(place, b"u", b"70"), "in the piece, {place}");
-            assert!(are_new(place, b"v", b"70"), "of another user in the piece, {place}");
-        }
-        assert!(!are_new(1, b"u", b"0"), "the one before");
     }
 }

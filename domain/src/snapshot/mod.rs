@@ -116,89 +116,89 @@ enum Section {
 impl Sale {
     /// All replicated pieces in order, the base first.
     pub fn pieces(&self) -> impl Iterator<Item = Piece<'_>> + '_ {
-        let plan = self.layout();
-        let base = Piece::Base(Box::new(self.base(plan.len() as u64)));
-        core::iter::once(base).chain(plan.into_iter().map(|part| self.piece(part)))
+        let sections = layout(self);
+        let base = Piece::Base(Box::new(Base::of(self, sections.len() as u64)));
+        core::iter::once(base).chain(sections.into_iter().map(|section| piece(self, section)))
     }
 
     /// The piece that occurs in dumps only.
     pub fn refusals_piece(&self) -> Piece<'_> {
         Piece::Refusals(Box::new(self.refusals))
     }
+}
 
-    fn piece(&self, section: Section) -> Piece<'_> {
-        match section {
-            Section::Pairs => Piece::Pairs(self.pairs.as_slice().to_vec()),
-            Section::RestockIds => {
-                Piece::RestockIds(self.restocks.iter().map(RestockId::of).collect())
-            }
-            Section::Fences(first) => {
-                let fences = self.fences.iter_from(first).map(|(_, fence)| fence);
-                Piece::Fences(fences.take(FENCES_PER_PIECE).collect())
-            }
-            Section::Listed(list, first) => Piece::Listed(self.listed(list, first)),
-            Section::Amounts(first, count) => {
-                let left = self.amounts().into_iter().flat_map(Amounts::iter);
-                Piece::Amounts(left.skip(first).take(count).collect())
-            }
-            Section::Grants(first, count) => {
-                let grants = Grants::of(self.ledger_with(first), first, count);
-                match self.numbers() {
-                    None => Piece::Grants(grants),
-                    Some(numbers) => Piece::NumberedGrants(NumberedGrants::of(grants, numbers)),
-                }
-            }
-            Section::Round(place) => Piece::Round(self.round_start(place)),
-            Section::Waiters(first) => Piece::Waiters(self.waiters_from(first, WAITERS_PER_PIECE)),
-            Section::Trims(place, first) => Piece::Trims(self.trims_from(place, first)),
+fn piece(sale: &Sale, section: Section) -> Piece<'_> {
+    match section {
+        Section::Pairs => Piece::Pairs(sale.pairs.as_slice().to_vec()),
+        Section::RestockIds => Piece::RestockIds(sale.restocks.iter().map(RestockId::of).collect()),
+        Section::Fences(first) => {
+            let fences = sale.fences.iter_from(first).map(|(_, fence)| fence);
+            Piece::Fences(fences.take(FENCES_PER_PIECE).collect())
         }
+        Section::Listed(list, first) => Piece::Listed(listed(sale, list, first)),
+        Section::Amounts(first, count) => {
+            let left = sale.amounts().into_iter().flat_map(Amounts::iter);
+            Piece::Amounts(left.skip(first).take(count).collect())
+        }
+        Section::Grants(first, count) => {
+            let grants = Grants::of(sale.ledger_with(first), first, count);
+            match sale.numbers() {
+                None => Piece::Grants(grants),
+                Some(numbers) => Piece::NumberedGrants(NumberedGrants::of(grants, numbers)),
+            }
+        }
+        Section::Round(place) => Piece::Round(RoundStart::of(sale, place)),
+        Section::Waiters(first) => {
+            Piece::Waiters(pieces::waiters_from(sale, first, WAITERS_PER_PIECE))
+        }
+        Section::Trims(place, first) => Piece::Trims(pieces::trims_from(sale, place, first)),
     }
+}
 
-    /// Cuts the lists into bounded sections. The result depends on the contents only, so that equal
-    /// sales have equal pieces.
-    fn layout(&self) -> Vec<Section> {
-        let mut sections = Vec::new();
-        if !self.pairs.as_slice().is_empty() {
-            sections.push(Section::Pairs);
-        }
-        if !self.restocks.is_empty() {
-            sections.push(Section::RestockIds);
-        }
-        let firsts = self.fences.iter_from(0).step_by(FENCES_PER_PIECE);
-        sections.extend(firsts.map(|(first, _)| Section::Fences(first)));
-        for list in LISTS {
-            let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(0));
-            let firsts = users.step_by(USERS_PER_PIECE);
-            sections.extend(firsts.map(|(first, _)| Section::Listed(list, first)));
-        }
-        let amounts = self.amounts().map_or(0, Amounts::len) as usize;
-        for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
-            sections.push(Section::Amounts(first, AMOUNTS_PER_PIECE));
-        }
-        for (place, ledger) in self.ledgers().enumerate() {
-            if place > 0 {
-                sections.push(Section::Round(place));
-            }
-            let trims = (0..ledger.trims_len() as usize).step_by(TRIMS_PER_PIECE);
-            sections.extend(trims.map(|first| Section::Trims(place, first)));
-            let cut = grants::cut(ledger, self.numbers());
-            sections.extend(cut.map(|(first, count)| Section::Grants(first, count)));
-        }
-        let waiting = self.waitlist().map_or(0, |list| list.len());
-        sections.extend((0..waiting).step_by(WAITERS_PER_PIECE).map(Section::Waiters));
-        sections
+/// Cuts the lists into bounded sections. The result depends on the contents only, so that equal
+/// sales have equal pieces.
+fn layout(sale: &Sale) -> Vec<Section> {
+    let mut sections = Vec::new();
+    if !sale.pairs.as_slice().is_empty() {
+        sections.push(Section::Pairs);
     }
+    if !sale.restocks.is_empty() {
+        sections.push(Section::RestockIds);
+    }
+    let firsts = sale.fences.iter_from(0).step_by(FENCES_PER_PIECE);
+    sections.extend(firsts.map(|(first, _)| Section::Fences(first)));
+    for list in LISTS {
+        let users = sale.extras.iter().flat_map(|extras| extras.list(list).iter_from(0));
+        let firsts = users.step_by(USERS_PER_PIECE);
+        sections.extend(firsts.map(|(first, _)| Section::Listed(list, first)));
+    }
+    let amounts = sale.amounts().map_or(0, Amounts::len) as usize;
+    for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
+        sections.push(Section::Amounts(first, AMOUNTS_PER_PIECE));
+    }
+    for (place, ledger) in sale.ledgers().enumerate() {
+        if place > 0 {
+            sections.push(Section::Round(place));
+        }
+        let trims = (0..ledger.trims_len() as usize).step_by(TRIMS_PER_PIECE);
+        sections.extend(trims.map(|first| Section::Trims(place, first)));
+        let cut = grants::cut(ledger, sale.numbers());
+        sections.extend(cut.map(|(first, count)| Section::Grants(first, count)));
+    }
+    let waiting = sale.waitlist().map_or(0, |list| list.len());
+    sections.extend((0..waiting).step_by(WAITERS_PER_PIECE).map(Section::Waiters));
+    sections
+}
 
-    fn listed(&self, list: List, first: u64) -> ListedUsers<'_> {
-        let users = self.extras.iter().flat_map(|extras| extras.list(list).iter_from(first));
-        ListedUsers { list, users: users.map(|(_, user)| user).take(USERS_PER_PIECE).collect() }
-    }
+fn listed(sale: &Sale, list: List, first: u64) -> ListedUsers<'_> {
+    let users = sale.extras.iter().flat_map(|extras| extras.list(list).iter_from(first));
+    ListedUsers { list, users: users.map(|(_, user)| user).take(USERS_PER_PIECE).collect() }
+}
 
-    /// For a list: the users on it, and its entries with removed users included.
-    fn list_size(&self, list: List) -> (u64, u64) {
-        let users = self.extras.as_deref().map(|extras| extras.list(list));
-        users.map_or((0, 0), |users| (users.len(), users.places()))
-    }
+/// For a list: the users on it, and its entries with removed users included.
+fn list_size(sale: &Sale, list: List) -> (u64, u64) {
+    let users = sale.extras.as_deref().map(|extras| extras.list(list));
+    users.map_or((0, 0), |users| (users.len(), users.places()))
 }
 
 /// Whether `piece` may come next. Each piece counts as a version, and the version has room for all

@@ -221,54 +221,50 @@ pub(crate) fn check_waiters(
     check(differ && ascend && spans && fits && counted && added.iter().all(is_new))
 }
 
-impl Sale {
-    /// `count` waiters after the first `first`.
-    pub(super) fn waiters_from(&self, first: u64, count: usize) -> Vec<StandingWaiter<'_>> {
-        let Some(list) = self.waitlist() else { return Vec::new() };
-        let Some(ticket) = list.nth(first) else { return Vec::new() };
-        let waiters = list.iter_from(ticket).take(count);
-        waiters
-            .map(|waiter| StandingWaiter { passed: list.passed(waiter.ticket), waiter })
-            .collect()
-    }
+/// `count` waiters after the first `first`.
+pub(super) fn waiters_from(sale: &Sale, first: u64, count: usize) -> Vec<StandingWaiter<'_>> {
+    let Some(list) = sale.waitlist() else { return Vec::new() };
+    let Some(ticket) = list.nth(first) else { return Vec::new() };
+    let waiters = list.iter_from(ticket).take(count);
+    waiters.map(|waiter| StandingWaiter { passed: list.passed(waiter.ticket), waiter }).collect()
+}
 
-    /// Trimmed grants after the first `first`, of the round at this index among all kept rounds.
-    pub(super) fn trims_from(&self, place: usize, first: usize) -> Vec<Trimmed> {
-        let trims = self.ledgers().nth(place).into_iter().flat_map(|it| it.trims(first));
-        trims.take(TRIMS_PER_PIECE).map(|(seq, first)| Trimmed { seq, first }).collect()
-    }
+/// Trimmed grants after the first `first`, of the round at this index among all kept rounds.
+pub(super) fn trims_from(sale: &Sale, place: usize, first: usize) -> Vec<Trimmed> {
+    let trims = sale.ledgers().nth(place).into_iter().flat_map(|it| it.trims(first));
+    trims.take(TRIMS_PER_PIECE).map(|(seq, first)| Trimmed { seq, first }).collect()
+}
 
-    /// Adds trimmed grants that were checked.
-    pub(crate) fn add_trims(&mut self, added: &[Trimmed]) {
-        added.iter().for_each(|it| self.ledger.expect_trim(it.seq, it.first));
-    }
+/// Adds trimmed grants that were checked.
+pub(crate) fn add_trims(sale: &mut Sale, added: &[Trimmed]) {
+    added.iter().for_each(|it| sale.ledger.expect_trim(it.seq, it.first));
+}
 
-    /// Adds waiters that were checked.
-    pub(crate) fn add_waiters(&mut self, added: &[StandingWaiter<'_>]) {
-        let Some(list) = self.waitlist_mut() else { return };
-        for StandingWaiter { waiter, passed } in added {
-            list.join(waiter);
-            list.pass(waiter.ticket, *passed);
-        }
+/// Adds waiters that were checked.
+pub(crate) fn add_waiters(sale: &mut Sale, added: &[StandingWaiter<'_>]) {
+    let Some(list) = sale.waitlist_mut() else { return };
+    for StandingWaiter { waiter, passed } in added {
+        list.join(waiter);
+        list.pass(waiter.ticket, *passed);
     }
+}
 
-    /// Adds restock ids that were checked.
-    pub(crate) fn add_restock_ids(&mut self, kept: &[RestockId<'_>]) {
-        for RestockId { req, delta, applied, available } in kept.iter().copied() {
-            self.restocks.push(Restocked { req: req.into(), delta, applied, available });
-        }
+/// Adds restock ids that were checked.
+pub(crate) fn add_restock_ids(sale: &mut Sale, kept: &[RestockId<'_>]) {
+    for RestockId { req, delta, applied, available } in kept.iter().copied() {
+        sale.restocks.push(Restocked { req: req.into(), delta, applied, available });
     }
+}
 
-    /// Adds users that were checked.
-    pub(crate) fn add_listed(&mut self, piece: &ListedUsers<'_>) {
-        let known = self.extras_mut().list_mut(piece.list);
-        piece.users.iter().for_each(|listed| known.append(listed));
-    }
+/// Adds users that were checked.
+pub(crate) fn add_listed(sale: &mut Sale, piece: &ListedUsers<'_>) {
+    let known = sale.extras_mut().list_mut(piece.list);
+    piece.users.iter().for_each(|listed| known.append(listed));
+}
 
-    /// Adds amounts that were checked.
-    pub(crate) fn add_amounts(&mut self, added: &[u64]) {
-        if let Some(list) = self.amounts_mut() {
-            added.iter().for_each(|amount| list.push(*amount));
-        }
+/// Adds amounts that were checked.
+pub(crate) fn add_amounts(sale: &mut Sale, added: &[u64]) {
+    if let Some(list) = sale.amounts_mut() {
+        added.iter().for_each(|amount| list.push(*amount));
     }
 }

@@ -21,6 +21,17 @@ impl Sale {
         self.rounds().into_iter().flat_map(|rounds| rounds.older.iter().rev().map(|old| &**old))
     }
 
+    /// The ledgers of all kept rounds, oldest first, the stored one last.
+    pub(crate) fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
+        let older = self.rounds().into_iter().flat_map(|rounds| rounds.older.iter());
+        older.map(|old| &old.ledger).chain([&self.ledger])
+    }
+
+    /// Trimmed grants of all kept rounds of which it is told what they had at first.
+    pub(crate) fn trims_len(&self) -> u64 {
+        self.ledgers().map(Ledger::trims_len).sum()
+    }
+
     /// The held grants of all rounds.
     pub(crate) fn holds(&self) -> &Holds {
         self.rounds().map_or(self.ledger.holds(), |rounds| rounds.held.all())

@@ -3,7 +3,7 @@
 
 #![cfg(test)]
 
-use super::sale::Extras;
+use super::extras::Extras;
 use crate::admission::{Admission, List};
 use crate::decide::NextRound;
 use crate::ledger::Block;

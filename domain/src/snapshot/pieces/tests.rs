@@ -48,7 +48,7 @@ fn restock_ids_that_a_sale_can_have() {
     assert_eq!(check(&known, &[id(b"a")]), Ok(()));
     assert_eq!(check(&known, &[id(b"a"), id(b"b")]), Err(Refused::Law), "a fence was a change");
     known.fences = Default::default();
-    known.add_restock_ids(&[id(b"c")]);
+    add_restock_ids(&mut known, &[id(b"c")]);
     assert_eq!(check(&known, &[id(b"a")]), Err(Refused::Law), "there are some");
 }
 
@@ -97,7 +97,7 @@ fn users_and_amounts_that_a_sale_can_have() {
         (check(&known, &[]), check(&known, &[a, a])),
         (Err(Refused::Law), Err(Refused::Law))
     );
-    known.add_listed(&ListedUsers { list: List::Allow, users: vec![a] });
+    add_listed(&mut known, &ListedUsers { list: List::Allow, users: vec![a] });
     assert_eq!((check(&known, &[b]), check(&known, &[a])), (Ok(()), Err(Refused::Law)));
     known.extras_mut().list_mut(List::Allow).leave_room_for(1);
     let c = listed(b"c");
@@ -169,7 +169,7 @@ fn entries_that_a_waiting_list_can_have() {
     }
     let with = |added: &[StandingWaiter<'_>]| {
         let mut other = known.clone();
-        other.add_waiters(added);
+        add_waiters(&mut other, added);
         other
     };
     let begun = with(&[b]);
@@ -193,7 +193,7 @@ fn entries_that_a_waiting_list_can_have() {
     let list = passed.waitlist().unwrap();
     assert_eq!((list.passed(4), list.passed(5), list.len()), (3, 0, 2));
     let tickets = |first, count| {
-        let part = passed.waiters_from(first, count);
+        let part = waiters_from(&passed, first, count);
         part.iter().map(|it| (it.waiter.ticket, it.passed)).collect::<Vec<_>>()
     };
     assert_eq!((tickets(0, 9), tickets(1, 9)), (vec![(4, 3), (5, 0)], vec![(5, 0)]));
