@@ -9,6 +9,7 @@ mod find;
 mod history;
 mod live;
 mod read;
+mod rows;
 mod stock;
 mod target;
 #[cfg(test)]

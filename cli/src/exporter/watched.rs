@@ -8,9 +8,10 @@ use seckill_domain::outcome::OUTCOMES;
 use seckill_domain::terms::TERMS;
 use seckill_harness::server::Options;
 
-use super::families::{all, answers_of_info, CHANGES, NOT_SHOWN, OF_INFO, OF_STATUS, WELL};
+use super::families::{all, answers_of_info};
 use super::find::Names;
 use super::read::{self, Group, Outbox, Sale, Snapshot};
+use super::rows::{CHANGES, NOT_SHOWN, OF_INFO, OF_STATUS, WELL};
 use crate::connect::{connect, Target};
 use crate::metrics::{Family, Kind};
 use crate::{orders, split};
