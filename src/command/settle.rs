@@ -4,6 +4,7 @@ use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};
 use super::{errors, pipeline};
 use crate::server::call::Call;
+use crate::server::module::spec;
 use seckill_domain::limits::HOLD_MS_MAX;
 use seckill_domain::outcome::Misuse;
 use seckill_domain::request::{Deed, Keeper, Kept, Request, Settle, Which};
@@ -33,6 +34,16 @@ const ERRORS: &[&str] = &[
     Misuse::Ambiguous.text(),
 ];
 
+const CONFIRM_ERRORS: [&str; ERRORS.len() + 4] = spec::joined(
+    ERRORS,
+    &[
+        errors::RECLAIM_NEEDS_ID,
+        errors::KEEP_AND_RECLAIM,
+        errors::MANY_OWN_ENDING,
+        errors::MANY_ENDING,
+    ],
+);
+
 pub const CONFIRM: Spec = Spec {
     name: "SECKILL.CONFIRM",
     arity: -3,
@@ -54,25 +65,7 @@ pub const CONFIRM: Spec = Spec {
         .optional(),
     ],
     reply: REPLY,
-    errors: &[
-        errors::SEQ_AND_REQ,
-        errors::RECLAIM_NEEDS_ID,
-        errors::KEEP_NEEDS_ID,
-        errors::KEEP_AND_RECLAIM,
-        errors::UNITS_REPEAT,
-        Misuse::DrawTakesNoKeep.text(),
-        Misuse::NumberedTakesNoKeep.text(),
-        Misuse::NotNumbered.text(),
-        Misuse::TooManyAtOnce.text(),
-        Misuse::NoSuchUnit.text(),
-        Misuse::KeepsNoUnit.text(),
-        errors::NO_SALE,
-        errors::WRONG_TYPE,
-        Misuse::WrongPart.text(),
-        Misuse::Ambiguous.text(),
-        errors::MANY_OWN_ENDING,
-        errors::MANY_ENDING,
-    ],
+    errors: &CONFIRM_ERRORS,
     example: "SECKILL.CONFIRM tickets alice REQ order-7",
     ..vocabulary::buyer(confirm)
 };

@@ -45,6 +45,20 @@ pub struct Spec {
     pub internal: bool,
 }
 
+/// Two lists of texts as one, whose length the caller's type says.
+pub const fn joined<const N: usize>(
+    first: &[&'static str],
+    then: &[&'static str],
+) -> [&'static str; N] {
+    assert!(first.len() + then.len() == N);
+    let (mut all, mut i) = ([""; N], 0);
+    while i < N {
+        all[i] = if i < first.len() { first[i] } else { then[i - first.len()] };
+        i += 1;
+    }
+    all
+}
+
 /// The users of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
