@@ -32,6 +32,15 @@ struct Made {
     kinds: Vec<EventKind>,
 }
 
+/// What was decided on a sale. There is no outcome where the next round begins before a decision.
+#[derive(Clone, Copy)]
+struct Verdict<'r, 'a> {
+    sale: usize,
+    op: &'r Op,
+    outcome: Option<&'r Outcome>,
+    plan: Option<&'r Plan<'a>>,
+}
+
 impl Cluster {
     /// Does a command.
     pub fn command(&mut self, step: &Step, tally: &mut Tally) -> Check {
@@ -96,7 +105,8 @@ impl Cluster {
             return Ok(false);
         }
         // Whatever the oracle is asked, it turns the round first; nothing else comes of this.
-        self.do_it(sale, &Op::Sweep(0), outcome.as_ref(), plan.as_ref(), tally)?;
+        let (op, outcome, plan) = (&Op::Sweep(0), outcome.as_ref(), plan.as_ref());
+        self.do_it(Verdict { sale, op, outcome, plan }, tally)?;
         Ok(true)
     }
 
@@ -130,7 +140,8 @@ impl Cluster {
         if let Op::Choose { qty, .. } = op {
             self.count(sale, &decision.outcome, Amount::Exactly(*qty));
         }
-        self.do_it(sale, op, Some(&decision.outcome), decision.plan.as_ref(), tally)
+        let (outcome, plan) = (Some(&decision.outcome), decision.plan.as_ref());
+        self.do_it(Verdict { sale, op, outcome, plan }, tally)
     }
 
     /// Counts a GRAB on the primary.
@@ -141,17 +152,10 @@ impl Cluster {
         held.refusals += u64::from(is_refusal);
     }
 
-    /// Compares what was decided with what the oracle foretells, and makes it so. There is no
-    /// outcome when the next round begins.
-    fn do_it(
-        &mut self,
-        sale: usize,
-        op: &Op,
-        outcome: Option<&Outcome>,
-        plan: Option<&Plan<'_>>,
-        tally: &mut Tally,
-    ) -> Check {
-        let heard = self.foretell(sale, op, outcome, plan, tally)?;
+    /// Compares what was decided with what the oracle foretells, and makes it so.
+    fn do_it(&mut self, verdict: Verdict<'_, '_>, tally: &mut Tally) -> Check {
+        let Verdict { sale, op, outcome, plan } = verdict;
+        let heard = self.foretell(verdict, tally)?;
         let Some(plan) = plan else {
             return outcome.map_or(Ok(()), |outcome| self.verify_refusal(sale, op, outcome));
         };
@@ -171,12 +175,10 @@ impl Cluster {
     /// What the oracle heard, if it still knows the sale.
     fn foretell(
         &mut self,
-        sale: usize,
-        op: &Op,
-        outcome: Option<&Outcome>,
-        plan: Option<&Plan<'_>>,
+        verdict: Verdict<'_, '_>,
         tally: &mut Tally,
     ) -> Result<Option<Heard>, String> {
+        let Verdict { sale, op, outcome, plan } = verdict;
         let changes = changes_of(plan);
         let (clock, run) = (self.clock, Run { name: self.run, epoch: epoch_of(changes) });
         // An amount that is refused is not told.
@@ -325,7 +327,8 @@ impl Cluster {
     ) -> Result<Vec<Heard>, String> {
         let mut heard = Vec::new();
         for (sale, plan) in plans.iter().enumerate().filter(|(_, plan)| plan.is_some()) {
-            heard.extend(self.foretell(sale, &Op::Sweep(0), None, *plan, tally)?);
+            let begun = Verdict { sale, op: &Op::Sweep(0), outcome: None, plan: *plan };
+            heard.extend(self.foretell(begun, tally)?);
         }
         Ok(heard)
     }
@@ -344,8 +347,8 @@ impl Cluster {
             let is_last = sale + 1 == decided.decisions.len();
             if is_last || !refused {
                 self.count(sale, outcome, grabs[sale].amount);
-                let op = op_of(&grabs[sale]);
-                heard.extend(self.foretell(sale, &op, Some(outcome), plan.as_ref(), tally)?);
+                let (op, outcome, plan) = (&op_of(&grabs[sale]), Some(outcome), plan.as_ref());
+                heard.extend(self.foretell(Verdict { sale, op, outcome, plan }, tally)?);
             } else {
                 // Only part of a GRAB is done here: what expires, and who is admitted.
                 heard.extend(self.lose(sale, decision.changes()));
