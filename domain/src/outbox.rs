@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_grab_of_the_last_unit_is_two_entries() {
-        let now = Now { clock_ms: 1000, run: 900 };
+        let now = Now { clock_ms: 1000, node_epoch: 900 };
         let terms = Terms { hold_ms: 50, outbox: Some(b"s"[..].into()), ..Terms::default() };
         let init = Init { id: 0xab, ..init(1, terms) };
         let (plan, sale) = decide_new(&init, &now, [1, 2]).unwrap();
@@ -148,7 +148,7 @@ mod tests {
         );
         let grab = Grab { user: b"u", amount: Amount::Exactly(1), req: Some(b"r\0\xff") };
         let decision =
-            sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, run: 900 }).unwrap();
+            sale.decide(&Request::Grab(grab), &Now { clock_ms: 1001, node_epoch: 900 }).unwrap();
         let numbers = "'t':1001,'supply':1,'available':0,'held':1,'sold':0";
         assert_eq!(
             entries(&sale, &decision.plan.unwrap()),

@@ -10,7 +10,7 @@ pub struct Now {
     /// The server's clock, Unix milliseconds.
     pub clock_ms: u64,
     /// Epoch of this node: Unix ms at which it started or was last promoted.
-    pub run: u64,
+    pub node_epoch: u64,
 }
 
 /// Amount of a GRAB.

@@ -16,7 +16,7 @@ pub(crate) const SECRET: [u8; 16] = *b"0123456789abcdef";
 
 /// A time in the first epoch of a primary.
 pub(crate) fn at(clock_ms: u64) -> Now {
-    Now { clock_ms, run: 1 }
+    Now { clock_ms, node_epoch: 1 }
 }
 
 /// An INIT of `supply` units under `terms`.

@@ -75,7 +75,7 @@ impl<'a> Call<'a> {
 
     /// The moment of this call, which each command takes once.
     pub fn now(&self) -> Now {
-        Now { clock_ms: clock_ms(), run: epoch::RUN.load(Ordering::Relaxed) }
+        Now { clock_ms: clock_ms(), node_epoch: epoch::NODE_EPOCH.load(Ordering::Relaxed) }
     }
 
     /// Whether the call comes over the replication link of this replica's primary, not from an AOF

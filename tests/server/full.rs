@@ -29,7 +29,8 @@ const GRANTS_BEFORE: usize = 39;
 /// The effect that begins a sale under `terms`, with other numbers at some places of its base.
 fn begun(clock_ms: u64, supply: u64, terms: Terms, others: &[(usize, u64)]) -> Vec<u8> {
     let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
-    let (_, sale) = decide_new(&init, &Now { clock_ms, run: clock_ms }, [1, 2]).expect("a sale");
+    let (_, sale) =
+        decide_new(&init, &Now { clock_ms, node_epoch: clock_ms }, [1, 2]).expect("a sale");
     let base = rebuild::dump(&sale).swap_remove(0);
     let (head, rest) = base.split_at(NUMBERS);
     let mut numbers = varints(rest);

@@ -18,9 +18,9 @@ pub fn decide_new(init: &Init, now: &Now, key: HashKey) -> Result<(Plan<'static>
         terms: init.terms.clone(),
         amounts: init.amounts.clone(),
     }));
-    let change = Change { elapsed_ms: now.clock_ms, epoch: Some(now.run), effect };
+    let change = Change { elapsed_ms: now.clock_ms, epoch: Some(now.node_epoch), effect };
     // The terms were checked, so only the clock can be beyond its limit.
-    Plan::first(change, Some(now.run), key).map_err(|_| Misuse::Exhausted)
+    Plan::first(change, Some(now.node_epoch), key).map_err(|_| Misuse::Exhausted)
 }
 
 /// Whether a sale can have this supply and these terms.

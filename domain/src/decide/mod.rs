@@ -75,7 +75,7 @@ fn decided<'a>(
             Err(misuse) => misused(misuse),
             Ok(_) => {
                 let (draft, changes) = (&mut plan.draft, plan.changes);
-                let made = Plan::of(draft, changes, plan.new_grant, Some(now.run));
+                let made = Plan::of(draft, changes, plan.new_grant, Some(now.node_epoch));
                 Ok(Decision { outcome, plan: Some(made) })
             }
         },

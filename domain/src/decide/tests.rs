@@ -174,7 +174,7 @@ fn a_change_up_to_the_last_version_rev_moment_and_epoch() {
     }
     // The next node epoch gives a new epoch to the sale, a part of which may be drawn.
     for (epoch, is_taken) in [(INTEGER_MAX - (1 << 32), true), (INTEGER_MAX, false)] {
-        let outcome = restock(&plain(|it| (it.balances.epoch, it.run) = (epoch, 0)), 1);
+        let outcome = restock(&plain(|it| (it.balances.epoch, it.node_epoch) = (epoch, 0)), 1);
         assert_eq!(outcome != EXHAUSTED, is_taken, "{epoch}");
     }
     for (clock_ms, is_taken) in [(TIME_MS_MAX, true), (TIME_MS_MAX + 1, false)] {

@@ -45,7 +45,7 @@ pub struct Plan<'a> {
     /// State that few plans change: a plain grant is planned without the heap.
     pub(crate) touched: Option<Box<Touched>>,
     /// Epoch of this node if it decided the changes; none if they were decided elsewhere.
-    pub(crate) run: Option<u64>,
+    pub(crate) node_epoch: Option<u64>,
 }
 
 /// Identifies a sale at one version. No two sales, versions or loads of a sale have equal editions.
@@ -88,26 +88,26 @@ impl Edition {
 }
 
 impl<'a> Plan<'a> {
-    /// The plan of changes that lead to this draft, whose events and state it takes; `run` is this
-    /// node's epoch if it decided them.
+    /// The plan of changes that lead to this draft, whose events and state it takes. `node_epoch`
+    /// is this node's epoch if it decided them.
     #[inline(always)]
     pub(crate) fn of(
         draft: &mut Draft<'_>,
         changes: Changes<'a>,
         new_grant: Option<Places>,
-        run: Option<u64>,
+        node_epoch: Option<u64>,
     ) -> Plan<'a> {
         draft.end();
         let (events, touched) = (mem::take(&mut draft.events), draft.touched.take());
         let (edition, balances) = (Edition::of(draft.sale), draft.balances);
-        Plan { edition, changes, balances, events, new_grant, touched, run }
+        Plan { edition, changes, balances, events, new_grant, touched, node_epoch }
     }
 
-    /// Checks and plans the first change of a sale, and creates the sale. `run` is this node's
-    /// epoch if it decided the change. `key` keys the hashes of its indexes.
+    /// Checks and plans the first change of a sale, and creates the sale. `node_epoch` is this
+    /// node's epoch if it decided the change. `key` keys the hashes of its indexes.
     pub(crate) fn first(
         change: Change<'a>,
-        run: Option<u64>,
+        node_epoch: Option<u64>,
         key: HashKey,
     ) -> Result<(Plan<'a>, Sale), Refused> {
         let Effect::Init(start) = &change.effect else { return Err(Refused::Place) };
@@ -137,7 +137,7 @@ impl<'a> Plan<'a> {
         let Balances { epoch, rev, t, round, .. } = balances;
         let numbers = Numbers { epoch, rev, t, supply, available, held: 0, sold: 0, round };
         let event = Event { kind: EventKind::Init, change: 0, numbers, grant: None };
-        let sale = begun(start, &balances, run, key);
+        let sale = begun(start, &balances, node_epoch, key);
         let plan = Plan {
             edition: Edition { id: *id, version: 0, key: [0; 2] },
             changes: Changes::from_buf([change]),
@@ -145,14 +145,14 @@ impl<'a> Plan<'a> {
             events: Events::from_buf([event]),
             new_grant: None,
             touched: None,
-            run,
+            node_epoch,
         };
         Ok((plan, sale))
     }
 }
 
 /// The sale that begins this way, with these numbers.
-fn begun(start: &Init, balances: &Balances, run: Option<u64>, key: HashKey) -> Sale {
+fn begun(start: &Init, balances: &Balances, node_epoch: Option<u64>, key: HashKey) -> Sale {
     let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
     sale.initial_supply = start.supply;
     if let Some(amounts) = sale.amounts_mut() {
@@ -166,7 +166,7 @@ fn begun(start: &Init, balances: &Balances, run: Option<u64>, key: HashKey) -> S
     }
     sale.balances = *balances;
     sale.escrow = sale.terms.split.as_ref().map(|_| Escrow::of(start.supply));
-    sale.run = run.unwrap_or_default();
+    sale.node_epoch = node_epoch.unwrap_or_default();
     sale
 }
 
@@ -251,8 +251,8 @@ impl Sale {
         if let Some(escrow) = plan.touched.as_ref().and_then(|touched| touched.escrow) {
             self.escrow = Some(escrow);
         }
-        if let Some(run) = plan.run {
-            self.run = run;
+        if let Some(node_epoch) = plan.node_epoch {
+            self.node_epoch = node_epoch;
             // The entries were appended before the commit.
             self.outbox_failed &= plan.events.is_empty();
         }

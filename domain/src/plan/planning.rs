@@ -70,7 +70,8 @@ impl<'s, 'a> Planning<'s, 'a> {
             let (sale, now) = (self.sale(), &self.now);
             change.elapsed_ms = now.clock_ms.saturating_sub(sale.balances.t);
             // A node writes its epoch once into a sale.
-            change.epoch = (sale.run != now.run).then(|| sale.next_epoch(now.run));
+            change.epoch =
+                (sale.node_epoch != now.node_epoch).then(|| sale.next_epoch(now.node_epoch));
         }
         let begun = self.draft.begin(change.elapsed_ms, change.epoch);
         let drafted = begun.and_then(|()| change.effect.plan(&mut self.draft));

@@ -51,7 +51,7 @@ pub struct Sale {
     /// The earliest time at which the sweeper is to look at this sale. Not replicated.
     pub(crate) look_at: Option<u64>,
     /// Epoch of this node when it last changed the sale; 0 if it has not changed it yet.
-    pub(crate) run: u64,
+    pub(crate) node_epoch: u64,
     /// Whether a RESTORE or an AOF brought it here: a copy may exist elsewhere. Not replicated.
     pub(crate) arrived: bool,
 }
@@ -78,13 +78,13 @@ impl Sale {
         self.arrived = true;
     }
 
-    /// The sale's next epoch on a node whose epoch is `run` (Unix ms), above all epochs of the
-    /// sale's history. If another node or a copy of the sale could compute an equal one, a part of
-    /// it is drawn from the key of the indexes, which no two values of a sale share.
-    pub(crate) fn next_epoch(&self, run: u64) -> u64 {
+    /// The sale's next epoch on a node with this epoch (Unix ms), above all epochs of the sale's
+    /// history. If another node or a copy of the sale could compute an equal one, a part of it is
+    /// drawn from the key of the indexes, which no two values of a sale share.
+    pub(crate) fn next_epoch(&self, node_epoch: u64) -> u64 {
         let last = self.balances.epoch;
-        if run > last && !self.arrived {
-            return run;
+        if node_epoch > last && !self.arrived {
+            return node_epoch;
         }
         let [first, second] = self.ledger.key();
         let mut hasher = SipHasher24::new_with_keys(second, first);
@@ -379,7 +379,7 @@ impl Sale {
             outbox_failed: false,
             awaits: 0,
             look_at: None,
-            run: 0,
+            node_epoch: 0,
             arrived: false,
         };
         sale.make_extras();

@@ -15,11 +15,11 @@ use super::random::Random;
 use super::rebuild;
 use super::world::commit;
 
-const RUN: u64 = 1;
+const NODE_EPOCH: u64 = 1;
 const HOLD: u64 = 50;
 
 fn now(clock_ms: u64) -> Now {
-    Now { clock_ms, run: RUN }
+    Now { clock_ms, node_epoch: NODE_EPOCH }
 }
 
 /// A sale that draws. `list` is empty unless it draws from a list.

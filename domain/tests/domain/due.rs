@@ -9,14 +9,14 @@ use super::oracle::{Every, Rules};
 use super::world::{after_rounds, commit, World};
 
 const START: u64 = 1_000_000;
-const RUN: u64 = 500;
+const NODE_EPOCH: u64 = 500;
 
 fn at(clock_ms: u64) -> Now {
-    Now { clock_ms, run: RUN }
+    Now { clock_ms, node_epoch: NODE_EPOCH }
 }
 
 fn opened(supply: u64, rules: Rules) -> Sale {
-    World::open(supply, Rules { limit: 0, ..rules }, START, RUN).unwrap().unwrap().sale
+    World::open(supply, Rules { limit: 0, ..rules }, START, NODE_EPOCH).unwrap().unwrap().sale
 }
 
 /// Rounds of a second, the first of them from `START` on.

@@ -24,7 +24,7 @@ use seckill_domain::Sale;
 
 use super::oracle::{Ask, GatePatch, ListPatch, Op, Patch, Rules};
 use super::rebuild;
-use super::world::{Check, World, RUN_STEP};
+use super::world::{Check, World, EPOCH_STEP};
 
 /// Operations in the longest sequence, INIT not counted.
 const DEPTH: usize = 6;
@@ -86,18 +86,18 @@ fn alphabet(same: (u64, Rules)) -> Vec<Op> {
 fn place_of(world: &World) -> u64 {
     let mut hasher = DefaultHasher::new();
     rebuild::pieces(&world.sale).hash(&mut hasher);
-    (world.clock, world.run).hash(&mut hasher);
-    next_epoch(&world.sale, world.run).hash(&mut hasher);
-    next_epoch(&world.replica, world.run + RUN_STEP).hash(&mut hasher);
+    (world.clock, world.node_epoch).hash(&mut hasher);
+    next_epoch(&world.sale, world.node_epoch).hash(&mut hasher);
+    next_epoch(&world.replica, world.node_epoch + EPOCH_STEP).hash(&mut hasher);
     hasher.finish()
 }
 
-/// The epoch of the next change in `run`. A sale does not show which node changed it last nor when
-/// it was restored, so a change is tried.
-fn next_epoch(sale: &Sale, run: u64) -> Option<u64> {
+/// The epoch of the next change on a node with this epoch. A sale does not show which node changed
+/// it last nor when it was restored, so a change is tried.
+fn next_epoch(sale: &Sale, node_epoch: u64) -> Option<u64> {
     // One of the two requests changes something.
     [Request::Pause, Request::Resume].iter().find_map(|request| {
-        let decision = sale.decide(request, &Now { clock_ms: START, run }).unwrap();
+        let decision = sale.decide(request, &Now { clock_ms: START, node_epoch }).unwrap();
         decision.changes().first()?.epoch
     })
 }

@@ -16,19 +16,19 @@ use super::world::{encoded, World};
 
 const CLOCK: u64 = 10_000;
 
-fn opened(run: u64) -> Sale {
+fn opened(node_epoch: u64) -> Sale {
     let rules = Rules { limit: 0, ..Rules::default() };
-    World::open(100, rules, CLOCK, run).unwrap().unwrap().sale
+    World::open(100, rules, CLOCK, node_epoch).unwrap().unwrap().sale
 }
 
-/// Grabs in the run `run`: the epoch that the change carries, and its text.
-fn grab(sale: &mut Sale, run: u64) -> (Option<u64>, Vec<u8>) {
+/// Grabs on a node whose epoch is `node_epoch`: the epoch that the change carries, and its text.
+fn grab(sale: &mut Sale, node_epoch: u64) -> (Option<u64>, Vec<u8>) {
     let request = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(1), req: None });
-    commit(sale, &request, run)
+    commit(sale, &request, node_epoch)
 }
 
-fn commit(sale: &mut Sale, request: &Request<'_>, run: u64) -> (Option<u64>, Vec<u8>) {
-    let decision = sale.decide(request, &Now { clock_ms: CLOCK, run }).unwrap();
+fn commit(sale: &mut Sale, request: &Request<'_>, node_epoch: u64) -> (Option<u64>, Vec<u8>) {
+    let decision = sale.decide(request, &Now { clock_ms: CLOCK, node_epoch }).unwrap();
     assert_eq!(decision.changes().len(), 1);
     sale.commit(decision.plan.as_ref().unwrap());
     (decision.changes()[0].epoch, encoded(&decision.changes()[0]))
@@ -39,7 +39,7 @@ fn epochs_of_rows(sale: &Sale) -> Vec<u64> {
 }
 
 #[test]
-fn the_first_change_in_a_run_carries_the_epoch_and_no_other() {
+fn the_first_change_in_a_node_epoch_carries_the_epoch_and_no_other() {
     let mut sale = opened(500);
     assert_eq!(sale.balances().epoch, 500);
     assert_eq!(grab(&mut sale, 500).0, None, "INIT carried it");
@@ -54,9 +54,9 @@ fn the_first_change_in_a_run_carries_the_epoch_and_no_other() {
 fn an_epoch_is_above_the_last_even_when_the_clock_stepped_back() {
     let mut sale = opened(500);
     // Another node epoch, although its number was reached.
-    for run in [499, 1, 500] {
+    for node_epoch in [499, 1, 500] {
         let last = sale.balances().epoch;
-        let epoch = grab(&mut sale, run).0.expect("an epoch");
+        let epoch = grab(&mut sale, node_epoch).0.expect("an epoch");
         assert!(drawn_above(last).contains(&epoch), "{epoch} after {last}");
         assert_eq!(sale.balances().epoch, epoch);
     }
@@ -99,7 +99,7 @@ fn a_change_that_grants_nothing_carries_it_too() {
 #[test]
 fn a_refusal_spends_no_epoch() {
     let mut sale = opened(500);
-    let now = Now { clock_ms: CLOCK, run: 600 };
+    let now = Now { clock_ms: CLOCK, node_epoch: 600 };
     let request = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(101), req: None });
     for _ in 0..2 {
         let decision = sale.decide(&request, &now).unwrap();
@@ -117,15 +117,17 @@ fn a_sale_that_was_loaded_begins_a_new_epoch() {
     let dump = rebuild::dump(&sale);
     // After a server's start: a node epoch that is new, or that the clock can't distinguish from
     // the last one.
-    for (run, expected) in [(600, 600..=600), (500, drawn_above(500)), (400, drawn_above(500))] {
+    for (node_epoch, expected) in
+        [(600, 600..=600), (500, drawn_above(500)), (400, drawn_above(500))]
+    {
         let mut loaded = rebuild::load(&dump, 1).unwrap();
         assert_eq!(loaded.balances().epoch, 500, "loading is no change");
-        assert!(expected.contains(&grab(&mut loaded, run).0.unwrap()));
-        assert_eq!(grab(&mut loaded, run).0, None);
+        assert!(expected.contains(&grab(&mut loaded, node_epoch).0.unwrap()));
+        assert_eq!(grab(&mut loaded, node_epoch).0, None);
     }
     // A sale from a dump or an AOF may have a copy, whatever the clocks say.
     let log = rebuild::log(&sale);
-    for run in [400, 500, 900] {
+    for node_epoch in [400, 500, 900] {
         let copies = [1, 2].into_iter().flat_map(|seed| {
             let mut restored = rebuild::load(&dump, seed).unwrap();
             restored.arrive();
@@ -133,10 +135,10 @@ fn a_sale_that_was_loaded_begins_a_new_epoch() {
         });
         let epochs = copies.map(|mut copy| {
             assert_eq!(rebuild::pieces(&copy), rebuild::pieces(&sale), "arrival is not content");
-            let epoch = grab(&mut copy, run).0.unwrap();
-            assert_eq!(grab(&mut copy, run).0, None);
+            let epoch = grab(&mut copy, node_epoch).0.unwrap();
+            assert_eq!(grab(&mut copy, node_epoch).0, None);
             assert_eq!(epochs_of_rows(&copy), [500, epoch, epoch]);
-            assert!(drawn_above(500).contains(&epoch) && epoch != run, "{epoch}");
+            assert!(drawn_above(500).contains(&epoch) && epoch != node_epoch, "{epoch}");
             epoch
         });
         assert_eq!(epochs.collect::<BTreeSet<_>>().len(), 4, "each has its own");
@@ -197,7 +199,8 @@ fn a_sale_whose_epochs_are_used_up_refuses() {
     let last = change(b"Pe9007199254740991");
     let version = sale.balances().version;
     sale.apply(version, [last]).unwrap();
-    let decision = sale.decide(&Request::Resume, &Now { clock_ms: CLOCK, run: 600 }).unwrap();
+    let decision =
+        sale.decide(&Request::Resume, &Now { clock_ms: CLOCK, node_epoch: 600 }).unwrap();
     assert_eq!(super::world::reply(&decision.outcome), "ERR exhausted");
     assert!(decision.changes().is_empty());
 }

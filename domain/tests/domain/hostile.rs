@@ -425,7 +425,7 @@ fn an_apply_is_bounded() {
 fn a_clock_beyond_its_bound_is_refused() {
     let (sale, _) = full_sale(3);
     for (clock_ms, taken) in [(TIME_MS_MAX, true), (TIME_MS_MAX + 1, false), (u64::MAX, false)] {
-        let decision = sale.decide(&Request::Resume, &Now { clock_ms, run: START }).unwrap();
+        let decision = sale.decide(&Request::Resume, &Now { clock_ms, node_epoch: START }).unwrap();
         assert_eq!(decision.changes().len(), usize::from(taken), "{clock_ms}");
         let mut sale = sale.clone();
         commit(&mut sale, &decision);

@@ -21,17 +21,17 @@ use super::rebuild;
 use super::world::{after_rounds, commit, encoded, World};
 
 const START: u64 = 1_000_000;
-const RUN: u64 = 500;
+const NODE_EPOCH: u64 = 500;
 const HOLD: u64 = 50;
 
 fn opened(supply: u64) -> Sale {
     let rules = Rules { limit: 0, hold_ms: HOLD, outbox: Some('s'), ..Rules::default() };
-    World::open(supply, rules, START, RUN).unwrap().unwrap().sale
+    World::open(supply, rules, START, NODE_EPOCH).unwrap().unwrap().sale
 }
 
 /// Decides a request at `clock_ms` and commits it, here and on the replica.
 fn ask(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
-    let now = Now { clock_ms, run: RUN };
+    let now = Now { clock_ms, node_epoch: NODE_EPOCH };
     let version = sale.balances().version;
     let decision = sale.decide(request, &now).unwrap();
     let texts: Vec<Vec<u8>> = decision.changes().iter().map(encoded).collect();
@@ -73,7 +73,7 @@ fn all_held(count: u64) -> (Sale, Sale) {
 fn holds_that_fall_due_together_are_settled_batch_by_batch() {
     const COUNT: u64 = 30_000;
     let (mut sale, mut replica) = all_held(COUNT);
-    let now = |clock_ms| Now { clock_ms, run: RUN };
+    let now = |clock_ms| Now { clock_ms, node_epoch: NODE_EPOCH };
     assert!(sale.decide_expiry(9999, &now(START + HOLD - 1)).unwrap().changes().is_empty());
     let rev = sale.balances().rev;
     let mut left = COUNT;
@@ -169,7 +169,7 @@ fn a_grab_that_takes_less_takes_what_a_part_of_the_holds_frees() {
 fn a_drawn_amount_is_cut_to_what_a_part_of_the_holds_frees() {
     let drawing = oracle::Drawing::Uniform { low: 1, high: 2000 };
     let rules = Rules { grabs: 0, hold_ms: HOLD, drawing, ..Rules::default() };
-    let mut world = World::open(4000, rules, START, RUN).unwrap().unwrap();
+    let mut world = World::open(4000, rules, START, NODE_EPOCH).unwrap().unwrap();
     let import = |number: u64| Op::Import {
         user: b"paid".to_vec(),
         qty: 1999,
@@ -206,7 +206,7 @@ fn a_drawn_amount_is_cut_to_what_a_part_of_the_holds_frees() {
 #[test]
 fn a_grab_of_several_sales_lets_a_part_of_the_holds_expire() {
     let (sale, _) = all_held(1500);
-    let now = Now { clock_ms: START + HOLD, run: RUN };
+    let now = Now { clock_ms: START + HOLD, node_epoch: NODE_EPOCH };
     let mut sales = [sale.clone(), sale.clone(), sale];
     let mut run = |user: &[u8], quantities: [u64; 3]| {
         let grab = |qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };
@@ -225,7 +225,7 @@ fn a_grab_of_several_sales_lets_a_part_of_the_holds_expire() {
     assert_eq!(expired, [1400, 600, 200]);
 
     let (terms, own) = (Rules { limit: 9000, hold_ms: HOLD, ..Rules::default() }, grab(b"u", 1));
-    let sale = World::open(9000, terms, START, RUN).unwrap().unwrap().sale;
+    let sale = World::open(9000, terms, START, NODE_EPOCH).unwrap().unwrap().sale;
     let (mut replica, mut sale) = (sale.clone(), sale);
     (0..700).for_each(|_| _ = ask(&mut sale, &mut replica, &own, START));
     sales = [sale.clone(), sale.clone(), sale];
@@ -309,7 +309,7 @@ fn a_fence_is_kept_for_ten_minutes_and_pruned_by_the_next() {
     assert_eq!(fences_of(&sale), b"abc");
     // A node's own clock removes no fence; a fence past its time is set again, after the others.
     let late = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(2), req: Some(b"b") });
-    let now = |after: u64| Now { clock_ms: START + after, run: RUN };
+    let now = |after: u64| Now { clock_ms: START + after, node_epoch: NODE_EPOCH };
     assert!(sale.decide(&late, &now(FENCE_MS)).unwrap().changes().is_empty());
     assert_eq!(sale.decide(&late, &now(FENCE_MS + 1)).unwrap().changes().len(), 1);
     assert_eq!(fences_of(&sale), b"abc");
@@ -331,7 +331,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
     for number in 0..most + 3 {
         ask(&mut sale, &mut replica, &cancel(&user(number), b"r"), START + number / 1000);
     }
-    let now = Now { clock_ms: START + 99, run: RUN };
+    let now = Now { clock_ms: START + 99, node_epoch: NODE_EPOCH };
     assert_eq!(sale.status(&now).fences_dropped, 3);
     let is_fenced = |sale: &Sale, number: u64| {
         let user = user(number);
@@ -363,7 +363,7 @@ fn the_bulk_of_the_memory_is_in_blocks_that_can_be_moved() {
     const COUNT: u64 = 30_000;
     let every = Every { period: 1000, offset: 0, lasts: 1000, carry: false };
     let rules = Rules { limit: 0, every: Some(every), ..Rules::default() };
-    let mut sale = World::open(9 * COUNT, rules, START, RUN).unwrap().unwrap().sale;
+    let mut sale = World::open(9 * COUNT, rules, START, NODE_EPOCH).unwrap().unwrap().sale;
     let mut make = |request: &Request<'_>, clock_ms: u64| _ = made(&mut sale, request, clock_ms);
     let name = |number: u64| format!("user:{number:012}").into_bytes();
     for round in 0..2 {
@@ -400,7 +400,7 @@ fn a_user_who_comes_twice_among_different_ones_is_refused() {
     let rules = Rules { limit: 3, ..Rules::default() };
     for (prefix, suffix) in [("user:", ""), ("user:", "!")] {
         let saved = |last: &str| {
-            let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
+            let mut sale = World::open(9, rules, START, NODE_EPOCH).unwrap().unwrap().sale;
             let mut replica = sale.clone();
             for user in ["1", "2", last] {
                 let user = format!("{prefix}{user}{suffix}");
@@ -460,7 +460,8 @@ fn very_many_own_holds_end_in_parts() {
     let grab = |qty| Op::Grab { user: user(), ask: Ask::Qty(qty), req: None };
     let deed = |deed| Op::Settle { user: user(), pick: Pick::Seq(HOLDS), deed };
     for limit in [0, 5000] {
-        let mut world = World::open(9000, Rules { limit, ..held }, START, RUN).unwrap().unwrap();
+        let mut world =
+            World::open(9000, Rules { limit, ..held }, START, NODE_EPOCH).unwrap().unwrap();
         (0..HOLDS).for_each(|_| world.step(&grab(1)).unwrap());
         world.step(&Op::Wait(HOLD as i64)).unwrap();
         for op in [grab(4000), deed(oracle::Deed::Reclaim), deed(oracle::Deed::Confirm)] {
@@ -480,7 +481,7 @@ fn very_many_own_holds_of_an_older_round_end_in_parts() {
     let every = Every { period: 100, offset: START, lasts: 100, carry: false };
     let held = Rules { hold_ms: 150, limit: 5000, every: Some(every), ..Rules::default() };
     for (holds, first) in [(1000, 1001), (1001, 1001)] {
-        let mut world = World::open(9000, held, START, RUN).unwrap().unwrap();
+        let mut world = World::open(9000, held, START, NODE_EPOCH).unwrap().unwrap();
         let grab = |qty| Op::Grab { user: b"u".to_vec(), ask: Ask::Qty(qty), req: None };
         (0..holds).for_each(|_| world.step(&grab(1)).unwrap());
         world.step(&Op::Wait(150)).unwrap();
@@ -502,7 +503,7 @@ fn last_due_has_it(count: u64) -> Sale {
     let draw = Some(Draw::list(&amounts));
     let terms = Terms { limit: 0, hold_ms: HOLD, kind: draw.into(), ..Terms::default() };
     let init = Init { supply: amounts.iter().sum(), terms, amounts, id: 1, secret: [7; 16] };
-    let now = |clock_ms| Now { clock_ms, run: RUN };
+    let now = |clock_ms| Now { clock_ms, node_epoch: NODE_EPOCH };
     let (_, mut sale) = decide_new(&init, &now(START), [1, 2]).unwrap();
     let mut draw = |number: u64, clock_ms| {
         let user = format!("user:{number}").into_bytes();
@@ -545,7 +546,7 @@ fn a_late_payment_lets_a_part_of_the_due_holds_expire() {
 fn a_late_payment_is_no_more_work_in_a_larger_sale() {
     let shortest = |count: u64| {
         let sale = last_due_has_it(count);
-        let now = Now { clock_ms: START + 2 * HOLD, run: RUN };
+        let now = Now { clock_ms: START + 2 * HOLD, node_epoch: NODE_EPOCH };
         let times = (0..9).map(|_| {
             let mut sale = sale.clone();
             let began = Instant::now();
@@ -568,7 +569,7 @@ fn keeping(rounds: u64) -> Sale {
     let every = Every { period: PERIOD, offset: START, lasts: PERIOD, carry: false };
     let hold_ms = 30 * 24 * 3600 * 1000;
     let rules = Rules { limit: 0, hold_ms, every: Some(every), ..Rules::default() };
-    let mut sale = World::open(9, rules, START, RUN).unwrap().unwrap().sale;
+    let mut sale = World::open(9, rules, START, NODE_EPOCH).unwrap().unwrap().sale;
     for round in 0..rounds {
         let user = if 2 * round < rounds { round.to_be_bytes().to_vec() } else { b"u".to_vec() };
         let req = round.to_be_bytes();
@@ -581,7 +582,7 @@ fn keeping(rounds: u64) -> Sale {
 
 /// Rounds that begin first are made, too.
 fn made(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
-    let now = Now { clock_ms, run: RUN };
+    let now = Now { clock_ms, node_epoch: NODE_EPOCH };
     let decision = after_rounds(sale, request, &now);
     commit(sale, &decision);
     decision.outcome
@@ -606,7 +607,7 @@ fn rounds_that_are_kept_are_not_walked() {
         made(sale, &Request::Grab(grab), t);
     };
     let asks = |sale: &mut Sale| {
-        let now = Now { clock_ms: sale.balances().t, run: RUN };
+        let now = Now { clock_ms: sale.balances().t, node_epoch: NODE_EPOCH };
         assert_eq!(sale.grants_of(b"u").take(4).count(), 4);
         assert!(sale.by_req(b"u", b"never").is_none() && sale.status(&now).next_deadline > 0);
     };

@@ -23,7 +23,9 @@ fn emptied(sample: &Sample) -> Option<Sale> {
         id: 77,
         secret: [7; 16],
     };
-    decide_new(&init, &Now { clock_ms: 1_000_000, run: 1 }, [1, 2]).ok().map(|(_, sale)| sale)
+    decide_new(&init, &Now { clock_ms: 1_000_000, node_epoch: 1 }, [1, 2])
+        .ok()
+        .map(|(_, sale)| sale)
 }
 
 fn apply(rounds: u64, seed: u64) -> Figures {

@@ -15,7 +15,7 @@ use crate::server::ffi::ctx::{Locked, ServerLock};
 use seckill_domain::Sale;
 
 /// The epoch number of this node.
-pub(crate) static RUN: AtomicU64 = AtomicU64::new(0);
+pub(crate) static NODE_EPOCH: AtomicU64 = AtomicU64::new(0);
 
 /// A number above `last`, the last one given out, and not below `clock_ms`.
 fn next(last: u64, clock_ms: u64) -> u64 {
@@ -24,7 +24,7 @@ fn next(last: u64, clock_ms: u64) -> u64 {
 
 /// Begins a new node epoch: when the module is loaded and when this node is promoted.
 pub(crate) fn begin() {
-    RUN.store(next(RUN.load(Ordering::Relaxed), clock_ms()), Ordering::Relaxed);
+    NODE_EPOCH.store(next(NODE_EPOCH.load(Ordering::Relaxed), clock_ms()), Ordering::Relaxed);
 }
 
 /// The data set that the server loads: its own file, or its primary's.

@@ -197,9 +197,9 @@ pub enum Op {
     ToRound(u64, i64),
     /// The clock is set to where the round of now closes, or so much beside it.
     ToClose(i64),
-    /// The replica takes over in a new run, with a new replica behind it.
+    /// The replica takes over in a new epoch, with a new replica behind it.
     Promote,
-    /// The primary restarts from its rewritten log: a new run.
+    /// The primary restarts from its rewritten log: a new epoch.
     Rewrite,
     /// The key is dumped and restored on the same server.
     Restore,
@@ -274,21 +274,21 @@ pub struct Answer {
     pub changed: bool,
 }
 
-/// When a command is judged, and in which run.
+/// When a command is judged, and in which epoch.
 #[derive(Clone, Copy, Debug)]
 struct Moment {
     clock: u64,
-    run: Run,
+    epochs: Epochs,
 }
 
-/// A run of a primary.
+/// The epoch of a primary, and that of its sale.
 #[derive(Clone, Copy, Debug)]
-pub struct Run {
-    /// Its name, Unix ms.
-    pub name: u64,
+pub struct Epochs {
+    /// The epoch of the node, Unix ms.
+    pub node: u64,
     /// The epoch that the sale says that it has begun in the command at hand: a part of it may be
     /// the sale's to choose.
-    pub epoch: Option<u64>,
+    pub sale: Option<u64>,
 }
 
 /// The sale.
@@ -305,8 +305,8 @@ pub struct Oracle {
     version: u64,
     rev: u64,
     epoch: u64,
-    /// The run that has written its epoch into the sale.
-    run: Option<u64>,
+    /// Epoch of the node when it last changed the sale.
+    node_epoch: Option<u64>,
     /// Whether a restore or a log brought the sale here.
     arrived: bool,
     /// Whether a restore brought it to the replica.
@@ -349,7 +349,7 @@ pub struct Oracle {
 
 impl Oracle {
     /// INIT on a key that does not exist; what it answers when it is refused.
-    pub fn init(supply: u64, rules: Rules, clock: u64, run: u64) -> Result<Oracle, String> {
+    pub fn init(supply: u64, rules: Rules, clock: u64, node_epoch: u64) -> Result<Oracle, String> {
         if let Some(refusal) = rules.refusal_of(supply) {
             return Err(refusal.into());
         }
@@ -366,7 +366,7 @@ impl Oracle {
             version: 0,
             rev: 0,
             epoch: 0,
-            run: None,
+            node_epoch: None,
             arrived: false,
             replica_arrived: false,
             round,
@@ -393,17 +393,17 @@ impl Oracle {
             entries: Vec::new(),
         };
         oracle.stock = oracle.stock_now();
-        oracle.change(Moment { clock, run: Run { name: run, epoch: None } });
+        oracle.change(Moment { clock, epochs: Epochs { node: node_epoch, sale: None } });
         // A list is a piece of its own.
         oracle.version += u64::from(matches!(rules.drawing, Drawing::List(_)));
         oracle.emit_terms("INIT");
         Ok(oracle)
     }
 
-    /// Judges a command at `clock` in the run `run`, and does what it asks for. `drawn`: what the
+    /// Judges a command at `clock` in these epochs, and does what it asks for. `drawn`: what the
     /// sale drew for it; the amount is the sale's to choose, within its rules.
-    pub fn ask(&mut self, op: &Op, clock: u64, run: Run, drawn: Option<u64>) -> Answer {
-        let (now, before) = (Moment { clock, run }, self.version);
+    pub fn ask(&mut self, op: &Op, clock: u64, epochs: Epochs, drawn: Option<u64>) -> Answer {
+        let (now, before) = (Moment { clock, epochs }, self.version);
         self.events.clear();
         self.entries.clear();
         self.drawn = drawn;
@@ -491,27 +491,27 @@ impl Oracle {
 
     /// The replica takes over, and a new one follows it.
     pub fn promoted(&mut self) {
-        self.run = None;
+        self.node_epoch = None;
         self.arrived = std::mem::take(&mut self.replica_arrived);
         self.refusals = self.refusals_of_replica.clone();
     }
 
     /// The primary restarted from a log, which has no refusals.
     pub fn restarted(&mut self) {
-        self.run = None;
+        self.node_epoch = None;
         self.arrived = true;
         self.refusals.clear();
     }
 
     /// The primary restarted from a snapshot.
     pub fn reloaded(&mut self) {
-        self.run = None;
+        self.node_epoch = None;
         self.arrived = false;
     }
 
     /// The sale was restored from a dump, here and on the replica.
     pub fn restored(&mut self) {
-        self.run = None;
+        self.node_epoch = None;
         self.arrived = true;
         self.replica_arrived = true;
         self.refusals_of_replica = self.refusals.clone();
@@ -520,12 +520,12 @@ impl Oracle {
     /// The time and the epoch of a change; done twice it does nothing.
     fn begin(&mut self, now: Moment) {
         self.t = self.t.max(now.clock);
-        let Run { name, epoch } = now.run;
-        if self.run.replace(name) != Some(name) {
+        let Epochs { node, sale } = now.epochs;
+        if self.node_epoch.replace(node) != Some(node) {
             let drawn = self.epoch + 1..=self.epoch + (1 << 32);
-            self.epoch = match !self.arrived && name > self.epoch {
-                true => name,
-                false => epoch.filter(|epoch| drawn.contains(epoch)).unwrap_or_default(),
+            self.epoch = match !self.arrived && node > self.epoch {
+                true => node,
+                false => sale.filter(|epoch| drawn.contains(epoch)).unwrap_or_default(),
             };
         }
     }

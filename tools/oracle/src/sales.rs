@@ -9,7 +9,7 @@ use super::world::commit;
 
 /// The first run of a primary, at this Unix ms.
 pub fn at(clock_ms: u64) -> Now {
-    Now { clock_ms, run: 1 }
+    Now { clock_ms, node_epoch: 1 }
 }
 
 /// A sale of `supply` units under `terms`, made at 1.

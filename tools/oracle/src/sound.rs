@@ -41,7 +41,7 @@ pub fn assert_sound(sale: &Sale, how: &str) {
 
 /// Whatever is asked of a sale that awaits pieces is refused.
 fn assert_sells_nothing(sale: &Sale, how: &str) {
-    let now = Now { clock_ms: sale.balances().t, run: 1 };
+    let now = Now { clock_ms: sale.balances().t, node_epoch: 1 };
     for request in each_request(&split_of(sale)) {
         let decision = sale.decide(&request, &now).unwrap();
         let misuses = [Misuse::Incomplete, Misuse::WrongPart].map(Outcome::Misuse);
@@ -126,7 +126,7 @@ fn kind(request: &Request<'_>) -> usize {
 /// Sells, restocks and pauses: what is answered must be done, and apply elsewhere.
 fn assert_usable(mut sale: Sale, how: &str) {
     let mut replica = sale.clone();
-    let now = Now { clock_ms: START + 5000, run: START + 5000 };
+    let now = Now { clock_ms: START + 5000, node_epoch: START + 5000 };
     let split = split_of(&sale);
     let grant = GrantView { seq: 1, qty: 1, state: State::Sold, deadline: 0 };
     let refusals = [

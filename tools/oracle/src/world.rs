@@ -23,7 +23,7 @@ use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 
 use super::oracle::{
-    self, Ask, Drawing, GatePatch, Gates, Op, Oracle, Patch, Pick, Row, Rules, Run, SECRET,
+    self, Ask, Drawing, Epochs, GatePatch, Gates, Op, Oracle, Patch, Pick, Row, Rules, SECRET,
 };
 use super::rebuild;
 use super::stored_entry::{texts, StoredEntry};
@@ -45,8 +45,8 @@ fn equal<T: PartialEq + Debug>(what: &str, is: &T, should: &T) -> Check {
     }
 }
 
-/// How far apart two runs are.
-pub const RUN_STEP: u64 = 7;
+/// How far apart two epochs of a node are.
+pub const EPOCH_STEP: u64 = 7;
 
 /// The name of the sale's key.
 const KEY: &[u8] = b"k";
@@ -55,7 +55,7 @@ const KEY: &[u8] = b"k";
 #[derive(Clone)]
 pub struct World {
     pub clock: u64,
-    pub run: u64,
+    pub node_epoch: u64,
     pub sale: Sale,
     pub replica: Sale,
     pub oracle: Oracle,
@@ -65,11 +65,16 @@ pub struct World {
 
 impl World {
     /// INIT on a key that does not exist. `None` when it is refused, by both.
-    pub fn open(supply: u64, rules: Rules, clock: u64, run: u64) -> Result<Option<World>, String> {
+    pub fn open(
+        supply: u64,
+        rules: Rules,
+        clock: u64,
+        node_epoch: u64,
+    ) -> Result<Option<World>, String> {
         let amounts = amounts(&rules);
         let init = Init { supply, terms: terms(&rules), amounts, id: 77, secret: SECRET };
-        let decided = decide_new(&init, &Now { clock_ms: clock, run }, [1, 2]);
-        let oracle = match Oracle::init(supply, rules, clock, run) {
+        let decided = decide_new(&init, &Now { clock_ms: clock, node_epoch }, [1, 2]);
+        let oracle = match Oracle::init(supply, rules, clock, node_epoch) {
             Ok(oracle) => oracle,
             Err(refusal) => {
                 let misuse = decided.err().ok_or("INIT is not refused")?;
@@ -92,17 +97,17 @@ impl World {
         let entries = texts(&entries);
         same!("entries on the replica", entries, oracle.entries().to_vec());
         let audits = [sale.begin_audit(1), replica.begin_audit(2)];
-        let world = World { clock, run, sale, replica, oracle, audits };
+        let world = World { clock, node_epoch, sale, replica, oracle, audits };
         world.verify()?;
         Ok(Some(world))
     }
 
     /// The moment of the next command.
     pub fn now(&self) -> Now {
-        Now { clock_ms: self.clock, run: self.run }
+        Now { clock_ms: self.clock, node_epoch: self.node_epoch }
     }
 
-    /// Whether `op` would change anything: the sale, the clock or the run.
+    /// Whether `op` would change anything: the sale, the clock or the epoch of the node.
     pub fn would_change(&self, op: &Op) -> bool {
         match self.changes(op) {
             Some(changes) => !changes.is_empty(),
@@ -199,8 +204,8 @@ impl World {
             _ => None,
         };
         let epoch = begun.or(epoch_of(decision.changes()));
-        let run = Run { name: now.run, epoch };
-        let expected = self.oracle.ask(op, now.clock_ms, run, drawn);
+        let epochs = Epochs { node: now.node_epoch, sale: epoch };
+        let expected = self.oracle.ask(op, now.clock_ms, epochs, drawn);
         let told = self.sale.units_told(&decision.outcome, decision.plan.as_ref());
         same!("reply", with_units(&decision.outcome, told.as_deref()), expected.reply);
         same!("has changes", changed || !decision.changes().is_empty(), expected.changed);
@@ -275,7 +280,7 @@ impl World {
     }
 
     fn promote(&mut self) -> Check {
-        self.run += RUN_STEP;
+        self.node_epoch += EPOCH_STEP;
         self.oracle.promoted();
         self.sale = self.replica.clone();
         self.replica = loaded(&self.sale, 0)?;
@@ -283,10 +288,10 @@ impl World {
     }
 
     fn rewrite(&mut self) -> Check {
-        self.run += RUN_STEP;
+        self.node_epoch += EPOCH_STEP;
         self.oracle.restarted();
         let log = rebuild::log(&self.sale);
-        self.sale = rebuild::replay(&log, self.run)
+        self.sale = rebuild::replay(&log, self.node_epoch)
             .map_err(|why| format!("the log is refused: {why:?}"))?;
         self.verify()
     }

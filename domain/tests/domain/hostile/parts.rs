@@ -179,7 +179,7 @@ fn a_part_that_owes_more_than_it_has_goes_on() {
         seqs.filter(|seq| sale.grant(*seq).is_some_and(|it| it.state == State::Expired)).count()
     };
     let mut later = sale.clone();
-    let now = Now { clock_ms: START * 2, run: 500 };
+    let now = Now { clock_ms: START * 2, node_epoch: 500 };
     let decision = later.decide_expiry(9, &now).unwrap();
     commit(&mut later, &decision);
     assert!(expired(&later) > expired(&sale));

@@ -11,7 +11,7 @@ use super::*;
 /// A sale with two grants.
 fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
     let init = Init { supply, terms, amounts: amounts.to_vec(), id: 1, secret: [7; 16] };
-    let now = Now { clock_ms: START, run: 1 };
+    let now = Now { clock_ms: START, node_epoch: 1 };
     let (_, mut sale) = decide_new(&init, &now, [1, 2]).unwrap();
     for user in [b"u", b"v"] {
         let grab = seckill_domain::request::Grab {
@@ -100,7 +100,7 @@ fn rows_that_leave_packets_without_a_share() {
     let mut sale = sale_on(drawing(Draw::Packets { packets: 4, min: 1 }), &[], 40);
     // Changes that no row is of: there is room for more rows than it has.
     for request in [Request::Pause, Request::Resume, Request::Pause] {
-        let decision = sale.decide(&request, &Now { clock_ms: START, run: 1 }).unwrap();
+        let decision = sale.decide(&request, &Now { clock_ms: START, node_epoch: 1 }).unwrap();
         commit(&mut sale, &decision);
     }
     let log = texts_of(&sale);
@@ -120,7 +120,7 @@ fn repeating() -> Sale {
     let terms = Terms { limit: 0, schedule: Some(schedule), ..Terms::default() };
     let mut sale = sale_on(terms, &[], 9);
     for round in [1, 2, 5] {
-        let now = Now { clock_ms: START + round * 100, run: 1 };
+        let now = Now { clock_ms: START + round * 100, node_epoch: 1 };
         let NextRound(plan) = sale.decide_round(&now).unwrap().unwrap_err();
         sale.commit(&plan);
     }
@@ -136,7 +136,7 @@ fn an_import_of_a_grant_of_an_older_round() {
     let mut sale = sale_on(terms, &[], 9);
     let (here, again) = (effect("Vs1"), sale.balances().version);
     assert!(!try_apply(&mut sale, again, &[&here], "of the stored round"));
-    let now = Now { clock_ms: START + 100, run: 1 };
+    let now = Now { clock_ms: START + 100, node_epoch: 1 };
     let NextRound(plan) = sale.decide_round(&now).unwrap().unwrap_err();
     sale.commit(&plan);
     let version = sale.balances().version;

@@ -55,8 +55,8 @@ pub struct Names {
 /// Everything of one run.
 pub struct Cluster {
     pub clock: u64,
-    /// The primary's run.
-    pub run: u64,
+    /// The primary's epoch.
+    pub node_epoch: u64,
     /// Counts the moments at which servers start, take over or load: it never steps back, and
     /// no epoch of an earlier moment comes near a later one.
     moment: u64,
@@ -84,14 +84,14 @@ pub struct Cluster {
 impl Cluster {
     /// INIT of all sales. `None` when one is refused.
     pub fn open(setup: &Setup) -> Result<Option<Cluster>, String> {
-        let now = Now { clock_ms: setup.clock, run: setup.run };
+        let now = Now { clock_ms: setup.clock, node_epoch: setup.node_epoch };
         let Versions { knows, setting } = setup.versions;
         versions::write_as(setting);
         let (mut held, mut models) = (Vec::new(), Vec::new());
         for opening in &setup.sales {
             let init = opening.init();
             let decided = decide_new(&init, &now, [1, 2]);
-            let oracle = opening.oracle(setup.clock, setup.run);
+            let oracle = opening.oracle(setup.clock, setup.node_epoch);
             same("INIT is refused", &decided.is_err(), &oracle.is_err())?;
             let Ok((plan, sale)) = decided else { return Ok(None) };
             same("INIT from its text", &digest(&created(&plan.changes[0])?), &digest(&sale))?;
@@ -99,20 +99,20 @@ impl Cluster {
             models.push(oracle.ok());
         }
         let [first, others @ ..] = knows;
-        let primary = Node { held, offset: 0, knows: first, seed: setup.run };
-        let mut seeds = setup.run + 1..;
+        let primary = Node { held, offset: 0, knows: first, seed: setup.node_epoch };
+        let mut seeds = setup.node_epoch + 1..;
         let replicas = others.map(|knows| {
             let seed = seeds.next().unwrap_or_default();
             primary.reloaded(seed, knows)
         });
         let mut cluster = Cluster {
             clock: setup.clock,
-            run: setup.run,
-            moment: setup.run,
+            node_epoch: setup.node_epoch,
+            moment: setup.node_epoch,
             attached: setup.attached,
-            log: Log::rewritten(&primary, setup.run)?,
+            log: Log::rewritten(&primary, setup.node_epoch)?,
             replicas: replicas.into_iter().collect::<Result<_, _>>()?,
-            saved: primary.reloaded(setup.run, first)?,
+            saved: primary.reloaded(setup.node_epoch, first)?,
             dumps: primary.held.iter().map(|_| None).collect(),
             broken: vec![false; primary.held.len()],
             names: primary.held.iter().map(|_| Names::default()).collect(),
@@ -136,12 +136,12 @@ impl Cluster {
 
     /// The moment of the next command.
     pub fn now(&self) -> Now {
-        Now { clock_ms: self.clock, run: self.run }
+        Now { clock_ms: self.clock, node_epoch: self.node_epoch }
     }
 
     /// Does one step and compares everything that it may have changed.
     pub fn step(&mut self, step: &Step, tally: &mut Tally) -> Check {
-        let before = (self.history.len(), self.run, self.setting);
+        let before = (self.history.len(), self.node_epoch, self.setting);
         let done = match step {
             Step::Clock(clock) => {
                 self.clock = *clock;
@@ -154,7 +154,7 @@ impl Cluster {
             fault if step.kind() >= super::step::FIRST_FAULT => self.fault(fault, tally),
             command => self.command(command, tally).and_then(|()| self.replicate(tally)),
         };
-        tally.step(step.kind(), (self.history.len(), self.run, self.setting) != before);
+        tally.step(step.kind(), (self.history.len(), self.node_epoch, self.setting) != before);
         done
     }
 

@@ -21,7 +21,7 @@ use super::sometimes::Seen;
 use super::step::Step;
 use super::tally::Tally;
 use super::versions;
-use crate::oracle::{Ask, Bytes, Op, Run};
+use crate::oracle::{Ask, Bytes, Epochs, Op};
 use crate::stored_entry::{texts, StoredEntry};
 use crate::world::{amount, encoded, epoch_of, reply, request, with_units, words};
 
@@ -180,7 +180,8 @@ impl Cluster {
     ) -> Result<Option<Heard>, String> {
         let Verdict { sale, op, outcome, plan } = verdict;
         let changes = changes_of(plan);
-        let (clock, run) = (self.clock, Run { name: self.run, epoch: epoch_of(changes) });
+        let epochs = Epochs { node: self.node_epoch, sale: epoch_of(changes) };
+        let clock = self.clock;
         // An amount that is refused is not told.
         if matches!(outcome, Some(Outcome::OverLimit { .. })) && self.draws_at_random(sale) {
             return Ok(self.lose(sale, changes));
@@ -191,7 +192,7 @@ impl Cluster {
             Some(Outcome::Granted { grant, .. }) => Some(grant.qty),
             _ => None,
         };
-        let answer = oracle.ask(op, clock, run, drawn);
+        let answer = oracle.ask(op, clock, epochs, drawn);
         if let Some(outcome) = outcome {
             let told = self.primary.held[sale].sale.units_told(outcome, plan);
             same("reply", &with_units(outcome, told.as_deref()), &answer.reply)?;
@@ -207,7 +208,7 @@ impl Cluster {
             entries: oracle.entries(),
         });
         tally.foretold += 1;
-        Ok(Some(Heard::Op { sale, op: Box::new(op.clone()), clock, run, drawn }))
+        Ok(Some(Heard::Op { sale, op: Box::new(op.clone()), clock, epochs, drawn }))
     }
 
     fn draws_at_random(&self, sale: usize) -> bool {

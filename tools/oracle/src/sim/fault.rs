@@ -32,7 +32,7 @@ impl Cluster {
                 Ok(())
             }
             Step::Rewrite => {
-                self.log = Log::rewritten(&self.primary, self.run)?;
+                self.log = Log::rewritten(&self.primary, self.node_epoch)?;
                 Ok(())
             }
             Step::Crash { lost } => self.crash(lost, tally),
@@ -142,7 +142,7 @@ impl Cluster {
         self.paid.extend(paid::lost(&self.primary.held, &node.held));
         self.rewind(node.offset);
         self.primary = node;
-        self.run = self.next_moment();
+        self.node_epoch = self.next_moment();
         self.saved = self.primary.clone();
         self.begin_anew()
     }
@@ -153,14 +153,14 @@ impl Cluster {
             begin(model, held.way);
         }
         self.checkpoint();
-        self.log = Log::rewritten(&self.primary, self.run)?;
+        self.log = Log::rewritten(&self.primary, self.node_epoch)?;
         (0..self.primary.held.len()).try_for_each(|sale| self.verify(sale, true))
     }
 
     fn reload(&mut self) -> Check {
-        // Who loads begins a new run.
-        self.run = self.next_moment();
-        self.primary = self.primary.reloaded(self.run, self.primary.knows)?;
+        // Who loads begins a new epoch.
+        self.node_epoch = self.next_moment();
+        self.primary = self.primary.reloaded(self.node_epoch, self.primary.knows)?;
         self.begin_anew()
     }
 

@@ -1,6 +1,6 @@
 //! The oracle's model of all sales.
 
-use crate::oracle::{Op, Oracle, Run};
+use crate::oracle::{Epochs, Op, Oracle};
 
 /// What a sale should be; `None` once something happened that the oracle does not know.
 pub type Model = Option<Oracle>;
@@ -12,7 +12,7 @@ pub enum Heard {
         sale: usize,
         op: Box<Op>,
         clock: u64,
-        run: Run,
+        epochs: Epochs,
         drawn: Option<u64>,
     },
     /// It was replaced by what it was before.
@@ -50,9 +50,9 @@ pub fn begin(model: &mut Model, way: Way) {
 /// Goes through what was heard.
 pub fn hear(models: &mut [Model], heard: &Heard) {
     match heard {
-        Heard::Op { sale, op, clock, run, drawn } => {
+        Heard::Op { sale, op, clock, epochs, drawn } => {
             if let Some(oracle) = &mut models[*sale] {
-                oracle.ask(op, *clock, *run, *drawn);
+                oracle.ask(op, *clock, *epochs, *drawn);
             }
         }
         Heard::Arrived { sale, model } => {

@@ -169,7 +169,8 @@ pub fn arrived(dump: &[Vec<u8>], at: u64) -> Result<Held, String> {
     let mut sale = rebuild::load(dump, at).map_err(|why| format!("a dump is refused: {why:?}"))?;
     sale.arrive();
     let refusals = {
-        let counters = sale.status(&seckill_domain::request::Now { clock_ms: 0, run: 0 }).counters;
+        let counters =
+            sale.status(&seckill_domain::request::Now { clock_ms: 0, node_epoch: 0 }).counters;
         counters.attempts() - counters.tallies.granted
     };
     Ok(Held { refusals, ..Held::new(sale, Way::Restored) })

@@ -12,8 +12,8 @@ use crate::world::{amounts, terms};
 /// When runs begin, Unix ms by the sales' clock.
 const START: u64 = 1_000_000;
 
-/// When the first process starts.
-const RUN: u64 = 500;
+/// The epoch of the first process.
+const NODE_EPOCH: u64 = 500;
 
 /// The id of every sale: the oracle's.
 const ID: u64 = 77;
@@ -47,7 +47,7 @@ pub struct Opening {
 pub struct Setup {
     pub sales: Vec<Opening>,
     pub clock: u64,
-    pub run: u64,
+    pub node_epoch: u64,
     /// Whether the first replica gets everything at once.
     pub attached: bool,
     pub versions: Versions,
@@ -66,7 +66,13 @@ impl Setup {
             sales.iter_mut().for_each(|sale| sale.be_part(random, number, of));
         }
         let attached = !once_in(random, 4);
-        Setup { sales, clock: START, run: RUN, attached, versions: Versions::draw(random) }
+        Setup {
+            sales,
+            clock: START,
+            node_epoch: NODE_EPOCH,
+            attached,
+            versions: Versions::draw(random),
+        }
     }
 }
 
@@ -201,7 +207,7 @@ impl Opening {
     }
 
     /// The oracle's word on the INIT.
-    pub fn oracle(&self, clock: u64, run: u64) -> Result<Oracle, String> {
-        Oracle::init(self.supply, self.rules, clock, run)
+    pub fn oracle(&self, clock: u64, node_epoch: u64) -> Result<Oracle, String> {
+        Oracle::init(self.supply, self.rules, clock, node_epoch)
     }
 }
