@@ -25,7 +25,7 @@ use waitlist::ListDraft;
 pub(crate) struct Draft<'s> {
     /// The sale as it stands.
     pub(crate) sale: &'s Sale,
-    /// The numbers of the stored round.
+    /// The numbers of the current round.
     pub(crate) balances: Balances,
     /// Whether the sale writes entries, so that revs are counted.
     pub(crate) has_outbox: bool,
@@ -37,7 +37,7 @@ pub(crate) struct Draft<'s> {
     pub(crate) touched: Option<Box<Touched>>,
 }
 
-/// State that few changes touch, beside the numbers of the stored round.
+/// State that few changes touch, beside the numbers of the current round.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Touched {
     /// Changed grants as they would stand.
@@ -193,7 +193,7 @@ impl<'s> Draft<'s> {
         touched.or_else(|| Some(&self.sale.rounds()?.older.get(place)?.balances))
     }
 
-    /// The numbers of the round that has grant `seq`; those of the stored round if no round has it.
+    /// The numbers of the round that has grant `seq`; of the current round if no round has it.
     pub(crate) fn numbers_of(&self, seq: u64) -> &Balances {
         let place = self.sale.old_place_of(seq);
         place.and_then(|place| self.numbers_at(place)).unwrap_or(&self.balances)

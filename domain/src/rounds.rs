@@ -1,6 +1,6 @@
 //! Repeating sales: when rounds begin and end, and the state of rounds that are over.
 //!
-//! The stored round is an ordinary sale with a ledger of its own. When it is over, one effect puts
+//! The current round is an ordinary sale with a ledger of its own. When it is over, one effect puts
 //! its ledger aside unchanged and starts an empty one: nothing is walked or copied, however many
 //! grants it has. The previous round is kept, and an older one while it has held grants; then its
 //! memory is freed in small steps.
@@ -118,14 +118,14 @@ impl OldRound {
     }
 }
 
-/// State of a repeating sale outside its stored round.
+/// State of a repeating sale outside its current round.
 #[derive(Clone, Debug, Default)]
 pub struct Rounds {
     /// Units of a round at its beginning, before carried units are added.
     pub base_supply: u64,
     /// Rounds that are over and kept, oldest first. Boxed, because one in the middle may leave.
     pub older: VecDeque<Box<OldRound>>,
-    /// The held grants of all rounds, the stored one included.
+    /// The held grants of all rounds, the current one included.
     pub(crate) held: Held,
     /// Totals of the last rounds that are over, oldest first.
     pub totals: VecDeque<Total>,
@@ -150,7 +150,7 @@ impl Rounds {
     pub fn note_total(&mut self) {
         let Some(newest) = self.older.back() else { return };
         self.totals.push_back(newest.total());
-        // The stored round is listed, too.
+        // The current round is listed, too.
         while self.totals.len() >= ROUND_TOTALS_MAX {
             self.totals.pop_front();
         }

@@ -16,7 +16,7 @@ const COUNT: Arg = vocabulary::COUNT
 pub const SPEC: Spec = Spec {
     name: "SECKILL.ROUNDS",
     arity: -2,
-    summary: "Lists the totals of the last rounds, the stored one first",
+    summary: "Lists the totals of the last rounds, the current one first",
     complexity: "O(N) where N is COUNT",
     args: &[vocabulary::KEY, COUNT],
     reply: "An array of `[round, supply, sold, winners]`, newest first; empty for a sale without \

@@ -77,7 +77,7 @@ struct Page {
     /// Seqs to read.
     count: u64,
     filter: Filter,
-    /// The stored or the previous round; all kept rounds if none is named.
+    /// The current or the previous round; all kept rounds if none is named.
     round: Option<u64>,
 }
 

@@ -105,7 +105,7 @@ fn blocks_of_older_rounds_and_of_lists_are_lent() {
     }
 }
 
-/// The stored round, whose blocks grow while they are moved.
+/// The current round, whose blocks grow while they are moved.
 #[test]
 fn a_sale_can_be_sold_from_while_it_is_moved() {
     let Some(server) = server_that_defragments() else {

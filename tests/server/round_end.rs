@@ -121,7 +121,7 @@ fn micros_of(conn: &mut Conn, command: &str) -> i64 {
     entry.items()[2].int()
 }
 
-/// Puts a million winners into the stored round of a sale that has had no change but INIT.
+/// Puts a million winners into the current round of a sale that has had no change but INIT.
 fn fill(conn: &mut Conn, key: &str) {
     grow(conn, key, 0, WINNERS, |number| effect(&format!("guser:{number:012}")));
     assert_eq!(number(conn, key, "winners"), WINNERS as i64);

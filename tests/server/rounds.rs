@@ -72,7 +72,7 @@ fn each_round_starts_anew() {
         ],
     );
     let shown = ["supply", "available", "held", "sold"].map(|name| number(&mut conn, "k", name));
-    assert_eq!(shown, [3, 2, 0, 1], "the stored round's own numbers");
+    assert_eq!(shown, [3, 2, 0, 1], "the current round's own numbers");
     assert_eq!(counter(&mut conn, "k", "notopen"), 2);
     server.assert_sound("k");
     let told = entries(&mut conn, "s");

@@ -125,7 +125,7 @@ impl Planning<'_, '_> {
     }
 }
 
-/// The round that must begin first; `None` if the stored round goes on or the series is over.
+/// The round that must begin first; `None` if the current round goes on or the series is over.
 pub(super) fn next_round<'a>(sale: &Sale, now: &Now) -> Option<Effect<'a>> {
     let schedule = sale.terms.schedule.as_ref()?;
     let t = sale.time(now);

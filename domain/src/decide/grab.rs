@@ -216,7 +216,7 @@ enum Known<'s> {
 }
 
 /// The grant, fence or entry of this user's request id at `t`, if there is one. `found` is the
-/// user's lookup in the ledger of the stored round.
+/// user's lookup in the ledger of the current round.
 #[inline]
 fn known<'s>(sale: &'s Sale, user: &[u8], id: &[u8], found: &Lookup, t: u64) -> Option<Known<'s>> {
     let is_fenced = || !sale.fences.is_empty() && sale.fences.stands(user, id, t);

@@ -44,7 +44,7 @@ pub struct MultiDecision<'a> {
 }
 
 /// What must be committed before an MGRAB is decided, for each sale: the plan that begins its next
-/// round, if its stored round is over. The request is then decided again at the same time.
+/// round, if its current round is over. The request is then decided again at the same time.
 #[derive(Debug)]
 pub struct NextRounds<'a>(pub Vec<Option<Plan<'a>>>);
 

@@ -39,7 +39,7 @@ pub struct Decision<'a> {
     pub plan: Option<Plan<'a>>,
 }
 
-/// What must be committed before a request is decided: the stored round is over, and this plan
+/// What must be committed before a request is decided: the current round is over, and this plan
 /// begins the next one. The request is then decided again at the same time.
 #[derive(Debug)]
 pub struct NextRound<'a>(pub Box<Plan<'a>>);
@@ -117,7 +117,7 @@ impl Sale {
         decided(self, now, |plan| judge(plan, request))
     }
 
-    /// What comes before any other decision if the stored round is over: the next round, or the
+    /// What comes before any other decision if the current round is over: the next round, or the
     /// mistake for which it can't begin.
     pub fn decide_round<'a>(&self, now: &Now) -> Option<Decided<'a>> {
         let next = expire::next_round(self, now).filter(|_| self.awaits == 0)?;
@@ -128,7 +128,7 @@ impl Sale {
         }))
     }
 
-    /// For the sweeper, of a stored round that goes on: expires at most `most` due holds. With a
+    /// For the sweeper, while the current round goes on: expires at most `most` due holds. With a
     /// waiting list it also makes offers, drops waiters, and expires further holds for them.
     pub fn decide_expiry<'a>(&self, most: usize, now: &Now) -> Decided<'a> {
         if self.awaits > 0 {

@@ -40,7 +40,7 @@ impl Touched {
         })
     }
 
-    /// Counts a grant that a user gets back, in the stored round.
+    /// Counts a grant that a user gets back, in the current round.
     pub(super) fn gain(&mut self, sale: &Sale, user: &[u8], qty: u64) {
         let gained = self.gained(sale).entry((sale.ledger.base(), user.to_vec()));
         let (units, grants) = gained.or_default();

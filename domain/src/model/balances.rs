@@ -28,7 +28,7 @@ pub struct Balances {
     pub deficit: u64,
     /// Packets left to draw; `None` if the sale has no fixed number.
     pub packets: Option<u64>,
-    /// Number of the stored round; 0 in a sale without rounds.
+    /// Number of the current round; 0 in a sale without rounds.
     #[serde(deserialize_with = "wire::integer")]
     pub round: u64,
     /// Number of grants ever made.

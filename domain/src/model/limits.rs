@@ -113,7 +113,7 @@ pub const UNITS_PER_CALL_MAX: u32 = 10_000;
 /// Numbers that UNITS shows if no count is given.
 pub const UNITS_SHOWN_DEFAULT: u64 = 1000;
 
-/// Rounds whose totals a sale shows, the stored one included.
+/// Rounds whose totals a sale shows, the current one included.
 pub const ROUND_TOTALS_MAX: usize = 100;
 
 /// Heap blocks of dropped rounds that one step frees.

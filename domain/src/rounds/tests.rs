@@ -140,7 +140,7 @@ fn every_round_starts_anew_and_seq_runs_on() {
     let rows: Vec<_> = sale.grants_of(b"a").map(|grant| (grant.seq, grant.round)).collect();
     assert_eq!(rows, [(3, 6), (1, 5)]);
     assert_eq!((sale.seqs_of_round(5), sale.seqs_of_round(6)), (Some((1, 2)), Some((3, 3))));
-    // Several rounds later only the stored and the previous round are kept.
+    // Several rounds later only the current and the previous round are kept.
     assert_eq!(wins(&mut sale, "a", 9300), 4);
     assert_eq!(sale.grants_of(b"a").count(), 2);
     assert_eq!((sale.grant(1), sale.next_seq(0), sale.next_seq(3)), (None, Some(3), Some(4)));

@@ -81,7 +81,7 @@ pub(super) struct RoundsOver {
 }
 
 fn totals<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Total>, D::Error> {
-    // The stored round is listed, too.
+    // The current round is listed, too.
     wire::sequence(from, ROUND_TOTALS_MAX - 1, Some::<Total>)
 }
 
@@ -258,8 +258,8 @@ impl RoundStart {
     /// The beginning of the round at this index among all kept rounds.
     pub(super) fn of(sale: &Sale, place: usize) -> RoundStart {
         let old = sale.rounds().and_then(|rounds| rounds.older.get(place));
-        let stored = (&sale.balances, &sale.ledger);
-        let (balances, ledger) = old.map_or(stored, |old| (&old.balances, &old.ledger));
+        let current = (&sale.balances, &sale.ledger);
+        let (balances, ledger) = old.map_or(current, |old| (&old.balances, &old.ledger));
         RoundStart {
             round: balances.round,
             supply: balances.supply,
@@ -268,7 +268,7 @@ impl RoundStart {
         }
     }
 
-    /// Puts the stored round of a sale aside and begins this one, which was checked.
+    /// Puts the current round of a sale aside and begins this one, which was checked.
     pub(crate) fn make(&self, sale: &mut Sale) {
         if let Some(ledger) = self.ledger(sale.ledger.key()) {
             sale.start_round(ledger);

@@ -19,7 +19,7 @@ use crate::Sale;
 
 const SCHEDULE: Schedule = Schedule { period_ms: 10, offset_ms: 3, lasts_ms: 5, carry: false };
 
-/// A sale that keeps a round before the stored one, with a grant in each.
+/// A sale that keeps a round before the current one, with a grant in each.
 fn with_rounds(draw: Option<Draw>) -> Sale {
     let limit = u64::from(draw.is_none());
     let terms = Terms { limit, kind: draw.into(), schedule: Some(SCHEDULE), ..Terms::default() };
@@ -125,7 +125,7 @@ fn an_altered_base_is_refused_or_lawful() {
     }
 }
 
-/// A sale shows the totals of 100 rounds, the stored one included: a base has at most 99.
+/// A sale shows the totals of 100 rounds, the current one included: a base has at most 99.
 #[test]
 fn there_are_99_totals_at_most() {
     let sale = with_rounds(None);

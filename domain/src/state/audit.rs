@@ -45,7 +45,7 @@ pub struct Audit {
 
 /// An audit in steps, between which the sale may change. It counts the waiting list, then the kept
 /// rounds from the oldest on, then the index of all holds (in a sale with rounds), and last the
-/// stored round. Each is compared when its count is complete with the numbers of that moment, so a
+/// current round. Each is compared when its count is complete with the numbers of that moment, so a
 /// change in between is no difference.
 #[derive(Clone, Debug)]
 pub struct AuditWalk {
@@ -260,7 +260,7 @@ impl Sale {
         [("sent", sent, counted.0), ("received", received, counted.1), ("put_in", got, has)]
     }
 
-    /// Compares the stored round with its fresh `count`, and adds the rows `others` counted before.
+    /// Compares the current round with its fresh `count`, and adds the `others` counted before.
     fn judge(&self, begun_at: u64, others: Vec<Row>, count: &Recount) -> Audit {
         let balances = &self.balances;
         // The supply is set by the operator; the units that grants leave of it are available.

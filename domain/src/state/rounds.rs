@@ -1,4 +1,4 @@
-//! A sale across its rounds: the stored one and older ones that are kept.
+//! A sale across its rounds: the current one and older ones that are kept.
 
 use crate::ledger::{Grant, Holding, Holds, Ledger, Lookup};
 use crate::model::balances::Balances;
@@ -21,7 +21,7 @@ impl Sale {
         self.rounds().into_iter().flat_map(|rounds| rounds.older.iter().rev().map(|old| &**old))
     }
 
-    /// The ledgers of all kept rounds, oldest first, the stored one last.
+    /// The ledgers of all kept rounds, oldest first, the current one last.
     pub(crate) fn ledgers(&self) -> impl Iterator<Item = &Ledger> {
         let older = self.rounds().into_iter().flat_map(|rounds| rounds.older.iter());
         older.map(|old| &old.ledger).chain([&self.ledger])
@@ -37,7 +37,7 @@ impl Sale {
         self.rounds().map_or(self.ledger.holds(), |rounds| rounds.held.all())
     }
 
-    /// Index among the older rounds of the round that has `seq`; `None` for the stored round.
+    /// Index among the older rounds of the round that has `seq`; `None` for the current round.
     pub(crate) fn old_place_of(&self, seq: u64) -> Option<usize> {
         if seq > self.ledger.base() {
             return None;
@@ -48,7 +48,7 @@ impl Sale {
         older.get(place).filter(|old| old.ledger.has(seq)).map(|_| place)
     }
 
-    /// The ledger of the round that has `seq`; of the stored round if none has it.
+    /// The ledger of the round that has `seq`; of the current round if none has it.
     pub(crate) fn ledger_with(&self, seq: u64) -> &Ledger {
         let place = self.old_place_of(seq);
         let old = place.and_then(|place| self.rounds()?.older.get(place));
@@ -104,7 +104,7 @@ impl Sale {
     }
 
     /// Seq of the kept grant with `req` in an older round. `found` is the user's lookup in the
-    /// stored round.
+    /// current round.
     pub(crate) fn older_by_req(&self, user: &[u8], req: &[u8], found: &Lookup) -> Option<u64> {
         let previous = self.older().next()?;
         let held = || {
@@ -115,7 +115,7 @@ impl Sale {
         previous.ledger.seq_of(user, req, found).or_else(held)
     }
 
-    /// A user's holdings in the stored round.
+    /// A user's holdings in the current round.
     pub fn holding_of(&self, user: &[u8]) -> Holding {
         self.ledger.holding(&self.ledger.find(user))
     }
@@ -139,21 +139,21 @@ impl Sale {
         })
     }
 
-    /// First and last seq of the stored or the previous round; an empty round has none.
+    /// First and last seq of the current or the previous round; an empty round has none.
     pub fn seqs_of_round(&self, round: u64) -> Option<(u64, u64)> {
         let previous = self.older().next().filter(|old| old.balances.round == round);
-        let stored = (self.balances.round == round).then_some(&self.ledger);
-        let ledger = stored.or(previous.map(|old| &old.ledger))?;
+        let current = (self.balances.round == round).then_some(&self.ledger);
+        let ledger = current.or(previous.map(|old| &old.ledger))?;
         (!ledger.is_empty()).then(|| (ledger.base() + 1, ledger.len()))
     }
 
-    /// The totals of the last rounds, the stored one first.
+    /// The totals of the last rounds, the current one first.
     pub fn round_totals(&self) -> impl Iterator<Item = Total> + '_ {
         let Balances { round, supply, sold, .. } = self.balances;
-        let stored = Total { round, supply, sold, winners: self.ledger.winners() };
+        let current = Total { round, supply, sold, winners: self.ledger.winners() };
         let over = self.rounds().map(|rounds| rounds.totals.iter().rev().copied());
-        let stored = over.is_some().then_some(stored);
-        stored.into_iter().chain(over.into_iter().flatten())
+        let current = over.is_some().then_some(current);
+        current.into_iter().chain(over.into_iter().flatten())
     }
 
     /// The earliest deadline of any held grant, Unix ms.
@@ -201,7 +201,7 @@ impl Sale {
         Hold { seq: grant.seq as u32, deadline: grant.deadline, user, req }
     }
 
-    /// Adds the held grants of the stored round from `first` on to the index.
+    /// Adds the held grants of the current round from `first` on to the index.
     pub(crate) fn enter_holds(&mut self, first: u64) {
         if self.rounds().is_none() {
             return;
@@ -212,7 +212,7 @@ impl Sale {
         holds.iter().for_each(|hold| self.follow_hold(hold, true));
     }
 
-    /// Puts the stored round aside and starts the next with this empty ledger. The numbers follow.
+    /// Puts the current round aside and starts the next with this empty ledger. The numbers follow.
     pub(crate) fn start_round(&mut self, next: Ledger) {
         let ledger = core::mem::replace(&mut self.ledger, next);
         let balances = self.balances;

@@ -223,10 +223,10 @@ pub struct Status {
     /// Packets left to draw, in a sale with a fixed number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<u64>,
-    /// Number of the stored round.
+    /// Number of the current round.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round: Option<u64>,
-    /// When the stored round closes.
+    /// When the current round closes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_ends_at: Option<u64>,
     /// When the next round opens, 0 when the series is over.

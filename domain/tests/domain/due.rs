@@ -106,7 +106,7 @@ fn rounds_have_their_grants_and_pages_go_on() {
     assert_eq!(totals, [(2, 9, 1, 1), (1, 9, 3, 3), (0, 9, 2, 2)]);
 }
 
-/// A hundred rounds are shown, the stored one among them.
+/// A hundred rounds are shown, the current one among them.
 #[test]
 fn the_oldest_totals_are_forgotten() {
     let mut sale = repeating(Rules::default());

@@ -311,7 +311,7 @@ pub struct Oracle {
     arrived: bool,
     /// Whether a restore brought it to the replica.
     replica_arrived: bool,
-    /// The stored round.
+    /// The current round.
     round: u64,
     /// Units that a round begins with, before anything is carried.
     base: u64,
@@ -565,7 +565,7 @@ impl Oracle {
         self.rows.iter().rev().filter(move |row| row.user == user && self.is_kept(row))
     }
 
-    /// The user's rows of the stored round.
+    /// The user's rows of the current round.
     pub fn rows_now<'a>(&'a self, user: &'a [u8]) -> impl Iterator<Item = &'a Row> {
         self.rows_of(user).filter(|row| row.round == self.round)
     }
@@ -599,7 +599,7 @@ impl Oracle {
         (self.rules.limit != 0).then(|| self.rules.limit.saturating_sub(units))
     }
 
-    /// Units of the grants in `state`, in the stored round.
+    /// Units of the grants in `state`, in the current round.
     fn units(&self, state: &str) -> u64 {
         self.units_in(self.round, state)
     }

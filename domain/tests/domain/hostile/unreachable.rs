@@ -135,7 +135,7 @@ fn an_import_of_a_grant_of_an_older_round() {
     let terms = Terms { hold_ms: 999, schedule: Some(schedule), ..Terms::default() };
     let mut sale = sale_on(terms, &[], 9);
     let (here, again) = (effect("Vs1"), sale.balances().version);
-    assert!(!try_apply(&mut sale, again, &[&here], "of the stored round"));
+    assert!(!try_apply(&mut sale, again, &[&here], "of the current round"));
     let now = Now { clock_ms: START + 100, node_epoch: 1 };
     let NextRound(plan) = sale.decide_round(&now).unwrap().unwrap_err();
     sale.commit(&plan);
@@ -150,14 +150,14 @@ fn a_total_of_a_round_to_come() {
     let sale = repeating();
     let mut dump = rebuild::dump(&sale);
     assert!(try_load(&dump, "as it is"));
-    // The newest total is of round 10,002; the stored round is 10,005.
+    // The newest total is of round 10,002; the current round is 10,005.
     let mut total = Vec::new();
     put_varint(&mut total, START / 100 + 2);
     let place = dump[0].windows(2).rposition(|two| two == total).unwrap();
     dump[0][place] += 2;
     assert!(try_load(&dump, "of the round before"));
     dump[0][place] += 1;
-    assert!(!try_load(&dump, "of the stored round"));
+    assert!(!try_load(&dump, "of the current round"));
 }
 
 /// Pieces count as versions: out of their order there is no room for all of them.

@@ -12,7 +12,7 @@ use crate::load::{send, Request, PIPELINED};
 pub const FEW: u64 = 10;
 pub const MANY: u64 = 10_000;
 
-/// Grants of the stored round that a page of winners of few rounds ends with.
+/// Grants of the current round that a page of winners of few rounds ends with.
 const GRANTS: u64 = 2_000;
 
 /// The command, its name in the server's statistics, and how often a turn sends it.

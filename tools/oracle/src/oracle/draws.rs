@@ -85,7 +85,7 @@ impl Oracle {
         self.rules.drawing.packets().map(|packets| packets - live as u64)
     }
 
-    /// Packets of the stored round that nobody has.
+    /// Packets of the current round that nobody has.
     pub fn packets(&self) -> Option<u64> {
         self.packets_in(self.round)
     }

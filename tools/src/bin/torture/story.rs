@@ -31,14 +31,14 @@ pub struct Story {
     epoch: u64,
     paused: bool,
     limits: Limits,
-    /// Units of the round that goes on, or of the whole sale.
+    /// Units of the current round, or of the whole sale.
     stock: Stock,
     /// Units promised beyond the supply.
     deficit: u64,
     /// The amounts left to draw.
     left: Option<Left>,
     seats: Seats,
-    /// The round that goes on, 0 in a sale without rounds, and what each begins with.
+    /// The current round, 0 in a sale without rounds, and what each begins with.
     round: u64,
     base: u64,
     /// Rounds that are over.
