@@ -35,7 +35,7 @@ pub struct Fence<'a> {
 /// while a new fence is applied, a few at a time, so that every node forgets the same fences.
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
-    by_key: BTreeMap<Key, Placed>,
+    by_key: BTreeMap<Key, Kept>,
     /// Keys in the order in which they were set, by number.
     order: BTreeMap<u64, Key>,
     /// The number of the next fence. Numbers are local to this process.
@@ -47,7 +47,7 @@ pub struct Fences {
 
 /// Time at which a fence was set, and its number in the order.
 #[derive(Clone, Copy, Debug)]
-struct Placed {
+struct Kept {
     at: u64,
     number: u64,
 }
@@ -97,7 +97,7 @@ impl Fences {
         self.next += 1;
         self.key_bytes += key.len();
         // A fence that is set again after its time moves to the end of the order.
-        if let Some(before) = self.by_key.insert(key.clone(), Placed { at, number }) {
+        if let Some(before) = self.by_key.insert(key.clone(), Kept { at, number }) {
             self.key_bytes -= key.len();
             self.order.remove(&before.number);
         }

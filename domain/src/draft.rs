@@ -135,13 +135,13 @@ impl<'s> Draft<'s> {
         grant: GrantView,
         work: impl FnOnce(&mut Balances) -> Result<(), Refused>,
     ) -> Result<(), Refused> {
-        let Some(place) = self.sale.old_place_of(grant.seq) else {
+        let Some(index) = self.sale.older_index_of(grant.seq) else {
             return self.change(kind, Some(grant), work);
         };
-        let mut older = *self.numbers_at(place).ok_or(Refused::Law)?;
+        let mut older = *self.numbers_at(index).ok_or(Refused::Law)?;
         work(&mut older)?;
         check_law(&self.sale.terms, &older, None)?;
-        self.touched_mut().older.insert(place, older);
+        self.touched_mut().older.insert(index, older);
         self.about = Some(grant);
         self.emit(kind, Some(grant), Some(&older));
         Ok(())
@@ -188,15 +188,15 @@ impl<'s> Draft<'s> {
         self.touched.as_ref().map_or(0, |touched| touched.moved.len())
     }
 
-    fn numbers_at(&self, place: usize) -> Option<&Balances> {
-        let touched = self.touched.as_ref().and_then(|touched| touched.older.get(&place));
-        touched.or_else(|| Some(&self.sale.rounds()?.older.get(place)?.balances))
+    fn numbers_at(&self, index: usize) -> Option<&Balances> {
+        let touched = self.touched.as_ref().and_then(|touched| touched.older.get(&index));
+        touched.or_else(|| Some(&self.sale.rounds()?.older.get(index)?.balances))
     }
 
     /// The numbers of the round that has grant `seq`; of the current round if no round has it.
     pub(crate) fn numbers_of(&self, seq: u64) -> &Balances {
-        let place = self.sale.old_place_of(seq);
-        place.and_then(|place| self.numbers_at(place)).unwrap_or(&self.balances)
+        let index = self.sale.older_index_of(seq);
+        index.and_then(|index| self.numbers_at(index)).unwrap_or(&self.balances)
     }
 
     /// A user's live units and grants in the round of this ledger; `found` is the ledger's own
@@ -252,7 +252,7 @@ impl Draft<'_> {
         let (state, deadline) = state_at(hold_ms, self.balances.t);
         let view = GrantView { seq: self.balances.grants + 1, qty, state, deadline };
         self.change(kind, Some(view), |it| {
-            it.place(qty, state)?;
+            it.add_grant(qty, state)?;
             it.last_grant_at = it.t;
             Ok(())
         })?;

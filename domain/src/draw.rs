@@ -280,7 +280,7 @@ pub struct Amounts {
     /// The returned amounts, each with its position, by amount.
     by_amount: BTreeSet<(u64, u64)>,
     /// The position of the next returned amount.
-    next_place: u64,
+    next_index: u64,
     sum: u64,
 }
 
@@ -308,7 +308,7 @@ impl Amounts {
 
     /// Whether an amount equal to `amount` was returned.
     pub fn contains(&self, amount: u64) -> bool {
-        self.places_of(amount).next().is_some()
+        self.indexes_of(amount).next().is_some()
     }
 
     /// All amounts left, in order.
@@ -317,23 +317,23 @@ impl Amounts {
     }
 
     /// Positions of the returned amounts equal to `amount`, in order.
-    fn places_of(&self, amount: u64) -> impl DoubleEndedIterator<Item = u64> + '_ {
-        self.by_amount.range((amount, 0)..=(amount, u64::MAX)).map(|(_, place)| *place)
+    fn indexes_of(&self, amount: u64) -> impl DoubleEndedIterator<Item = u64> + '_ {
+        self.by_amount.range((amount, 0)..=(amount, u64::MAX)).map(|(_, index)| *index)
     }
 
     /// Adds an amount at the end.
     pub fn push(&mut self, amount: u64) {
-        self.returned.insert(self.next_place, amount);
-        self.by_amount.insert((amount, self.next_place));
-        self.next_place += 1;
+        self.returned.insert(self.next_index, amount);
+        self.by_amount.insert((amount, self.next_index));
+        self.next_index += 1;
         self.sum = self.sum.saturating_add(amount);
     }
 
     /// Takes the first amount out.
     pub fn take_first(&mut self) -> Option<u64> {
         let returned = || {
-            let (place, amount) = self.returned.pop_first()?;
-            self.by_amount.remove(&(amount, place));
+            let (index, amount) = self.returned.pop_first()?;
+            self.by_amount.remove(&(amount, index));
             Some(amount)
         };
         let amount = self.initial.pop_front().or_else(returned)?;
@@ -343,9 +343,9 @@ impl Amounts {
 
     /// Removes the last returned amount equal to `amount`. False if there is none.
     pub fn remove(&mut self, amount: u64) -> bool {
-        let Some(place) = self.places_of(amount).next_back() else { return false };
-        self.returned.remove(&place);
-        self.by_amount.remove(&(amount, place));
+        let Some(index) = self.indexes_of(amount).next_back() else { return false };
+        self.returned.remove(&index);
+        self.by_amount.remove(&(amount, index));
         self.sum = self.sum.saturating_sub(amount);
         true
     }
@@ -391,9 +391,9 @@ impl PlannedAmounts {
             return Some(*amount);
         }
         let left = list.returned.range(self.drawn_to..);
-        for (place, amount) in left {
-            self.drawn_to = place + 1;
-            if !self.taken.remove(place) {
+        for (index, amount) in left {
+            self.drawn_to = index + 1;
+            if !self.taken.remove(index) {
                 return Some(*amount);
             }
         }
@@ -410,7 +410,7 @@ impl PlannedAmounts {
         if self.back.remove(amount) {
             return true;
         }
-        self.place_of(list, amount).is_some_and(|place| self.taken.insert(place))
+        self.index_of(list, amount).is_some_and(|index| self.taken.insert(index))
     }
 
     /// The first amount.
@@ -419,18 +419,18 @@ impl PlannedAmounts {
             return Some(*amount);
         }
         let mut left = list.returned.range(self.drawn_to..);
-        let returned = left.find(|(place, _)| !self.taken.contains(place));
+        let returned = left.find(|(index, _)| !self.taken.contains(index));
         returned.map(|(_, amount)| *amount).or_else(|| self.back.first())
     }
 
     /// Whether an amount equal to `amount` was returned.
     pub fn contains(&self, list: &Amounts, amount: u64) -> bool {
-        self.back.contains(amount) || self.place_of(list, amount).is_some()
+        self.back.contains(amount) || self.index_of(list, amount).is_some()
     }
 
     /// The position of the last amount equal to `amount` among those returned before the plan.
-    fn place_of(&self, list: &Amounts, amount: u64) -> Option<u64> {
-        let left = list.places_of(amount).rev().take_while(|place| *place >= self.drawn_to);
-        left.into_iter().find(|place| !self.taken.contains(place))
+    fn index_of(&self, list: &Amounts, amount: u64) -> Option<u64> {
+        let left = list.indexes_of(amount).rev().take_while(|index| *index >= self.drawn_to);
+        left.into_iter().find(|index| !self.taken.contains(index))
     }
 }

@@ -28,17 +28,17 @@ impl Pages {
         ((number * PAGE_BYTES + page.len()) as u64, page)
     }
 
-    /// The bytes from `place` to the end of its page.
+    /// The bytes from `offset` to the end of its page.
     #[inline]
-    pub fn get(&self, place: u64) -> Option<&[u8]> {
-        let page = self.pages.get((place / PAGE_BYTES as u64) as usize)?;
-        page.get((place % PAGE_BYTES as u64) as usize..)
+    pub fn get(&self, offset: u64) -> Option<&[u8]> {
+        let page = self.pages.get((offset / PAGE_BYTES as u64) as usize)?;
+        page.get((offset % PAGE_BYTES as u64) as usize..)
     }
 
     /// Like [`Pages::get`], for changing a record in place.
-    pub fn get_mut(&mut self, place: u64) -> Option<&mut [u8]> {
-        let page = self.pages.get_mut((place / PAGE_BYTES as u64) as usize)?;
-        page.get_mut((place % PAGE_BYTES as u64) as usize..)
+    pub fn get_mut(&mut self, offset: u64) -> Option<&mut [u8]> {
+        let page = self.pages.get_mut((offset / PAGE_BYTES as u64) as usize)?;
+        page.get_mut((offset % PAGE_BYTES as u64) as usize..)
     }
 
     /// The pages, for a defragmenter that moves them.
@@ -201,21 +201,21 @@ mod tests {
         let mut pages = Pages::default();
         assert_eq!((pages.heap_bytes(), pages.heap_blocks()), (0, 0));
         for (length, expected) in [(4, 0), (PAGE_BYTES - 5, 4), (1, PAGE_BYTES - 1)] {
-            let (place, page) = pages.open(length);
-            assert_eq!(place, expected as u64);
+            let (offset, page) = pages.open(length);
+            assert_eq!(offset, expected as u64);
             page.resize(page.len() + length, length as u8);
         }
-        let (place, page) = pages.open(1);
-        assert_eq!((place, page.capacity()), (PAGE_BYTES as u64, PAGE_BYTES));
+        let (offset, page) = pages.open(1);
+        assert_eq!((offset, page.capacity()), (PAGE_BYTES as u64, PAGE_BYTES));
         page.push(9);
         let last = PAGE_BYTES as u64 - 1;
-        for (place, expected) in [(3, Some(4)), (last, Some(1)), (last + 1, Some(9))] {
-            let length = if place == 3 { PAGE_BYTES - 3 } else { 1 };
+        for (offset, expected) in [(3, Some(4)), (last, Some(1)), (last + 1, Some(9))] {
+            let length = if offset == 3 { PAGE_BYTES - 3 } else { 1 };
             assert_eq!(
-                pages.get(place).map(|it| (it[0], it.len())),
+                pages.get(offset).map(|it| (it[0], it.len())),
                 expected.map(|it| (it, length))
             );
-            assert_eq!(pages.get_mut(place).map(|it| it.len()), Some(length));
+            assert_eq!(pages.get_mut(offset).map(|it| it.len()), Some(length));
         }
         assert!(pages.get(last + 3).is_none() && pages.get_mut(last + 3).is_none());
         let bytes: usize = pages.blocks_mut().map(|page| page.capacity()).sum();

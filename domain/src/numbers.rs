@@ -18,7 +18,7 @@ mod tests;
 pub type UnitList = SmallVec<[u32; 4]>;
 
 /// A position in the pages is kept for each so many grants; those between are read over.
-const GRANTS_PER_PLACE: u64 = 16;
+const GRANTS_PER_OFFSET: u64 = 16;
 
 /// Numbers whose owners are kept in one block. A block is made when its first number is granted.
 const OWNERS_PER_BLOCK: u32 = 4096;
@@ -44,8 +44,8 @@ pub struct Numbers {
     /// marks.
     pages: Pages,
     /// Position in the pages of each grant whose seq minus 1 is a multiple of
-    /// [`GRANTS_PER_PLACE`]. The grants up to the next one are in the same page.
-    places: Vec<u64>,
+    /// [`GRANTS_PER_OFFSET`]. The grants up to the next one are in the same page.
+    offsets: Vec<u64>,
     /// Grants so far.
     grants: u64,
     /// Seq of the live grant that has a number, 0 if it is free. Number 1 comes first.
@@ -91,33 +91,33 @@ impl Numbers {
 
     /// The first numbers of a grant, with their marks.
     fn marked(&self, seq: u64) -> impl Iterator<Item = u32> + '_ {
-        let bytes = self.place(seq).and_then(|place| self.pages.get(place)).unwrap_or_default();
+        let bytes = self.offset(seq).and_then(|offset| self.pages.get(offset)).unwrap_or_default();
         let mut is_over = false;
         let numbers = bytes.chunks_exact(NUMBER_BYTES).map(number_in);
         numbers.take_while(move |number| !replace(&mut is_over, number & LAST != 0))
     }
 
     /// Position of a grant's first number in the pages.
-    fn place(&self, seq: u64) -> Option<u64> {
+    fn offset(&self, seq: u64) -> Option<u64> {
         let before = seq.checked_sub(1).filter(|_| seq <= self.grants)?;
-        let place = *self.places.get((before / GRANTS_PER_PLACE) as usize)?;
-        let Some(others) = (before % GRANTS_PER_PLACE).checked_sub(1) else { return Some(place) };
-        let numbers = self.pages.get(place)?.chunks_exact(NUMBER_BYTES).map(number_in);
+        let offset = *self.offsets.get((before / GRANTS_PER_OFFSET) as usize)?;
+        let Some(others) = (before % GRANTS_PER_OFFSET).checked_sub(1) else { return Some(offset) };
+        let numbers = self.pages.get(offset)?.chunks_exact(NUMBER_BYTES).map(number_in);
         let mut ends = numbers.zip(1..).filter(|(number, _)| number & LAST != 0);
         let (_, read) = ends.nth(others as usize)?;
-        Some(place + read * NUMBER_BYTES as u64)
+        Some(offset + read * NUMBER_BYTES as u64)
     }
 
     /// Adds the next grant. Its numbers are free if it is live.
     pub fn grant(&mut self, units: &[u32], is_live: bool) {
-        let room = match self.grants % GRANTS_PER_PLACE {
-            // Grants of one place are in one page.
-            0 => GRANTS_PER_PLACE as usize * UNITS_PER_GRANT_MAX * NUMBER_BYTES,
+        let room = match self.grants % GRANTS_PER_OFFSET {
+            // Grants of one offset are in one page.
+            0 => GRANTS_PER_OFFSET as usize * UNITS_PER_GRANT_MAX * NUMBER_BYTES,
             _ => 0,
         };
-        let (place, page) = self.pages.open(room);
+        let (offset, page) = self.pages.open(room);
         if room > 0 {
-            self.places.push(place);
+            self.offsets.push(offset);
         }
         let last = units.len().saturating_sub(1);
         for (i, unit) in units.iter().enumerate() {
@@ -139,8 +139,8 @@ impl Numbers {
     /// A grant that is not live is left with these of its first numbers.
     pub fn keep(&mut self, seq: u64, units: &[u32]) {
         let first = self.marked(seq).count() * NUMBER_BYTES;
-        let place = self.place(seq);
-        let bytes = place.and_then(|place| self.pages.get_mut(place)?.get_mut(..first));
+        let offset = self.offset(seq);
+        let bytes = offset.and_then(|offset| self.pages.get_mut(offset)?.get_mut(..first));
         for bytes in bytes.unwrap_or_default().chunks_exact_mut(NUMBER_BYTES) {
             let number = number_in(bytes) & !GIVEN_BACK;
             let is_kept = units.contains(&unit_in(number));
@@ -180,7 +180,7 @@ impl Numbers {
         let owners: usize = self.owners.iter().map(|block| block.capacity() * NUMBER_BYTES).sum();
         self.units.heap_bytes()
             + self.pages.heap_bytes()
-            + self.places.capacity() * size_of::<u64>()
+            + self.offsets.capacity() * size_of::<u64>()
             + self.owners.capacity() * size_of::<Vec<u32>>()
             + owners
     }
@@ -193,7 +193,7 @@ impl Numbers {
     /// The large blocks of memory, for a defragmenter that moves them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let owners = self.owners.iter_mut().filter(|block| !block.is_empty());
-        self.pages.blocks_mut().map(Block::Page).chain(owners.map(Block::Places))
+        self.pages.blocks_mut().map(Block::Page).chain(owners.map(Block::Offsets))
     }
 }
 

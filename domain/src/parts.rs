@@ -126,22 +126,22 @@ pub struct Pairs {
 impl Pairs {
     /// The pair with `peer`; zeros if nothing was exchanged with it.
     pub fn get(&self, peer: u16) -> Pair {
-        match self.place(peer) {
-            Ok(place) => self.kept[place],
+        match self.index(peer) {
+            Ok(index) => self.kept[index],
             Err(_) => Pair { peer, ..Pair::default() },
         }
     }
 
     /// Replaces the pair with its peer. A pair of zeros is not kept.
     pub fn set(&mut self, pair: Pair) {
-        match self.place(pair.peer) {
-            Ok(place) => self.kept[place] = pair,
+        match self.index(pair.peer) {
+            Ok(index) => self.kept[index] = pair,
             Err(_) if pair.sent == 0 && pair.received == 0 => {}
-            Err(place) => self.kept.insert(place, pair),
+            Err(index) => self.kept.insert(index, pair),
         }
     }
 
-    fn place(&self, peer: u16) -> Result<usize, usize> {
+    fn index(&self, peer: u16) -> Result<usize, usize> {
         self.kept.binary_search_by_key(&peer, |pair| pair.peer)
     }
 

@@ -137,8 +137,8 @@ impl Rounds {
     /// The oldest kept round after `round`; the oldest of all for `None`.
     pub(crate) fn first_behind(&mut self, round: Option<u64>) -> Option<&mut OldRound> {
         let is_done = |its: u64| round.is_some_and(|round| its <= round);
-        let place = self.older.partition_point(|old| is_done(old.balances.round));
-        self.older.get_mut(place).map(|old| &mut **old)
+        let index = self.older.partition_point(|old| is_done(old.balances.round));
+        self.older.get_mut(index).map(|old| &mut **old)
     }
 
     /// Puts aside a round that is over.
@@ -157,8 +157,8 @@ impl Rounds {
     }
 
     /// Stores the numbers of an older round after a change.
-    pub fn set_balances(&mut self, place: usize, balances: Balances) {
-        let Some(old) = self.older.get_mut(place) else { return };
+    pub fn set_balances(&mut self, index: usize, balances: Balances) {
+        let Some(old) = self.older.get_mut(index) else { return };
         old.balances = balances;
         let total = old.total();
         if let Ok(at) = self.totals.binary_search_by_key(&total.round, |total| total.round) {
@@ -167,10 +167,10 @@ impl Rounds {
     }
 
     /// Drops the round at this index if it is older than the previous round and has no held grant.
-    pub fn prune(&mut self, place: usize) {
+    pub fn prune(&mut self, index: usize) {
         let is_over = |old: &OldRound| old.balances.held == 0;
-        if place + 1 < self.older.len() && self.older.get(place).is_some_and(|old| is_over(old)) {
-            self.dropping.extend(self.older.remove(place).map(|old| old.ledger));
+        if index + 1 < self.older.len() && self.older.get(index).is_some_and(|old| is_over(old)) {
+            self.dropping.extend(self.older.remove(index).map(|old| old.ledger));
         }
     }
 

@@ -246,7 +246,7 @@ pub enum Shown {
     Word(fn(&Terms) -> Option<String>),
 }
 
-/// A place in STATUS where terms are shown.
+/// A section of STATUS where terms are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// Those of every sale.
@@ -351,7 +351,7 @@ pub static TERMS: [Term; 26] = [
 ];
 
 impl Terms {
-    /// The terms that STATUS shows at a place, by name.
+    /// The terms that STATUS shows in a section, by name.
     pub fn shown(&self, at: Section) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         TERMS.iter().filter_map(move |term| {
             let (section, value) = term.status?;

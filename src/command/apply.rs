@@ -89,7 +89,7 @@ fn apply(call: &mut Call<'_>, position: Position, mut changes: Changes<'_>) -> R
     match made {
         Ok(_) => refused.map_or(Ok(()), |refused| Err(refused.into())),
         Err(Stop::NoSale(NoSale::Missing)) => begin(call, position, changes, source),
-        Err(Stop::NoSale(NoSale::Foreign)) => Err(Refusal(Refused::Place, errors::WRONG_TYPE)),
+        Err(Stop::NoSale(NoSale::Foreign)) => Err(Refusal(Refused::Key, errors::WRONG_TYPE)),
         Err(Stop::NotTaken(_)) => Err(Refused::Gap.into()),
     }
 }
@@ -110,7 +110,7 @@ fn begin(
     source: Source,
 ) -> Result<(), Refusal> {
     let (mut sale, plan) = create(position, changes).map_err(|refused| match refused {
-        Refused::Place => Refusal(refused, errors::NO_SALE),
+        Refused::Key => Refusal(refused, errors::NO_SALE),
         _ => Refusal::from(refused),
     })?;
     if let Some(plan) = &plan {
@@ -120,7 +120,7 @@ fn begin(
         sale.arrive();
     }
     let begun = change::begin(call, sale, plan.as_ref(), false, source);
-    begun.map_err(|_| Refusal::from(Refused::Place))
+    begun.map_err(|_| Refusal::from(Refused::Key))
 }
 
 fn create(
@@ -128,7 +128,7 @@ fn create(
     mut changes: Changes<'_>,
 ) -> Result<(Sale, Option<Plan<'_>>), Refused> {
     let Some(change) = changes.pop().filter(|_| changes.is_empty()) else {
-        return Err(Refused::Place);
+        return Err(Refused::Key);
     };
     let (sale, plan) = Sale::create(change, random::hash_key())?;
     if position.version != 0 {

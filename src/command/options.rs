@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_together_is_told() {
+    fn options_that_exclude_each_other_are_refused() {
         for (call, error) in [
             ("MIN 2", errors::MIN_NEEDS_PACKETS),
             ("DRAW EQUAL 2 MIN 1", errors::MIN_NEEDS_PACKETS),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_stand_there_is_told_by_its_place() {
+    fn a_stray_argument_is_named_by_its_position() {
         for (call, at) in [
             ("OFF", 1),
             ("DRAW", 1),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_is_told_by_its_row() {
+    fn a_wrong_number_has_the_error_of_its_row() {
         for (call, error) in [
             ("DRAW PACKETS x", "ERR PACKETS must be 1 to 4294967295"),
             ("MOD x", "ERR MOD must be 0 to 9007199254740991"),

@@ -139,7 +139,7 @@ pub fn replies(spec: &Spec) -> Vec<String> {
     reply_rules(spec).iter().map(|line| filled(line, ", ")).collect()
 }
 
-/// The same with the places of terms in place of their names: a rule stays one when a term comes.
+/// The same with the sections of terms in place of their names: a rule stays one when a term comes.
 pub fn reply_rules(spec: &Spec) -> Vec<String> {
     let answer = |row: &Row| {
         let elements: Vec<_> = [row.word].iter().chain(row.fields).copied().collect();
@@ -148,7 +148,7 @@ pub fn reply_rules(spec: &Spec) -> Vec<String> {
     spec.answers.iter().map(answer).chain(spec.reply.lines().map(str::to_owned)).collect()
 }
 
-/// The names in a text that stand for those of the terms at a place of STATUS.
+/// The names in a text that stand for those of the terms in a section of STATUS.
 const SECTIONS: [(&str, Section); 4] = [
     ("{terms of a sale}", Section::Sale),
     ("{terms of a part}", Section::Part),
@@ -156,7 +156,7 @@ const SECTIONS: [(&str, Section); 4] = [
     ("{terms of units}", Section::Units),
 ];
 
-/// A text with the names of terms where it names their place, and `comma` between them.
+/// A text with the names of terms where it names their section, and `comma` between them.
 pub fn filled(text: &str, comma: &str) -> String {
     SECTIONS.iter().fold(text.to_owned(), |text, (name, section)| {
         let shown = TERMS.iter().filter(|term| term.section() == Some(*section));

@@ -92,8 +92,8 @@ impl Walks {
     /// Takes out the next walk.
     fn take(&mut self) -> Option<Job> {
         let may_go_on = |job: &Job| job.is_begun || !self.is_over(job.db, &job.key);
-        let place = self.jobs.iter().position(may_go_on)?;
-        self.jobs.remove(place)
+        let index = self.jobs.iter().position(may_go_on)?;
+        self.jobs.remove(index)
     }
 
     /// Starts the timer while there is work.

@@ -163,8 +163,8 @@ impl Sample {
     /// Whether SAMPLE admits this user. A larger share contains all users of a smaller one.
     pub(crate) fn admits(&self, user: &[u8], secret: &[u8; 16]) -> bool {
         let bits = keyed(secret, Purpose::Sample, &[&[self.salt.len() as u8], &self.salt, user]);
-        let place = (u128::from(bits) * u128::from(PERMILLE_ALL)) >> 64;
-        place < u128::from(self.permille)
+        let drawn = (u128::from(bits) * u128::from(PERMILLE_ALL)) >> 64;
+        drawn < u128::from(self.permille)
     }
 }
 
@@ -208,7 +208,7 @@ impl Users {
     }
 
     /// Number of records: members and removed users.
-    pub fn places(&self) -> u64 {
+    pub fn records(&self) -> u64 {
         self.index.len()
     }
 
@@ -274,13 +274,13 @@ impl Users {
     /// Adds a saved record of a user without one.
     pub fn append(&mut self, listed: &Listed<'_>) {
         let hash = self.hash(listed.user);
-        let (place, page) = self.pages.open(RECORD_BYTES_MAX);
+        let (offset, page) = self.pages.open(RECORD_BYTES_MAX);
         page.push(u8::from(listed.is_in));
         page.push((listed.user.len() - 1) as u8);
         page.extend_from_slice(listed.user);
-        self.end = place + (HEAD_BYTES + listed.user.len()) as u64;
+        self.end = offset + (HEAD_BYTES + listed.user.len()) as u64;
         self.len += u64::from(listed.is_in);
-        self.index.insert(hash, Value { number: (place + 1) as u32, marked: false });
+        self.index.insert(hash, Value { number: (offset + 1) as u32, marked: false });
     }
 
     fn mark(&mut self, value: Value, is_in: bool) -> bool {
@@ -300,15 +300,15 @@ impl Users {
 
     /// All records from position `first` on, each with its position.
     pub fn iter_from(&self, first: u64) -> impl Iterator<Item = (u64, Listed<'_>)> {
-        let mut place = first;
+        let mut offset = first;
         core::iter::from_fn(move || {
-            let listed = self.pages.get(place).and_then(listed_at).or_else(|| {
+            let listed = self.pages.get(offset).and_then(listed_at).or_else(|| {
                 // The page is full: the next page begins at a multiple of the page size.
-                place = place.next_multiple_of(PAGE_BYTES as u64);
-                self.pages.get(place).and_then(listed_at)
+                offset = offset.next_multiple_of(PAGE_BYTES as u64);
+                self.pages.get(offset).and_then(listed_at)
             })?;
-            let at = place;
-            place += (HEAD_BYTES + listed.user.len()) as u64;
+            let at = offset;
+            offset += (HEAD_BYTES + listed.user.len()) as u64;
             Some((at, listed))
         })
     }

@@ -110,26 +110,26 @@ fn the_memory_of_a_list_is_that_of_its_blocks() {
     assert!((20_000..60_000).contains(&slots));
     // From each position on, the end of a page included.
     let all: Vec<(u64, Vec<u8>)> =
-        users.iter_from(0).map(|(place, listed)| (place, listed.user.to_vec())).collect();
+        users.iter_from(0).map(|(offset, listed)| (offset, listed.user.to_vec())).collect();
     assert_eq!(all.len(), 20_000);
-    for (number, (place, user)) in all.iter().enumerate().step_by(61) {
-        let (at, first) = users.iter_from(*place).next().unwrap();
-        assert_eq!((at, first.user), (*place, &user[..]));
-        assert_eq!(users.iter_from(*place).count(), 20_000 - number);
+    for (number, (offset, user)) in all.iter().enumerate().step_by(61) {
+        let (at, first) = users.iter_from(*offset).next().unwrap();
+        assert_eq!((at, first.user), (*offset, &user[..]));
+        assert_eq!(users.iter_from(*offset).count(), 20_000 - number);
     }
 }
 
 #[test]
-fn adding_and_removing_again_takes_no_place() {
+fn adding_and_removing_again_takes_no_record() {
     let mut users = Users::new([1, 2]);
     assert!(users.insert(b"a") && users.insert(&[7; USER_BYTES_MAX]) && !users.insert(b"a"));
     assert_eq!(users.end, (2 * HEAD_BYTES + 1 + USER_BYTES_MAX) as u64);
     assert!(users.remove(b"a") && !users.remove(b"a") && !users.remove(b"c"));
     assert!(!users.contains(b"a") && users.insert(b"a") && users.contains(b"a"));
-    assert_eq!((users.len(), users.places()), (2, 2));
+    assert_eq!((users.len(), users.records()), (2, 2));
     assert!(users.remove(b"a"));
     let all: Vec<bool> = users.iter_from(0).map(|(_, listed)| listed.is_in).collect();
     assert_eq!(all, [false, true]);
     assert!(users.remove(&[7; USER_BYTES_MAX]));
-    assert_eq!((users.len(), users.places()), (0, 0));
+    assert_eq!((users.len(), users.records()), (0, 0));
 }

@@ -7,7 +7,7 @@ use super::waitlist::{self, Turn};
 use crate::draw::Dice;
 use crate::effect;
 use crate::ledger::record::{Asked, ReqTag};
-use crate::ledger::{Grant, Lookup, Places};
+use crate::ledger::{Grant, Lookup, Slots};
 use crate::model::balances::Balances;
 use crate::model::limits::GRANTS_MAX;
 use crate::model::outcome::{GrantView, Mask, Misuse, Outcome, State};
@@ -197,7 +197,7 @@ pub(super) fn grab<'a>(
     let tag = grab.req.map(|id| ReqTag { id, asked });
     let granting = effect::Grant { user: grab.user, req: tag, qty, hold_ms: sale.terms.hold_ms };
     let these = manner.these().map(pick::rising);
-    let grant = plan.push_new(granting, qty, these, Places { user, req })?;
+    let grant = plan.push_new(granting, qty, these, Slots { user, req })?;
     if let Some(Turn { served, .. }) = turn {
         plan.is_served = true;
         served.into_iter().try_for_each(|effect| plan.push_ahead(effect))?;

@@ -4,7 +4,7 @@ use super::expire::Expiries;
 use super::{pick, waitlist};
 use crate::draft::without;
 use crate::effect;
-use crate::ledger::{Grant, Places};
+use crate::ledger::{Grant, Slots};
 use crate::model::limits::{GRANTS_MAX, INTEGER_MAX};
 use crate::model::outcome::{Misuse, Outcome, State};
 use crate::numbers::{Numbers, UnitList};
@@ -45,8 +45,8 @@ pub(super) fn import<'a>(
         plan.drop_gone(user)?;
     }
     let effect = effect::Import { user, req, qty, at: at.unwrap_or(t) };
-    let (these, places) = (pick::rising(units), Places { user: found, req: Some(known) });
-    let grant = plan.push_new(effect, qty, Some(these), places)?;
+    let (these, slots) = (pick::rising(units), Slots { user: found, req: Some(known) });
+    let grant = plan.push_new(effect, qty, Some(these), slots)?;
     Ok(Outcome::Granted { grant, available: plan.complete()? })
 }
 

@@ -181,9 +181,9 @@ fn the_first_is_drawn_and_the_last_equal_one_is_taken() {
 fn a_plan_does_what_the_list_does() {
     const STEPS: u64 = 400;
     for seed in 0..50u64 {
-        let mut list: Amounts = (0..seed % 9).map(|place| 1 + place % 3).collect();
-        // Some came back before, at places that do not begin with 0.
-        (0..seed % 7).for_each(|place| list.push(1 + place % 4));
+        let mut list: Amounts = (0..seed % 9).map(|index| 1 + index % 3).collect();
+        // Some came back before, at indexes that do not begin with 0.
+        (0..seed % 7).for_each(|index| list.push(1 + index % 4));
         (0..seed % 3).for_each(|_| assert!(list.take_first() != Some(0)));
         let (before, mut planned) = (list.clone(), PlannedAmounts::default());
         for step in 0..STEPS {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::draft::Draft;
 use crate::draw::Amounts;
-use crate::ledger::{Lookup, Places};
+use crate::ledger::{Lookup, Slots};
 use crate::model::balances::Balances;
 use crate::model::outcome::{check, Refused};
 use crate::Sale;
@@ -13,7 +13,7 @@ use crate::Sale;
 pub(crate) struct Checker<'s> {
     pub draft: Draft<'s>,
     /// Where the last grant that was checked belongs.
-    pub new_grant: Option<Places>,
+    pub new_grant: Option<Slots>,
     /// Whether the change is the only one of its command.
     pub alone: bool,
 }
@@ -30,7 +30,7 @@ impl<'s> Checker<'s> {
         let found = ledger.find(user);
         let req = req.map(|req| ledger.find_req(user, &found, req));
         check(req.as_ref().is_none_or(Lookup::is_vacant))?;
-        self.new_grant = Some(Places { user: found, req });
+        self.new_grant = Some(Slots { user: found, req });
         Ok(())
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::draw::Amounts;
 use crate::ledger::record::{Asked, ReqTag};
-use crate::ledger::{NewGrant, Places};
+use crate::ledger::{NewGrant, Slots};
 use crate::model::outcome::state_at;
 use serde::de::Error;
 use serde::Deserializer;
@@ -75,12 +75,12 @@ impl Act for Grant<'_> {
 }
 
 impl Grant<'_> {
-    /// Enters it as of `at`; it belongs to `places` if that was looked up.
+    /// Enters it as of `at`; it belongs to `slots` if that was looked up.
     #[inline]
-    pub(super) fn record(&self, sale: &mut Sale, at: u64, places: Option<&Places>) {
+    pub(super) fn record(&self, sale: &mut Sale, at: u64, slots: Option<&Slots>) {
         let Grant { user, req, qty, hold_ms } = *self;
         let (state, deadline) = state_at(hold_ms, at);
         let epoch = sale.balances.epoch;
-        sale.ledger.push(&NewGrant { user, req, qty, state, at, deadline, epoch }, places);
+        sale.ledger.push(&NewGrant { user, req, qty, state, at, deadline, epoch }, slots);
     }
 }

@@ -45,7 +45,7 @@ impl Act for Import<'_> {
         let view = GrantView { seq, qty, state, deadline: 0 };
         draft.change(EventKind::Import, Some(view), |it| {
             it.cover(qty)?;
-            it.place(qty, state)
+            it.add_grant(qty, state)
         })?;
         draft.gain(self.user, qty);
         match draft.sale.waiter_of(self.user, self.req) {

@@ -30,7 +30,7 @@ fn amounts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
 /// It is planned as the first change of a sale, see `Plan::first`, and never on one that exists.
 impl Act for Init {
     fn plan(&self, _: &mut Draft<'_>) -> Result<(), Refused> {
-        Err(Refused::Place)
+        Err(Refused::Key)
     }
 
     fn make(&self, _: &mut Sale, _: &mut Planned<'_>) {}

@@ -38,7 +38,7 @@ use smallvec::SmallVec;
 
 use crate::draft::Draft;
 use crate::entry::{Raw, Subject};
-use crate::ledger::Places;
+use crate::ledger::Slots;
 use crate::memory::put_number;
 use crate::model::balances::count;
 use crate::model::event::{EventKind, Numbers};
@@ -178,7 +178,7 @@ pub(crate) trait Act {
 /// What planning has worked out for what is made.
 pub(crate) struct Planned<'p> {
     /// Where the one new grant belongs, if that is known.
-    pub new_grant: Option<&'p Places>,
+    pub new_grant: Option<&'p Slots>,
     /// What is available after each restock to come.
     pub restocked: slice::Iter<'p, u64>,
 }

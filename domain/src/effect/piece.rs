@@ -23,7 +23,7 @@ impl Act for Piece<'_> {
             Piece::Pairs(pairs) => pieces::check_pairs(sale, pairs, balances)?,
             Piece::Waiters(waiters) => pieces::check_waiters(sale, waiters, balances)?,
             Piece::Trims(trims) => pieces::check_trims(sale, trims, balances)?,
-            Piece::Base(_) => return Err(Refused::Place),
+            Piece::Base(_) => return Err(Refused::Key),
             Piece::Refusals(_) => return Err(Refused::Law),
         }
         check(snapshot::is_in_order(sale, self))?;

@@ -147,8 +147,8 @@ pub(super) fn set_state(sale: &mut Sale, seq: u64, state: State, deadline: u64) 
 
 /// The ledger of the round that has `seq`.
 pub(super) fn ledger_of(sale: &mut Sale, seq: u64) -> &mut Ledger {
-    let place = sale.old_place_of(seq);
+    let index = sale.older_index_of(seq);
     let rounds = sale.extras.as_deref_mut().and_then(|extras| extras.rounds.as_deref_mut());
-    let old = place.zip(rounds).and_then(|(place, rounds)| rounds.older.get_mut(place));
+    let old = index.zip(rounds).and_then(|(index, rounds)| rounds.older.get_mut(index));
     old.map_or(&mut sale.ledger, |old| &mut old.ledger)
 }

@@ -37,7 +37,7 @@ pub enum Entry {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vacant {
     shard: u32,
-    place: u32,
+    slot: u32,
 }
 
 impl Entry {
@@ -101,8 +101,8 @@ impl Index {
         };
         let shard = &self.shards[number];
         match shard.find(fragment, is_key) {
-            Ok(place) => Entry::Occupied(value_in(shard.words[place])),
-            Err(place) => Entry::Vacant(Vacant { shard: number as u32, place: place as u32 }),
+            Ok(slot) => Entry::Occupied(value_in(shard.words[slot])),
+            Err(slot) => Entry::Vacant(Vacant { shard: number as u32, slot: slot as u32 }),
         }
     }
 
@@ -117,8 +117,8 @@ impl Index {
         }
         while let Some(number) = self.shard_of(fragment) {
             let shard = &mut self.shards[number];
-            let place = shard.find(fragment, |_| false).unwrap_or_else(|place| place);
-            if shard.room > 0 && shard.insert(place, word) {
+            let slot = shard.find(fragment, |_| false).unwrap_or_else(|slot| slot);
+            if shard.room > 0 && shard.insert(slot, word) {
                 self.len += 1;
                 return;
             }
@@ -129,11 +129,11 @@ impl Index {
     /// Adds a missing key at `vacant`, if the index has not changed since the lookup.
     #[inline]
     pub fn insert_into(&mut self, vacant: Vacant, hash: u64, value: Value) {
-        let (fragment, place) = (fragment_in(hash), vacant.place as usize);
+        let (fragment, slot) = (fragment_in(hash), vacant.slot as usize);
         let number = self.shard_of(fragment).filter(|number| *number == vacant.shard as usize);
         let shard = number.and_then(|number| self.shards.get_mut(number));
         let fitting = shard.filter(|shard| shard.room > 0);
-        if fitting.is_some_and(|shard| shard.insert(place, word_of(hash, value))) {
+        if fitting.is_some_and(|shard| shard.insert(slot, word_of(hash, value))) {
             self.len += 1;
             return;
         }
@@ -147,10 +147,10 @@ impl Index {
             return;
         };
         let shard = &mut self.shards[number];
-        let place = shard.find(fragment, |value| value == old);
-        debug_assert!(place.is_ok(), "only a key that is there is replaced");
-        if let Ok(place) = place {
-            shard.words[place] = word_of(hash, new);
+        let slot = shard.find(fragment, |value| value == old);
+        debug_assert!(slot.is_ok(), "only a key that is there is replaced");
+        if let Ok(slot) = slot {
+            shard.words[slot] = word_of(hash, new);
         }
     }
 
@@ -159,10 +159,10 @@ impl Index {
         let fragment = fragment_in(hash);
         let Some(number) = self.shard_of(fragment) else { return };
         let shard = &mut self.shards[number];
-        let place = shard.find(fragment, |other| other == value);
-        debug_assert!(place.is_ok(), "only a key that is there is removed");
-        if let Ok(place) = place {
-            shard.remove(place);
+        let slot = shard.find(fragment, |other| other == value);
+        debug_assert!(slot.is_ok(), "only a key that is there is removed");
+        if let Ok(slot) = slot {
+            shard.remove(slot);
             self.len -= 1;
         }
         if self.is_empty() {
@@ -331,14 +331,14 @@ impl Shard {
     ) -> Option<()> {
         for &word in words {
             let start = &mut starts[self.home(fragment_in(word))];
-            let mut place = *start as usize;
+            let mut slot = *start as usize;
             *start += 1;
-            while place > 0 && self.words[place - 1] > word {
-                self.words[place] = self.words[place - 1];
-                place -= 1;
+            while slot > 0 && self.words[slot - 1] > word {
+                self.words[slot] = self.words[slot - 1];
+                slot -= 1;
             }
-            self.words[place] = word;
-            let before = self.words[..place].iter().rev();
+            self.words[slot] = word;
+            let before = self.words[..slot].iter().rev();
             let mut equal = before.take_while(|other| fragment_in(**other) == fragment_in(word));
             if equal.any(|other| is_same(*other as u32, word as u32)) {
                 return None;

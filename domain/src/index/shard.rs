@@ -103,31 +103,31 @@ impl Shard {
         fragment: u32,
         mut is_key: impl FnMut(Value) -> bool,
     ) -> Result<usize, usize> {
-        let mut place = self.home(fragment);
-        while let Some(&word) = self.words.get(place) {
+        let mut slot = self.home(fragment);
+        while let Some(&word) = self.words.get(slot) {
             if word == 0 || fragment_in(word) > fragment {
                 break;
             }
             if fragment_in(word) == fragment && is_key(value_in(word)) {
-                return Ok(place);
+                return Ok(slot);
             }
-            place += 1;
+            slot += 1;
         }
-        Err(place)
+        Err(slot)
     }
 
-    /// Puts `word` at `place`. False if there is no room after it, or if `place` breaks the order:
+    /// Puts `word` at `slot`. False if there is no room after it, or if `slot` breaks the order:
     /// exactly the words that are not larger, down to its home position, come before it.
     #[inline]
-    pub(super) fn insert(&mut self, place: usize, word: u64) -> bool {
+    pub(super) fn insert(&mut self, slot: usize, word: u64) -> bool {
         let fragment = fragment_in(word);
         let is_before = |other: &u64| *other != 0 && fragment_in(*other) <= fragment;
         let home = self.home(fragment);
         let is_right =
-            place == home || place > home && self.words.get(place - 1).is_some_and(is_before);
+            slot == home || slot > home && self.words.get(slot - 1).is_some_and(is_before);
         // Nearly always true: then every position has an empty slot after it.
         let is_last_free = self.words.last() == Some(&0);
-        let Some(run) = self.words.get_mut(place..).filter(|_| is_right) else { return false };
+        let Some(run) = self.words.get_mut(slot..).filter(|_| is_right) else { return false };
         if run.first().is_none_or(is_before) || !is_last_free && !run.contains(&0) {
             return false;
         }
@@ -143,10 +143,10 @@ impl Shard {
         true
     }
 
-    /// Removes the word at `place`. Words that it displaced move back, up to the first word at its
+    /// Removes the word at `slot`. Words that it displaced move back, up to the first word at its
     /// home.
-    pub(super) fn remove(&mut self, place: usize) {
-        let mut gap = place;
+    pub(super) fn remove(&mut self, slot: usize) {
+        let mut gap = slot;
         while let Some(&word) = self.words.get(gap + 1) {
             if word == 0 || self.home(fragment_in(word)) > gap {
                 break;
@@ -175,13 +175,13 @@ impl Shard {
     fn fill(&mut self, words: impl Iterator<Item = u64>) -> bool {
         let mut next = 0;
         for word in words {
-            let place = self.home(fragment_in(word)).max(next);
-            if place >= self.words.len() {
+            let slot = self.home(fragment_in(word)).max(next);
+            if slot >= self.words.len() {
                 return false;
             }
-            self.words[place] = word;
+            self.words[slot] = word;
             self.room -= 1;
-            next = place + 1;
+            next = slot + 1;
         }
         true
     }

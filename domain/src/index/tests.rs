@@ -186,8 +186,8 @@ fn a_gap_of_another_time_or_key_does_no_harm() {
         let gap = match key % 4 {
             0 => gaps[key as usize / 2],
             1 => gaps[key as usize - 1],
-            2 => Vacant { shard: key % 64, place: key % 9_000 },
-            _ => Vacant { place: gaps[key as usize - 1].place + 1, ..gaps[key as usize - 1] },
+            2 => Vacant { shard: key % 64, slot: key % 9_000 },
+            _ => Vacant { slot: gaps[key as usize - 1].slot + 1, ..gaps[key as usize - 1] },
         };
         index.insert_into(gap, hash, value(key));
         // The index grows as it would without a given slot.
@@ -251,7 +251,7 @@ fn a_shard_has_a_size_by_its_keys() {
 fn a_shard_takes_what_has_an_empty_slot_behind_it() {
     let mut shard = empty_shard(0);
     let last = |number| word_of(u64::MAX, value(number));
-    assert!((13..16).all(|place| shard.insert(place, last(place as u32))));
+    assert!((13..16).all(|slot| shard.insert(slot, last(slot as u32))));
     assert!(!shard.insert(16, last(16)), "there is no slot");
     assert!(!shard.insert(13, word_of(u64::MAX - (1 << 40), value(1))), "nothing can move on");
     assert!(shard.insert(0, word_of(0, value(2))));
@@ -301,9 +301,9 @@ fn assert_laid_out(shard: &Shard, fragments: &[u32]) {
     sorted.sort_unstable();
     let (mut words, mut next) = (vec![0; shard.words.len()], 0);
     for fragment in &sorted {
-        let place = shard.home(*fragment).max(next);
-        words[place] = *fragment;
-        next = place + 1;
+        let slot = shard.home(*fragment).max(next);
+        words[slot] = *fragment;
+        next = slot + 1;
     }
     let there: Vec<u32> = shard.words.iter().map(|word| fragment_in(*word)).collect();
     assert_eq!(there, words);
@@ -329,19 +329,19 @@ fn words_lie_as_if_they_had_come_in_order() {
             };
             let fragment = within >> 1 >> depth;
             let found = shard.find(fragment, |_| false);
-            let Err(place) = found else { panic!("{found:?}") };
+            let Err(slot) = found else { panic!("{found:?}") };
             // A key can be inserted at one position only.
-            for other in (0..=SLOTS_MIN + 1).filter(|other| *other != place) {
+            for other in (0..=SLOTS_MIN + 1).filter(|other| *other != slot) {
                 assert!(
                     !shard.insert(other, word_of(u64::from(fragment) << 33, value)),
-                    "{place} {other}"
+                    "{slot} {other}"
                 );
             }
             if chance >> 7 & 3 == 0 && !fragments.is_empty() {
                 let gone = fragments.swap_remove(chance as usize % fragments.len());
-                let place = shard.find(gone, |_| true).unwrap();
-                shard.remove(place);
-            } else if shard.insert(place, word_of(u64::from(fragment) << 33, value)) {
+                let slot = shard.find(gone, |_| true).unwrap();
+                shard.remove(slot);
+            } else if shard.insert(slot, word_of(u64::from(fragment) << 33, value)) {
                 fragments.push(fragment);
                 inserted += 1;
             } else {

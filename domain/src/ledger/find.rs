@@ -21,7 +21,7 @@ pub struct Lookup {
 
 /// Slots for a new grant.
 #[derive(Clone, Copy, Debug)]
-pub struct Places {
+pub struct Slots {
     /// The user's slot.
     pub user: Lookup,
     /// The request id's slot, if there is a request id.
@@ -207,15 +207,15 @@ impl Ledger {
 /// Changes to grants.
 impl Ledger {
     /// Appends a grant. The caller has checked its bounds and that the request id is new for this
-    /// user. `places` are its slots, if known from a lookup. Inlined into callers, which know more
+    /// user. `slots` are its slots, if known from a lookup. Inlined into callers, which know more
     /// of the grant.
     #[inline(always)]
-    pub fn push(&mut self, new: &NewGrant<'_>, places: Option<&Places>) {
+    pub fn push(&mut self, new: &NewGrant<'_>, slots: Option<&Slots>) {
         let looked_up;
-        let Places { user: found, req } = match places {
-            Some(places) => places,
+        let Slots { user: found, req } = match slots {
+            Some(slots) => slots,
             None => {
-                looked_up = Places { user: self.find(new.user), req: None };
+                looked_up = Slots { user: self.find(new.user), req: None };
                 &looked_up
             }
         };

@@ -21,7 +21,7 @@ use record::{Asked, Record, Records, ReqTag};
 use trims::Trims;
 
 pub use accounts::Holds;
-pub use find::{Holding, Lookup, Places};
+pub use find::{Holding, Lookup, Slots};
 pub use recount::{Recount, Recounting};
 
 /// Key of the indexes' hash: drawn for each sale that is created or loaded, never replicated or
@@ -193,8 +193,8 @@ impl Ledger {
 
     /// Distance in bytes between the records of two grants, including the ids of those between.
     pub fn bytes_between(&self, seq: u64, later: u64) -> Option<u64> {
-        let place = |seq: u64| self.records.place(u32::try_from(seq).ok()?);
-        place(later)?.checked_sub(place(seq)?)
+        let offset = |seq: u64| self.records.offset(u32::try_from(seq).ok()?);
+        offset(later)?.checked_sub(offset(seq)?)
     }
 
     fn record(&self, seq: u32) -> Option<Record<'_>> {
@@ -298,7 +298,7 @@ pub enum Block<'a> {
     /// Records of grants.
     Page(&'a mut Vec<u8>),
     /// Offsets of records.
-    Places(&'a mut Vec<u32>),
+    Offsets(&'a mut Vec<u32>),
     /// Sums of users with several grants.
     Accounts(&'a mut Vec<Account>),
     /// Words of an index.

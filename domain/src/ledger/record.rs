@@ -170,16 +170,16 @@ struct Chunk {
     /// T of its first grant; the times of the others are relative to it.
     base_at: u64,
     /// Position of its first record.
-    base_place: u64,
-    /// Positions of its records, relative to `base_place`.
-    places: Vec<u32>,
+    base_offset: u64,
+    /// Positions of its records, relative to `base_offset`.
+    offsets: Vec<u32>,
 }
 
 impl Chunk {
     /// The position in the pages of a relative position.
     #[inline]
-    fn in_pages(&self, place: u32) -> u64 {
-        self.base_place + u64::from(place)
+    fn in_pages(&self, offset: u32) -> u64 {
+        self.base_offset + u64::from(offset)
     }
 }
 
@@ -221,25 +221,25 @@ impl Records {
     fn find(&self, seq: u32) -> Option<(&Chunk, u64)> {
         let (number, within) = position((seq.checked_sub(self.base)? as usize).checked_sub(1)?);
         let chunk = self.chunks.get(number)?;
-        Some((chunk, chunk.in_pages(*chunk.places.get(within)?)))
+        Some((chunk, chunk.in_pages(*chunk.offsets.get(within)?)))
     }
 
     /// Position of a grant's record in the pages.
-    pub(super) fn place(&self, seq: u32) -> Option<u64> {
-        self.find(seq).map(|(_, place)| place)
+    pub(super) fn offset(&self, seq: u32) -> Option<u64> {
+        self.find(seq).map(|(_, offset)| offset)
     }
 
     /// The bytes from a grant's record to the end of its page, and the base of its time.
     #[inline]
     pub(super) fn get(&self, seq: u32) -> Option<(&[u8], u64)> {
-        let (chunk, place) = self.find(seq)?;
-        Some((self.pages.get(place)?, chunk.base_at))
+        let (chunk, offset) = self.find(seq)?;
+        Some((self.pages.get(offset)?, chunk.base_at))
     }
 
     /// The bytes of a grant's record, to change it in place.
     pub(super) fn get_mut(&mut self, seq: u32) -> Option<&mut [u8]> {
-        let place = self.place(seq)?;
-        self.pages.get_mut(place)
+        let offset = self.offset(seq)?;
+        self.pages.get_mut(offset)
     }
 
     /// The records from grant `first` on, each with the base of its time.
@@ -248,24 +248,24 @@ impl Records {
         let (number, mut within) = position(skipped);
         let chunks = self.chunks.get(number..).unwrap_or_default();
         chunks.iter().flat_map(move |chunk| {
-            let places = chunk.places.get(core::mem::take(&mut within)..).unwrap_or_default();
-            let bytes_at = |place: u64| Some((self.pages.get(place)?, chunk.base_at));
-            places.iter().map_while(move |place| bytes_at(chunk.in_pages(*place)))
+            let offsets = chunk.offsets.get(core::mem::take(&mut within)..).unwrap_or_default();
+            let bytes_at = |offset: u64| Some((self.pages.get(offset)?, chunk.base_at));
+            offsets.iter().map_while(move |offset| bytes_at(chunk.in_pages(*offset)))
         })
     }
 
     /// Appends a record and returns its seq.
     #[inline(always)]
     pub(super) fn append(&mut self, record: &Record<'_>) -> u32 {
-        let (place, page) = self.pages.open(RECORD_BYTES_MAX);
-        if self.chunks.last().is_none_or(|chunk| chunk.places.len() == GRANTS_PER_CHUNK) {
-            let places = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
-            let places = Vec::with_capacity(places);
-            self.chunks.push(Chunk { base_at: record.at, base_place: place, places });
+        let (offset, page) = self.pages.open(RECORD_BYTES_MAX);
+        if self.chunks.last().is_none_or(|chunk| chunk.offsets.len() == GRANTS_PER_CHUNK) {
+            let offsets = if self.chunks.is_empty() { 16 } else { GRANTS_PER_CHUNK };
+            let offsets = Vec::with_capacity(offsets);
+            self.chunks.push(Chunk { base_at: record.at, base_offset: offset, offsets });
         }
         let last = self.chunks.len() - 1;
         let chunk = &mut self.chunks[last];
-        chunk.places.push((place - chunk.base_place) as u32);
+        chunk.offsets.push((offset - chunk.base_offset) as u32);
         let is_absolute = record.at < chunk.base_at;
         let flag = |there: bool, flag: u8| if there { flag } else { 0 };
         let flags = flag(record.qty != 1, HAS_QTY)
@@ -297,8 +297,8 @@ impl Records {
 
     /// Bytes of heap in use.
     pub(super) fn heap_bytes(&self) -> usize {
-        let places: usize = self.chunks.iter().map(|chunk| chunk.places.capacity() * 4).sum();
-        self.pages.heap_bytes() + places + self.chunks.capacity() * size_of::<Chunk>()
+        let offsets: usize = self.chunks.iter().map(|chunk| chunk.offsets.capacity() * 4).sum();
+        self.pages.heap_bytes() + offsets + self.chunks.capacity() * size_of::<Chunk>()
     }
 
     /// Number of heap blocks: the cost of freeing them.
@@ -308,8 +308,8 @@ impl Records {
 
     /// Pages and offsets, for a defragmenter that moves them.
     pub(super) fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
-        let places = self.chunks.iter_mut().map(|chunk| Block::Places(&mut chunk.places));
-        self.pages.blocks_mut().map(Block::Page).chain(places)
+        let offsets = self.chunks.iter_mut().map(|chunk| Block::Offsets(&mut chunk.offsets));
+        self.pages.blocks_mut().map(Block::Page).chain(offsets)
     }
 
     /// Frees up to `blocks` blocks of each kind. False when none is left.

@@ -21,7 +21,7 @@ fn written(record: &Record<'_>, base_at: u64) -> (Vec<u8>, u64) {
 
 /// States and ways to ask survive writing and reading.
 #[test]
-fn numbers_in_memory_are_places() {
+fn numbers_in_memory_are_offsets() {
     for (number, state) in (0..).zip(STATES) {
         assert_eq!(state as u8, number);
     }
@@ -221,7 +221,7 @@ fn a_ledger_is_given_back_in_as_many_steps_as_it_has_blocks() {
     (other.reqs, other.users) = (sparse.users.clone(), Default::default());
     for (what, mut ledger) in [
         ("pages", of(5000, 1, 200, false)),
-        ("places", of(20_000, 1, 5, true)),
+        ("offsets", of(20_000, 1, 5, true)),
         ("accounts", of(12_000, 2, 5, false)),
         ("users", sparse),
         ("requests", other),
@@ -229,7 +229,7 @@ fn a_ledger_is_given_back_in_as_many_steps_as_it_has_blocks() {
         let kinds = |ledger: &mut Ledger| {
             let mut counts = [0; 5];
             for block in ledger.records.blocks_mut() {
-                counts[usize::from(matches!(block, Block::Places(_)))] += 1;
+                counts[usize::from(matches!(block, Block::Offsets(_)))] += 1;
             }
             counts[2] = ledger.accounts.heap_blocks();
             counts[3] = ledger.users.heap_blocks() - 2;

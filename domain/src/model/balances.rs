@@ -203,7 +203,7 @@ impl Balances {
 
     /// Takes the units of one new grant from the available ones.
     #[inline]
-    pub fn place(&mut self, qty: u64, state: State) -> Result<(), Refused> {
+    pub fn add_grant(&mut self, qty: u64, state: State) -> Result<(), Refused> {
         if qty == 0 || self.grants >= GRANTS_MAX {
             return Err(Refused::Law);
         }

@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_is_at_its_place() {
-        assert!(EVENTS.iter().enumerate().all(|(place, event)| event.kind as usize == place));
+    fn every_kind_is_at_its_index() {
+        assert!(EVENTS.iter().enumerate().all(|(index, event)| event.kind as usize == index));
     }
 }

@@ -401,7 +401,7 @@ pub enum Refused {
     /// Applying it would break the law or a bound.
     Law,
     /// There is no sale to apply it to, or an INIT met an existing one.
-    Place,
+    Key,
 }
 
 /// Refuses what does not hold.

@@ -16,7 +16,7 @@ use core::ops::Range;
 use crate::draft::{check_law, Draft, Touched};
 use crate::draw::Draw;
 use crate::effect::{Act, Change, Changes, Checker, Effect, Init, Planned};
-use crate::ledger::{HashKey, Ledger, Places};
+use crate::ledger::{HashKey, Ledger, Slots};
 use crate::model::balances::{Balances, Escrow};
 use crate::model::event::{Event, EventKind, Events, Numbers};
 use crate::model::limits::{AMOUNTS_PER_PIECE, EFFECTS_PER_APPLY_MAX};
@@ -41,7 +41,7 @@ pub struct Plan<'a> {
     /// one kind are merged.
     pub events: Events,
     /// The slots of the only new grant, if it was looked up.
-    pub(crate) new_grant: Option<Places>,
+    pub(crate) new_grant: Option<Slots>,
     /// State that few plans change: a plain grant is planned without the heap.
     pub(crate) touched: Option<Box<Touched>>,
     /// Epoch of this node if it decided the changes; none if they were decided elsewhere.
@@ -94,7 +94,7 @@ impl<'a> Plan<'a> {
     pub(crate) fn of(
         draft: &mut Draft<'_>,
         changes: Changes<'a>,
-        new_grant: Option<Places>,
+        new_grant: Option<Slots>,
         node_epoch: Option<u64>,
     ) -> Plan<'a> {
         draft.end();
@@ -110,7 +110,7 @@ impl<'a> Plan<'a> {
         node_epoch: Option<u64>,
         key: HashKey,
     ) -> Result<(Plan<'a>, Sale), Refused> {
-        let Effect::Init(start) = &change.effect else { return Err(Refused::Place) };
+        let Effect::Init(start) = &change.effect else { return Err(Refused::Key) };
         let Init { id, supply, terms, amounts, .. } = &**start;
         terms.check().map_err(|_| Refused::Law)?;
         terms.check_supply(*supply, amounts).map_err(|_| Refused::Law)?;
@@ -275,10 +275,10 @@ impl Sale {
     fn update_rounds(&mut self, plan: &Plan<'_>) {
         let Some(rounds) = self.rounds_mut() else { return };
         let touched = plan.touched.iter().flat_map(|touched| &touched.older);
-        touched.clone().for_each(|(place, balances)| rounds.set_balances(*place, *balances));
+        touched.clone().for_each(|(index, balances)| rounds.set_balances(*index, *balances));
         // From the last to the first, so that indexes stay valid.
-        touched.rev().for_each(|(place, _)| rounds.prune(*place));
-        rounds.before_previous().into_iter().for_each(|place| rounds.prune(place));
+        touched.rev().for_each(|(index, _)| rounds.prune(*index));
+        rounds.before_previous().into_iter().for_each(|index| rounds.prune(index));
         rounds.free_some();
     }
 }

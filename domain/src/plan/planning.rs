@@ -2,7 +2,7 @@
 
 use crate::draft::Draft;
 use crate::effect::{Act, Change, Changes, Effect, Expire, Numbered, Seqs};
-use crate::ledger::Places;
+use crate::ledger::Slots;
 use crate::model::limits::EFFECTS_PER_APPLY_MAX;
 use crate::model::outcome::{GrantView, Misuse, State};
 use crate::numbers::UnitList;
@@ -18,7 +18,7 @@ pub(crate) struct Planning<'s, 'a> {
     /// The changes so far, in order.
     pub(crate) changes: Changes<'a>,
     /// The slots of the only new grant, if it was looked up.
-    pub(crate) new_grant: Option<Places>,
+    pub(crate) new_grant: Option<Slots>,
     /// Whether waiters were served already.
     pub(crate) is_served: bool,
     now: Now,
@@ -80,7 +80,7 @@ impl<'s, 'a> Planning<'s, 'a> {
         Ok(())
     }
 
-    /// Adds a grant of `qty` units, which belongs to `places`; see [`Planning::push_units`].
+    /// Adds a grant of `qty` units, which belongs to `slots`; see [`Planning::push_units`].
     /// Returns the grant as it would stand.
     #[inline(always)]
     pub(crate) fn push_new<E>(
@@ -88,12 +88,12 @@ impl<'s, 'a> Planning<'s, 'a> {
         effect: E,
         qty: u64,
         these: Option<UnitList>,
-        places: Places,
+        slots: Slots,
     ) -> Result<GrantView, Misuse>
     where
         Effect<'a>: From<E> + From<Box<Numbered<E>>>,
     {
-        self.new_grant = Some(places);
+        self.new_grant = Some(slots);
         self.push_units(effect, qty, these)?;
         self.draft.about.ok_or(Misuse::Exhausted)
     }

@@ -65,7 +65,7 @@ fn rounds_that_nobody_needs_are_given_back_step_by_step() {
     assert_eq!(bytes, 4 * each + kept(&rounds));
     assert_eq!(blocks, 4 * rounds.older[0].ledger.heap_blocks() + 4 + 3);
     assert!(!rounds.free_some(), "all are needed");
-    (0..4).rev().for_each(|place| rounds.prune(place));
+    (0..4).rev().for_each(|index| rounds.prune(index));
     let left: Vec<u64> = rounds.older.iter().map(|old| old.balances.round).collect();
     assert_eq!((left, rounds.dropping.len()), (vec![1, 3], 2));
     let lists = kept(&rounds) + rounds.dropping.capacity() * size_of::<Ledger>();
@@ -85,7 +85,7 @@ fn rounds_that_nobody_needs_are_given_back_step_by_step() {
         }
     }
     assert_eq!(steps, 2 * 38usize.div_ceil(FREED_BLOCKS_PER_STEP));
-    (0..2).rev().for_each(|place| rounds.prune(place));
+    (0..2).rev().for_each(|index| rounds.prune(index));
     assert_eq!((rounds.older.len(), rounds.free_some()), (2, false));
 }
 

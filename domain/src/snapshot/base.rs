@@ -256,8 +256,8 @@ fn epochs<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u32, u64)>, D::Erro
 
 impl RoundStart {
     /// The beginning of the round at this index among all kept rounds.
-    pub(super) fn of(sale: &Sale, place: usize) -> RoundStart {
-        let old = sale.rounds().and_then(|rounds| rounds.older.get(place));
+    pub(super) fn of(sale: &Sale, index: usize) -> RoundStart {
+        let old = sale.rounds().and_then(|rounds| rounds.older.get(index));
         let current = (&sale.balances, &sale.ledger);
         let (balances, ledger) = old.map_or(current, |old| (&old.balances, &old.ledger));
         RoundStart {

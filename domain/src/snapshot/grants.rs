@@ -12,7 +12,7 @@ use super::pieces::{can_be_drawn, counts_all};
 use crate::draft::Draft;
 use crate::draw::Amounts;
 use crate::ledger::record::{Asked, Record, ReqTag};
-use crate::ledger::{Ledger, Lookup, NewGrant, Places};
+use crate::ledger::{Ledger, Lookup, NewGrant, Slots};
 use crate::model::balances::Balances;
 use crate::model::limits::{
     GRANTS_PER_PIECE_MAX, PIECE_BYTES_TARGET, TIME_MS_MAX, UNITS_MAX, UNITS_PER_GRANT_MAX,
@@ -282,7 +282,7 @@ impl<'a> Grants<'a> {
             if !fits {
                 return Err(Refused::Law);
             }
-            balances.place(grant.qty, grant.state)?;
+            balances.add_grant(grant.qty, grant.state)?;
         }
         // Grants still to come leave every packet its share, so this must hold before them.
         let fits = can_be_drawn(sale, balances)
@@ -331,8 +331,8 @@ impl<'a> Grants<'a> {
 
 /// Prefetches slots. Ids are spread over the whole index, so the slots of several ids are touched
 /// before the first is read: the processor then loads them in parallel.
-fn touch<'w>(places: impl Iterator<Item = &'w u64>) {
-    black_box(places.fold(0, |all, word| all ^ word));
+fn touch<'w>(slots: impl Iterator<Item = &'w u64>) {
+    black_box(slots.fold(0, |all, word| all ^ word));
 }
 
 /// Whether the sale's listed amounts fit in what grants leave: amounts come before grants.
@@ -375,7 +375,7 @@ fn push(ledger: &mut Ledger, grant: &Standing<'_>, found: Option<Lookup>) {
     let seq = ledger.len() + 1;
     let (epoch, first) = (ledger.epoch_of(seq), ledger.trimmed_from(seq));
     let new = NewGrant { user, req, qty: first.unwrap_or(qty), state, at, deadline, epoch };
-    ledger.push(&new, found.map(|user| Places { user, req: None }).as_ref());
+    ledger.push(&new, found.map(|user| Slots { user, req: None }).as_ref());
     if first.is_some() {
         ledger.set_qty(seq, qty);
     }

@@ -147,11 +147,11 @@ fn piece(sale: &Sale, section: Section) -> Piece<'_> {
                 Some(numbers) => Piece::NumberedGrants(NumberedGrants::of(grants, numbers)),
             }
         }
-        Section::Round(place) => Piece::Round(RoundStart::of(sale, place)),
+        Section::Round(index) => Piece::Round(RoundStart::of(sale, index)),
         Section::Waiters(first) => {
             Piece::Waiters(pieces::waiters_from(sale, first, WAITERS_PER_PIECE))
         }
-        Section::Trims(place, first) => Piece::Trims(pieces::trims_from(sale, place, first)),
+        Section::Trims(index, first) => Piece::Trims(pieces::trims_from(sale, index, first)),
     }
 }
 
@@ -176,12 +176,12 @@ fn layout(sale: &Sale) -> Vec<Section> {
     for first in (0..amounts).step_by(AMOUNTS_PER_PIECE) {
         sections.push(Section::Amounts(first, AMOUNTS_PER_PIECE));
     }
-    for (place, ledger) in sale.ledgers().enumerate() {
-        if place > 0 {
-            sections.push(Section::Round(place));
+    for (index, ledger) in sale.ledgers().enumerate() {
+        if index > 0 {
+            sections.push(Section::Round(index));
         }
         let trims = (0..ledger.trims_len() as usize).step_by(TRIMS_PER_PIECE);
-        sections.extend(trims.map(|first| Section::Trims(place, first)));
+        sections.extend(trims.map(|first| Section::Trims(index, first)));
         let cut = grants::cut(ledger, sale.numbers());
         sections.extend(cut.map(|(first, count)| Section::Grants(first, count)));
     }
@@ -198,7 +198,7 @@ fn listed(sale: &Sale, list: List, first: u64) -> ListedUsers<'_> {
 /// For a list: the users on it, and its entries with removed users included.
 fn list_size(sale: &Sale, list: List) -> (u64, u64) {
     let users = sale.extras.as_deref().map(|extras| extras.list(list));
-    users.map_or((0, 0), |users| (users.len(), users.places()))
+    users.map_or((0, 0), |users| (users.len(), users.records()))
 }
 
 /// Whether `piece` may come next. Each piece counts as a version, and the version has room for all
@@ -210,7 +210,7 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
     let has_grants = !sale.ledger.is_empty() || sale.older().next().is_some();
     let has_rows = has_grants || sale.ledger.trims_len() > 0;
     let has_amounts = has_rows || sale.amounts().is_some_and(|list| !list.is_empty());
-    let is_filled = |list: &List| sale.extras.iter().any(|it| it.list(*list).places() > 0);
+    let is_filled = |list: &List| sale.extras.iter().any(|it| it.list(*list).records() > 0);
     let has_users = has_amounts || LISTS.iter().any(is_filled);
     match piece {
         Piece::Pairs(_) => sale.restocks.is_empty() && sale.fences.is_empty() && !has_users,

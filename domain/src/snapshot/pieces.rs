@@ -230,8 +230,8 @@ pub(super) fn waiters_from(sale: &Sale, first: u64, count: usize) -> Vec<Standin
 }
 
 /// Trimmed grants after the first `first`, of the round at this index among all kept rounds.
-pub(super) fn trims_from(sale: &Sale, place: usize, first: usize) -> Vec<Trimmed> {
-    let trims = sale.ledgers().nth(place).into_iter().flat_map(|it| it.trims(first));
+pub(super) fn trims_from(sale: &Sale, index: usize, first: usize) -> Vec<Trimmed> {
+    let trims = sale.ledgers().nth(index).into_iter().flat_map(|it| it.trims(first));
     trims.take(TRIMS_PER_PIECE).map(|(seq, first)| Trimmed { seq, first }).collect()
 }
 

@@ -78,7 +78,7 @@ fn another_version_is_refused() {
     for piece in sale.pieces().chain([sale.refusals_piece()]) {
         let mut bytes = bytes(&piece);
         assert!(Piece::decode(&bytes).is_ok());
-        assert_eq!(bytes[0], 0, "the place of version 1");
+        assert_eq!(bytes[0], 0, "the index of version 1");
         for version in [1, 2, 0x7f, 0x80, 0xff] {
             bytes[0] = version;
             assert_eq!(Piece::decode(&bytes).err(), Some(Refused::Unknown), "{version}");
@@ -105,10 +105,10 @@ fn what_is_cut_off_longer_or_of_no_kind_is_refused() {
 fn an_altered_base_is_refused_or_lawful() {
     let sale = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
     let base = bytes_of(&sale).remove(0);
-    for place in 0..base.len() {
+    for index in 0..base.len() {
         for bit in 0..8 {
             let mut altered = base.clone();
-            altered[place] ^= 1 << bit;
+            altered[index] ^= 1 << bit;
             let Ok(Piece::Base(piece)) = Piece::decode(&altered) else { continue };
             if let Ok(sale) = piece.begin([1, 2]) {
                 assert!(sale.is_lawful());
@@ -163,9 +163,9 @@ fn totals_are_of_different_rounds_in_turn() {
 fn a_round_that_can_not_follow_is_refused() {
     let sale = with_rounds(None);
     let all: Vec<_> = sale.pieces().collect();
-    let place = all.iter().position(|piece| matches!(piece, Piece::Round(_))).unwrap();
-    let Piece::Round(next) = all[place].clone() else { panic!("no round") };
-    let before = begun(all[..place].to_vec());
+    let index = all.iter().position(|piece| matches!(piece, Piece::Round(_))).unwrap();
+    let Piece::Round(next) = all[index].clone() else { panic!("no round") };
+    let before = begun(all[..index].to_vec());
     let epoch = sale.balances.epoch;
     assert_eq!((next.round, next.grants_before, &next.epochs[..]), (2, 1, &[(2, epoch)][..]));
     assert_eq!(before.balances.round, 1);
@@ -195,7 +195,7 @@ fn a_round_that_can_not_follow_is_refused() {
     assert_eq!(try_next(&epochs(&[(2, INTEGER_MAX)])), Err(Refused::Law), "an epoch to come");
     assert_eq!(try_next(&epochs(&[(2, 1), (2, 2)])), Err(Refused::Law), "two at one grant");
     // A round begins only after all announced grants of the round before it.
-    let mut missing = begun(all[..place].to_vec());
+    let mut missing = begun(all[..index].to_vec());
     missing.ledger.expect_epoch(900, INTEGER_MAX);
     assert_eq!(after(&missing, Piece::Round(next.clone())), Err(Refused::Law));
 }
@@ -205,9 +205,9 @@ fn a_round_that_can_not_follow_is_refused() {
 fn a_round_without_its_packets_is_refused() {
     let sale = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));
     let all: Vec<_> = sale.pieces().collect();
-    let place = all.iter().position(|piece| matches!(piece, Piece::Round(_))).unwrap();
-    let Piece::Round(next) = all[place].clone() else { panic!("no round") };
-    let before = begun(all[..place].to_vec());
+    let index = all.iter().position(|piece| matches!(piece, Piece::Round(_))).unwrap();
+    let Piece::Round(next) = all[index].clone() else { panic!("no round") };
+    let before = begun(all[..index].to_vec());
     for (supply, expected) in [(6, Ok(())), (5, Err(Refused::Law)), (0, Err(Refused::Law))] {
         let other = RoundStart { supply, ..next.clone() };
         assert_eq!(after(&before, Piece::Round(other)), expected, "{supply} for 3 packets of 2");
@@ -390,10 +390,10 @@ fn entries_that_nobody_can_have_are_refused() {
     let grab = Grab { user: b"u", amount: Amount::Unsaid, req: Some(b"r") };
     run(&mut sale, &Request::Wait(Wait { grab, until: 0 }), 3);
     let all: Vec<_> = sale.pieces().collect();
-    let place = all.iter().position(|piece| matches!(piece, Piece::Waiters(_))).unwrap();
-    let Piece::Waiters(waiting) = all[place].clone() else { panic!("no entries") };
+    let index = all.iter().position(|piece| matches!(piece, Piece::Waiters(_))).unwrap();
+    let Piece::Waiters(waiting) = all[index].clone() else { panic!("no entries") };
     let before = begun(all.iter().filter(|piece| !matches!(piece, Piece::Waiters(_))).cloned());
-    assert_eq!(after(&before, all[place].clone()), Ok(()));
+    assert_eq!(after(&before, all[index].clone()), Ok(()));
     assert_eq!(after(&before, Piece::Waiters(vec![])), Err(Refused::Law), "nobody");
     let mut never_given = waiting.clone();
     never_given[0].waiter.ticket = 2;
@@ -407,5 +407,5 @@ fn refusals_are_no_effect() {
     let before = begun(sale.pieces().take(1));
     assert_eq!(after(&before, sale.refusals_piece()), Err(Refused::Law));
     let change = Change::untimed(sale.refusals_piece());
-    assert_eq!(Sale::create(change, [1, 2]).err(), Some(Refused::Place));
+    assert_eq!(Sale::create(change, [1, 2]).err(), Some(Refused::Key));
 }

@@ -38,20 +38,20 @@ impl Sale {
     }
 
     /// Index among the older rounds of the round that has `seq`; `None` for the current round.
-    pub(crate) fn old_place_of(&self, seq: u64) -> Option<usize> {
+    pub(crate) fn older_index_of(&self, seq: u64) -> Option<usize> {
         if seq > self.ledger.base() {
             return None;
         }
         let older = &self.rounds()?.older;
         let after = older.partition_point(|old| old.ledger.base() < seq);
-        let place = after.checked_sub(1)?;
-        older.get(place).filter(|old| old.ledger.has(seq)).map(|_| place)
+        let index = after.checked_sub(1)?;
+        older.get(index).filter(|old| old.ledger.has(seq)).map(|_| index)
     }
 
     /// The ledger of the round that has `seq`; of the current round if none has it.
     pub(crate) fn ledger_with(&self, seq: u64) -> &Ledger {
-        let place = self.old_place_of(seq);
-        let old = place.and_then(|place| self.rounds()?.older.get(place));
+        let index = self.older_index_of(seq);
+        let old = index.and_then(|index| self.rounds()?.older.get(index));
         old.map_or(&self.ledger, |old| &old.ledger)
     }
 

@@ -86,8 +86,8 @@ impl<'de> Deserialize<'de> for Refusals {
         let mut refusals = Refusals::default();
         for Counter(name, number) in all {
             let mut rows = OUTCOMES[1..].iter();
-            let place = rows.position(|row| row.counter.to_bytes() == name.as_bytes());
-            match place.and_then(|place| refusals.kinds.get_mut(place)) {
+            let index = rows.position(|row| row.counter.to_bytes() == name.as_bytes());
+            match index.and_then(|index| refusals.kinds.get_mut(index)) {
                 Some(counter) => *counter = number,
                 None if name == UNMET => refusals.unmet_units = number,
                 None => {}
@@ -99,8 +99,8 @@ impl<'de> Deserialize<'de> for Refusals {
 
 impl Refusals {
     /// Counts a refusal, the first of which has index 0.
-    pub fn count(&mut self, place: usize) {
-        if let Some(counter) = self.kinds.get_mut(place) {
+    pub fn count(&mut self, index: usize) {
+        if let Some(counter) = self.kinds.get_mut(index) {
             count(counter);
         }
     }
@@ -164,7 +164,7 @@ fn as_text<S: Serializer>(name: &Option<Box<[u8]>>, serializer: S) -> Result<S::
     name.as_deref().map(String::from_utf8_lossy).serialize(serializer)
 }
 
-/// The terms that STATUS shows at one place, by name.
+/// The terms that STATUS shows in one section, by name.
 #[derive(Clone, Debug)]
 pub struct Shown(Vec<(&'static str, u64)>);
 

@@ -26,7 +26,7 @@ fn bytes_in<T>(room: &Vec<T>) -> usize {
 fn lent(sale: &mut Sale) -> (usize, usize) {
     let bytes = |block: Block<'_>| match block {
         Block::Page(page) => bytes_in(page),
-        Block::Places(places) => bytes_in(places),
+        Block::Offsets(offsets) => bytes_in(offsets),
         Block::Accounts(accounts) => bytes_in(accounts),
         Block::Slots(slots) => size_of_val(&slots[..]),
     };

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use seckill_domain::ledger::{Holding, Ledger, Lookup, NewGrant, Places};
+use seckill_domain::ledger::{Holding, Ledger, Lookup, NewGrant, Slots};
 use seckill_domain::outcome::State;
 use seckill_domain::record::{Asked, ReqTag};
 
@@ -64,7 +64,7 @@ impl Plain {
             deadline: self.deadline,
             epoch: self.epoch,
         };
-        ledger.push(&new, found.map(|user| Places { user, req: None }).as_ref());
+        ledger.push(&new, found.map(|user| Slots { user, req: None }).as_ref());
     }
 }
 

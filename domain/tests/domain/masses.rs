@@ -386,7 +386,7 @@ fn the_bulk_of_the_memory_is_in_blocks_that_can_be_moved() {
 fn bytes_of(block: Block<'_>) -> usize {
     match block {
         Block::Page(page) => page.capacity(),
-        Block::Places(places) => places.capacity() * 4,
+        Block::Offsets(offsets) => offsets.capacity() * 4,
         // Their own heap is small and is allocated and freed often.
         Block::Accounts(accounts) => size_of_val(&accounts[..]),
         Block::Slots(slots) => size_of_val(&slots[..]),

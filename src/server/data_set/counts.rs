@@ -103,7 +103,7 @@ pub(crate) fn changed(before: Load, after: Load) {
 pub(crate) fn take() -> &'static Counts {
     let mut retired = lock(&RETIRED);
     let unused = retired.iter().position(|counts| counts.sales.load(Ordering::Acquire) == 0);
-    match unused.map(|place| retired.swap_remove(place)) {
+    match unused.map(|index| retired.swap_remove(index)) {
         Some(counts) => counts,
         None => Box::leak(Box::default()),
     }

@@ -142,7 +142,7 @@ fn refusal(why: Refused) -> &'static str {
         Refused::Unknown => "SECKILL.APPLY refused: an effect that this version does not know",
         Refused::Gap => "SECKILL.APPLY refused: it does not follow the sale's version",
         Refused::Law => "SECKILL.APPLY refused: it breaks the law of the sale or a bound",
-        Refused::Place => "SECKILL.APPLY refused: no sale at the key, or already one",
+        Refused::Key => "SECKILL.APPLY refused: no sale at the key, or already one",
     }
 }
 

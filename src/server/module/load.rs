@@ -148,7 +148,7 @@ fn server_version() -> c_int {
     version.map_or(0, |version| unsafe { version() })
 }
 
-/// Panics are caught at the callback's border; this hook logs their place in the code.
+/// Panics are caught at the callback's border; this hook logs file and line.
 fn log_panics() {
     panic::set_hook(Box::new(|panic| log::warning(&format!("failed inside: {panic}"))));
 }

@@ -240,7 +240,7 @@ pub(crate) fn is_loading(ctx: Ctx<'_>) -> bool {
 
 fn reason(refused: Refused) -> &'static str {
     match refused {
-        Refused::Unknown | Refused::Place => UNKNOWN,
+        Refused::Unknown | Refused::Key => UNKNOWN,
         Refused::Law | Refused::Gap => UNLAWFUL,
     }
 }

@@ -43,7 +43,7 @@ unsafe extern "C" fn defrag(
             }
             match block {
                 Block::Page(page) => move_vec(ctx, page),
-                Block::Places(places) => move_vec(ctx, places),
+                Block::Offsets(offsets) => move_vec(ctx, offsets),
                 Block::Accounts(accounts) => move_vec(ctx, accounts),
                 Block::Slots(slots) => {
                     let mut words = mem::take(slots).into_vec();
@@ -89,15 +89,15 @@ fn move_vec<T>(ctx: *mut RedisModuleDefragCtx, vec: &mut Vec<T>) {
     let mut taken = ManuallyDrop::new(mem::take(vec));
     let (start, len, capacity) = (taken.as_mut_ptr(), taken.len(), taken.capacity());
     // SAFETY: the block is the server's own, as `callback` and the alignment make sure. Moved or
-    // not, it is one block of this capacity whose first `len` elements are there; the old place is
-    // forgotten.
+    // not, it is one block of this capacity whose first `len` elements are there; its old
+    // address is forgotten.
     *vec = unsafe { Vec::from_raw_parts(moved(ctx, start.cast()).cast(), len, capacity) };
 }
 
 /// The address of a block after the server was asked to move it.
 ///
 /// # Safety
-/// `block` is a block of the server's, and nothing refers to its old place afterwards.
+/// `block` is a block of the server's, and nothing refers to its old address afterwards.
 unsafe fn moved(ctx: *mut RedisModuleDefragCtx, block: *mut c_void) -> *mut c_void {
     // SAFETY: the context is alive during the callback; the rest is the caller's word.
     let moved = unsafe { api!(RedisModule_DefragAlloc)(ctx, block) };

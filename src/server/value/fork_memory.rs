@@ -87,7 +87,7 @@ pub(crate) fn saving(sale: &mut Sale, save: impl FnOnce(&Sale)) {
     for block in sale.blocks_mut() {
         match block {
             Block::Page(page) => give_back(page),
-            Block::Places(places) => give_back(places),
+            Block::Offsets(offsets) => give_back(offsets),
             // Accounts hold addresses; the words of the indexes are given back already.
             Block::Accounts(_) | Block::Slots(_) => {}
         }

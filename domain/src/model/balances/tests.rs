@@ -93,21 +93,21 @@ fn units_that_go_are_here_or_owed() {
 
 #[test]
 fn a_grant_takes_units_a_number_and_a_packet() {
-    let place = |from, qty, state| after(from, |it: &mut Balances| it.place(qty, state));
-    assert_eq!(place(HALF, 4, State::Sold), Some([10, 0, 3, 7, 0]));
-    assert_eq!(place(HALF, 4, State::Held), Some([10, 0, 7, 3, 0]));
-    assert_eq!(place(HALF, 4, State::Expired), Some([10, 4, 3, 3, 0]));
-    assert_eq!((place(HALF, 0, State::Sold), place(HALF, 5, State::Sold)), (None, None));
+    let add_grant = |from, qty, state| after(from, |it: &mut Balances| it.add_grant(qty, state));
+    assert_eq!(add_grant(HALF, 4, State::Sold), Some([10, 0, 3, 7, 0]));
+    assert_eq!(add_grant(HALF, 4, State::Held), Some([10, 0, 7, 3, 0]));
+    assert_eq!(add_grant(HALF, 4, State::Expired), Some([10, 4, 3, 3, 0]));
+    assert_eq!((add_grant(HALF, 0, State::Sold), add_grant(HALF, 5, State::Sold)), (None, None));
     for (grants, taken) in [(GRANTS_MAX - 1, true), (GRANTS_MAX, false)] {
         let mut from = Balances { grants, ..HALF };
-        assert_eq!(from.place(1, State::Sold).is_ok(), taken);
+        assert_eq!(from.add_grant(1, State::Sold).is_ok(), taken);
         assert_eq!(from.grants, GRANTS_MAX);
     }
     let mut one = Balances { packets: Some(1), ..HALF };
-    assert_eq!((one.place(1, State::Sold), one.packets), (Ok(()), Some(0)));
+    assert_eq!((one.add_grant(1, State::Sold), one.packets), (Ok(()), Some(0)));
     assert_eq!(one.transfer(1, State::Expired, State::Sold), Err(Refused::Law));
     let mut none = Balances { packets: Some(0), ..HALF };
-    assert_eq!(none.place(1, State::Sold), Err(Refused::Law));
+    assert_eq!(none.add_grant(1, State::Sold), Err(Refused::Law));
     let mut none = Balances { packets: Some(0), ..HALF };
     assert_eq!((none.transfer(1, State::Held, State::Sold), none.packets), (Ok(()), Some(0)));
     assert_eq!((none.transfer(1, State::Sold, State::Refunded), none.packets), (Ok(()), Some(1)));
@@ -228,10 +228,10 @@ fn the_law_is_all_of_its_parts() {
     ];
     for lawful in [some, most] {
         assert!(lawful.is_lawful(None));
-        for (place, change) in breaks.iter().chain(&beyond).enumerate() {
+        for (index, change) in breaks.iter().chain(&beyond).enumerate() {
             let mut broken = lawful;
             change(&mut broken);
-            assert!(!broken.is_lawful(None), "{place}: {broken:?}");
+            assert!(!broken.is_lawful(None), "{index}: {broken:?}");
         }
     }
 }

@@ -41,22 +41,22 @@ fn a_request_that_is_there_already_is_found() {
     let new = NewGrant { user: b"u", req: known, qty: 1, state, at, deadline, epoch: 1 };
     ledger.push(&new, None);
     let ids: Vec<String> = (0..count).map(|number| number.to_string()).collect();
-    let are_new = |at_place: usize, user: &'static [u8], id: &[u8]| {
+    let are_new = |at_index: usize, user: &'static [u8], id: &[u8]| {
         let mut grants: Vec<Standing<'_>> = Vec::new();
-        for (place, own) in ids.iter().enumerate() {
+        for (index, own) in ids.iter().enumerate() {
             let (user, id) =
-                if place == at_place { (user, id) } else { (&b"u"[..], own.as_bytes()) };
+                if index == at_index { (user, id) } else { (&b"u"[..], own.as_bytes()) };
             let req = Some(ReqTag { id, asked: Asked::Exactly });
             grants.push(Standing { user, req, qty: 1, state, at, deadline });
         }
         Grants { first: 2, grants }.requests_are_new(&ledger)
     };
-    for place in [0, ADDED_TOGETHER - 1, ADDED_TOGETHER, count - 1] {
-        assert!(are_new(place, b"u", b"new"), "{place}");
-        assert!(!are_new(place, b"u", b"known"), "in the sale, {place}");
-        assert!(are_new(place, b"v", b"known"), "of another user, {place}");
-        assert!(!are_new(place, b"u", b"70"), "in the piece, {place}");
-        assert!(are_new(place, b"v", b"70"), "of another user in the piece, {place}");
+    for index in [0, ADDED_TOGETHER - 1, ADDED_TOGETHER, count - 1] {
+        assert!(are_new(index, b"u", b"new"), "{index}");
+        assert!(!are_new(index, b"u", b"known"), "in the sale, {index}");
+        assert!(are_new(index, b"v", b"known"), "of another user, {index}");
+        assert!(!are_new(index, b"u", b"70"), "in the piece, {index}");
+        assert!(are_new(index, b"v", b"70"), "of another user in the piece, {index}");
     }
     assert!(!are_new(1, b"u", b"0"), "the one before");
 }
