@@ -196,7 +196,7 @@ pub fn one<'a>(
     let units = match decided {
         // The units of a plain sale have no numbers, and only a caller is answered.
         Ok(decision) if request.is_some() && !sale.is_plain() => {
-            sale.units_told(&decision.outcome, decision.plan.as_ref())
+            sale.units_replied(&decision.outcome, decision.plan.as_ref())
         }
         _ => None,
     };

@@ -219,12 +219,12 @@ fn judge<'a, 'c>(
         Some(outbox.stream(sale.outbox_after(plan?)?, false))
     };
     let streams = sales.iter().zip(plans).map(stream_of).collect();
-    let told = |(sale, decision): (&&Sale, &Decision<'_>)| {
-        sale.units_told(&decision.outcome, decision.plan.as_ref())
+    let replied = |(sale, decision): (&&Sale, &Decision<'_>)| {
+        sale.units_replied(&decision.outcome, decision.plan.as_ref())
     };
     let units = match &decided {
         Ok(decided) if !sales.iter().all(|sale| sale.is_plain()) => {
-            sales.iter().zip(&decided.decisions).map(told).collect()
+            sales.iter().zip(&decided.decisions).map(replied).collect()
         }
         _ => Units::new(),
     };

@@ -85,7 +85,7 @@ fn decided<'a>(
 impl Sale {
     /// The numbers of the grant that a decision on this sale answers with; empty if it answers with
     /// none. `None` if units have no numbers.
-    pub fn units_told(&self, outcome: &Outcome, plan: Option<&Plan<'_>>) -> Option<UnitList> {
+    pub fn units_replied(&self, outcome: &Outcome, plan: Option<&Plan<'_>>) -> Option<UnitList> {
         let seq = match *outcome {
             Outcome::Granted { grant, .. } => grant.seq,
             Outcome::Already(grant) | Outcome::Replay(grant) | Outcome::Stands(grant) => grant.seq,

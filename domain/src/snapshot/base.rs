@@ -57,7 +57,7 @@ pub struct Base {
     pub(super) pairs: u64,
     /// The waiting list, if the sale has one.
     pub(super) waitlist: Option<ListStart>,
-    /// The number of trimmed grants of which it is told what they had at first.
+    /// The number of trimmed grants whose first quantity is kept.
     #[serde(deserialize_with = "wire::integer")]
     pub(super) trims: u64,
 }

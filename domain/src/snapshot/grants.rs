@@ -133,7 +133,7 @@ impl<'a> NumberedGrants<'a> {
         check(self.units.len() == self.grants.grants.len())?;
         let rows = (self.grants.first..).zip(&self.grants.grants).zip(&self.units);
         let is_had = |((seq, grant), had): ((u64, &Standing<'_>), &Had)| {
-            // What a grant had at first is told of those with a request id.
+            // The first quantity is kept of grants with a request id.
             let first = draft.sale.ledger.trimmed_from(seq).unwrap_or(grant.qty);
             let is_first = had.first.len() as u64 == first || grant.req.is_none();
             is_first && had.last.len() as u64 == grant.qty

@@ -27,7 +27,7 @@ impl Sale {
         older.map(|old| &old.ledger).chain([&self.ledger])
     }
 
-    /// Trimmed grants of all kept rounds of which it is told what they had at first.
+    /// Trimmed grants of all kept rounds whose first quantity is kept.
     pub(crate) fn trims_len(&self) -> u64 {
         self.ledgers().map(Ledger::trims_len).sum()
     }

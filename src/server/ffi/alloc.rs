@@ -242,7 +242,7 @@ mod tests {
         let mut paused = gate(open.clone());
         run(&mut paused, &Request::Pause, 2);
         let cases = [
-            (gate(listed), "a stranger", Outcome::Denied),
+            (gate(listed), "not listed", Outcome::Denied),
             (gate(open.clone()), "user:4999", Outcome::Denied),
             (gate(numbers.clone()), "123456", Outcome::Denied),
             (gate(numbers), "user:2", Outcome::Denied),

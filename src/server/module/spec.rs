@@ -75,7 +75,7 @@ pub enum Group {
 /// Keys of a call and how the command accesses them.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
-    /// Position of the key; the command's name is 0. For an option's key, the first position to look at.
+    /// Position of the key; the command's name is 0. For an option's key, the first possible one.
     pub pos: i32,
     /// One of `KEY_READ`, `KEY_CHANGE`, with the other bits of this module.
     pub flags: u64,

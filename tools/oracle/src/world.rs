@@ -206,7 +206,7 @@ impl World {
         let epoch = begun.or(epoch_of(decision.changes()));
         let epochs = Epochs { node: now.node_epoch, sale: epoch };
         let expected = self.oracle.ask(op, now.clock_ms, epochs, drawn);
-        let told = self.sale.units_told(&decision.outcome, decision.plan.as_ref());
+        let told = self.sale.units_replied(&decision.outcome, decision.plan.as_ref());
         same!("reply", with_units(&decision.outcome, told.as_deref()), expected.reply);
         same!("has changes", changed || !decision.changes().is_empty(), expected.changed);
         if let Some(plan) = &decision.plan {

@@ -51,16 +51,16 @@ fn import(req: &'static str, units: &'static [u32]) -> Request<'static> {
 }
 
 /// The numbers that an answer tells of.
-fn told(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Vec<u32> {
+fn replied(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Vec<u32> {
     let decision = sale.decide(request, &at(clock_ms)).unwrap();
-    let told = sale.units_told(&decision.outcome, decision.plan.as_ref()).expect("numbers");
+    let units = sale.units_replied(&decision.outcome, decision.plan.as_ref()).expect("numbers");
     run(sale, request, clock_ms);
     let has = match decision.outcome {
         Outcome::Granted { grant, .. } | Outcome::Replay(grant) | Outcome::Stands(grant) => grant,
         other => panic!("{other:?}"),
     };
-    assert_eq!(sale.numbers().unwrap().of(has.seq), told);
-    told.to_vec()
+    assert_eq!(sale.numbers().unwrap().of(has.seq), units);
+    units.to_vec()
 }
 
 /// What each number is.
@@ -71,11 +71,11 @@ fn map(sale: &Sale) -> String {
 #[test]
 fn a_quantity_is_the_lowest_run_or_the_lowest_numbers() {
     let mut sale = hall(10);
-    assert_eq!(told(&mut sale, &these("a", &[7, 3]), 2), [3, 7]);
+    assert_eq!(replied(&mut sale, &these("a", &[7, 3]), 2), [3, 7]);
     assert_eq!(map(&sale), "..h...h...");
-    assert_eq!(told(&mut sale, &Request::Grab(grab("b", 3)), 2), [4, 5, 6]);
-    assert_eq!(told(&mut sale, &Request::Grab(grab("c", 4)), 2), [1, 2, 8, 9], "no run of four");
-    assert_eq!(told(&mut sale, &Request::Grab(grab("d", 1)), 2), [10]);
+    assert_eq!(replied(&mut sale, &Request::Grab(grab("b", 3)), 2), [4, 5, 6]);
+    assert_eq!(replied(&mut sale, &Request::Grab(grab("c", 4)), 2), [1, 2, 8, 9], "no run of four");
+    assert_eq!(replied(&mut sale, &Request::Grab(grab("d", 1)), 2), [10]);
     assert_eq!(run(&mut sale, &these("e", &[10]), 2), Outcome::Taken { unit: 10 }, "nothing left");
     assert_eq!(run(&mut sale, &adjacent("e", 1), 2), Outcome::SoldOut { held: 10 });
 }
@@ -85,13 +85,13 @@ fn adjacent_units_are_a_run_or_nothing() {
     let mut sale = hall(10);
     run(&mut sale, &these("a", &[3, 7]), 2);
     assert_eq!(run(&mut sale, &adjacent("b", 4), 2), Outcome::Short { available: 3 });
-    assert_eq!(told(&mut sale, &adjacent("b", 3), 3), [4, 5, 6]);
+    assert_eq!(replied(&mut sale, &adjacent("b", 3), 3), [4, 5, 6]);
     // The hold of 3 and 7 is due at 52, that of 4 to 6 at 53: both end only if both are needed.
     assert_eq!(run(&mut sale, &adjacent("c", 11), 60), Outcome::Short { available: 3 });
     assert_eq!(map(&sale), "..hhhhh...", "no run is that long whatever ends");
-    assert_eq!(told(&mut sale, &adjacent("c", 4), 60), [7, 8, 9, 10]);
+    assert_eq!(replied(&mut sale, &adjacent("c", 4), 60), [7, 8, 9, 10]);
     assert_eq!(map(&sale), "...hhhhhhh", "one hold was enough");
-    assert_eq!(told(&mut sale, &adjacent("d", 5), 60), [1, 2, 3, 4, 5]);
+    assert_eq!(replied(&mut sale, &adjacent("d", 5), 60), [1, 2, 3, 4, 5]);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn these_units_or_the_first_that_is_taken() {
     assert_eq!(run(&mut sale, &these("c", &[1, 5, 2]), 2), Outcome::Taken { unit: 5 });
     assert_eq!(map(&sale), ".h..h.");
     // The due hold of 2 ends, that of 5 is of no use.
-    assert_eq!(told(&mut sale, &these("c", &[2, 1]), 60), [1, 2]);
+    assert_eq!(replied(&mut sale, &these("c", &[2, 1]), 60), [1, 2]);
     assert_eq!(map(&sale), "hh..h.");
     for (units, misuse) in [(&[7][..], Misuse::NoSuchUnit), (&[1; 101], Misuse::TooManyAtOnce)] {
         assert_eq!(run(&mut sale, &these("d", units), 60), Outcome::Misuse(misuse));
@@ -115,7 +115,7 @@ fn a_repeat_names_as_many_units_or_the_same() {
     run(&mut sale, &these("a", &[5, 2]), 2);
     let replays = [these("a", &[2, 5]), Request::Grab(grab("a", 2)), adjacent("a", 2)];
     for request in &replays {
-        assert_eq!(told(&mut sale, request, 3), [2, 5]);
+        assert_eq!(replied(&mut sale, request, 3), [2, 5]);
     }
     for request in [these("a", &[2, 4]), these("a", &[2]), Request::Grab(grab("a", 1))] {
         assert_eq!(run(&mut sale, &request, 3), Outcome::Misuse(Misuse::ReqMismatch));
@@ -123,11 +123,11 @@ fn a_repeat_names_as_many_units_or_the_same() {
     assert!(
         matches!(run(&mut sale, &replays[0], 60), Outcome::Replay(it) if it.state == State::Expired)
     );
-    assert_eq!(told(&mut sale, &these("b", &[2, 5]), 60), [2, 5]);
-    assert_eq!(told(&mut sale, &replays[0], 61), [2, 5], "what it had last");
+    assert_eq!(replied(&mut sale, &these("b", &[2, 5]), 60), [2, 5]);
+    assert_eq!(replied(&mut sale, &replays[0], 61), [2, 5], "what it had last");
     let fenced = settle("never", Deed::Cancel);
     let decision = sale.decide(&fenced, &at(61)).unwrap();
-    assert_eq!(sale.units_told(&decision.outcome, decision.plan.as_ref()).unwrap().len(), 0);
+    assert_eq!(sale.units_replied(&decision.outcome, decision.plan.as_ref()).unwrap().len(), 0);
 }
 
 #[test]
@@ -136,11 +136,11 @@ fn what_comes_back_is_free_and_a_late_payment_takes_the_same() {
     for (req, units) in [("a", [1, 2]), ("b", [3, 4])] {
         run(&mut sale, &these(req, &units), 2);
     }
-    assert_eq!(told(&mut sale, &settle("a", Deed::Confirm { reclaim: false }), 3), [1, 2]);
+    assert_eq!(replied(&mut sale, &settle("a", Deed::Confirm { reclaim: false }), 3), [1, 2]);
     assert_eq!(map(&sale), "sshh");
-    assert_eq!(told(&mut sale, &settle("a", Deed::Refund), 3), [1, 2]);
+    assert_eq!(replied(&mut sale, &settle("a", Deed::Refund), 3), [1, 2]);
     assert_eq!(map(&sale), "..hh");
-    assert_eq!(told(&mut sale, &settle("b", Deed::Confirm { reclaim: true }), 60), [3, 4]);
+    assert_eq!(replied(&mut sale, &settle("b", Deed::Confirm { reclaim: true }), 60), [3, 4]);
     assert_eq!(map(&sale), "..ss", "expired, and taken again");
     run(&mut sale, &these("c", &[1]), 60);
     run(&mut sale, &these("d", &[2]), 61);
@@ -166,7 +166,7 @@ fn a_late_payment_ends_the_due_hold_in_its_way() {
         run(&mut sale, &Request::Pick(Pick { grab, wish, waits: false }), at);
     }
     assert_eq!(map(&sale), "hh.");
-    assert_eq!(told(&mut sale, &settle("a", Deed::Confirm { reclaim: true }), 110), [1]);
+    assert_eq!(replied(&mut sale, &settle("a", Deed::Confirm { reclaim: true }), 110), [1]);
     assert_eq!(map(&sale), "sh.");
 }
 
@@ -186,14 +186,14 @@ fn imports_name_their_units() {
         assert_eq!(run(&mut sale, &request, 3), Outcome::Misuse(misuse), "{request:?}");
     }
     assert_eq!(run(&mut sale, &import("b", &[3, 2]), 3), Outcome::Taken { unit: 2 });
-    assert_eq!(told(&mut sale, &import("b", &[5, 3]), 3), [3, 5]);
-    assert_eq!(told(&mut sale, &import("a", &[2, 1]), 3), [1, 2], "held, now sold");
+    assert_eq!(replied(&mut sale, &import("b", &[5, 3]), 3), [3, 5]);
+    assert_eq!(replied(&mut sale, &import("a", &[2, 1]), 3), [1, 2], "held, now sold");
     assert_eq!(map(&sale), "sss.s");
     run(&mut sale, &these("c", &[4]), 3);
-    assert_eq!(told(&mut sale, &import("d", &[4]), 60), [4], "a due hold makes way");
+    assert_eq!(replied(&mut sale, &import("d", &[4]), 60), [4], "a due hold makes way");
     assert_eq!(run(&mut sale, &import("c", &[4]), 60), Outcome::Taken { unit: 4 });
     run(&mut sale, &settle("d", Deed::Refund), 60);
-    assert_eq!(told(&mut sale, &import("c", &[4]), 61), [4], "taken again");
+    assert_eq!(replied(&mut sale, &import("c", &[4]), 61), [4], "taken again");
     assert_eq!((map(&sale).as_str(), sale.balances().deficit), ("sssss", 0));
 }
 
@@ -235,7 +235,7 @@ fn offers_are_of_the_lowest_numbers() {
     let has = |sale: &Sale, seq| sale.numbers().unwrap().of(seq).to_vec();
     assert_eq!([2, 3].map(|seq| has(&sale, seq)), [vec![5, 6, 7], vec![8, 9]]);
     // Taken by whoever names it, for nobody waits any more.
-    assert_eq!(told(&mut sale, &these("c", &[10]), 4), [10]);
+    assert_eq!(replied(&mut sale, &these("c", &[10]), 4), [10]);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn who_waits_comes_before_who_names_a_unit() {
     // is judged then.
     assert_eq!(run(&mut sale, &other(&[4, 1]), 4), Outcome::SoldOut { held: 3 });
     assert_eq!(run(&mut sale, &other(&[3]), 4), Outcome::Taken { unit: 3 });
-    assert_eq!(told(&mut sale, &other(&[4]), 4), [4]);
+    assert_eq!(replied(&mut sale, &other(&[4]), 4), [4]);
     assert_eq!(run(&mut sale, &these("w", &[1, 2, 3, 4]), 4), Outcome::SoldOut { held: 4 });
     let same = Grab { user: b"v", ..grab("w", 4) };
     let wish = Wish::These(vec![1, 2, 3, 4]);
@@ -347,14 +347,14 @@ fn several_sales_at_once() {
     let parts: Vec<(&Sale, Grab<'_>)> = sales.iter().map(|sale| (sale, grab("m", 2))).collect();
     let decided = decide_multi_grab(&parts, &at(3)).unwrap();
     assert!(matches!(decided.outcome, MultiOutcome::Granted(_)));
-    let told: Vec<_> = parts
+    let units: Vec<_> = parts
         .iter()
         .zip(&decided.decisions)
         .map(|((sale, _), decision)| {
-            sale.units_told(&decision.outcome, decision.plan.as_ref()).unwrap().to_vec()
+            sale.units_replied(&decision.outcome, decision.plan.as_ref()).unwrap().to_vec()
         })
         .collect();
-    assert_eq!(told, [[2, 3], [1, 2]]);
+    assert_eq!(units, [[2, 3], [1, 2]]);
     let refused = [(&sales[0], grab("n", 2)), (&sales[1], grab("n", 4))];
     let decided = decide_multi_grab(&refused, &at(3)).unwrap();
     assert!(matches!(decided.outcome, MultiOutcome::Refused { index: 1, .. }));
@@ -372,6 +372,6 @@ fn a_grant_gets_its_numbers_before_the_offers_of_its_step() {
     run(&mut sale, &Request::Pause, 3);
     run(&mut sale, &settle("a", Deed::Cancel), 3);
     run(&mut sale, &Request::Resume, 3);
-    assert_eq!(told(&mut sale, &Request::Grab(grab("c", 1)), 3), [1]);
+    assert_eq!(replied(&mut sale, &Request::Grab(grab("c", 1)), 3), [1]);
     assert_eq!((map(&sale).as_str(), sale.holder_of(2).unwrap().user), ("hh.", &b"b"[..]));
 }

@@ -194,7 +194,7 @@ impl Cluster {
         };
         let answer = oracle.ask(op, clock, epochs, drawn);
         if let Some(outcome) = outcome {
-            let told = self.primary.held[sale].sale.units_told(outcome, plan);
+            let told = self.primary.held[sale].sale.units_replied(outcome, plan);
             same("reply", &with_units(outcome, told.as_deref()), &answer.reply)?;
         }
         same("has changes", &!changes.is_empty(), &answer.changed)?;
