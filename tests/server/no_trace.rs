@@ -1,6 +1,10 @@
 //! A refusal, a replay or an error leaves no trace: no WATCH fails, no cached value is dropped,
 //! nothing is replicated, no event is sent, the digest stays.
 
+use std::collections::BTreeSet;
+
+use seckill_domain::outcome::OUTCOMES;
+
 use crate::calls::spec_of;
 use crate::support::calls::{self, ONE_EACH};
 use crate::support::{Conn, ReplicationStream, Reply, Server};
@@ -33,7 +37,14 @@ const REFUSED: &[&str] = &[
     "SECKILL.ELSEWHERE part s 8 0",
     "SECKILL.GRAB part alice",
     "SECKILL.DENY part ADD dave alice",
+    "SECKILL.GRAB gate u",
+    "SECKILL.GRAB lottery u",
+    "SECKILL.GRAB queue w REQ w WAIT",
+    "SECKILL.GRAB seats u UNITS 1",
 ];
+
+/// The sales of `prepare`.
+const SALES: [&str; 7] = ["k", "empty", "part", "gate", "lottery", "queue", "seats"];
 
 /// Calls that change nothing on the sales of `prepare`: those above, all that only read, and every
 /// command of the table where no sale is.
@@ -60,7 +71,15 @@ fn prepare(server: &Server) {
         ("SECKILL.RECEIVE part s 1 3", "[3 5]"),
         ("SECKILL.SEND part s 1 5", "[5 0]"),
         ("SECKILL.ELSEWHERE part s 7 1", "[7 1]"),
+        ("SECKILL.INIT gate 5 ALLOWLIST", "+OK"),
+        ("SECKILL.INIT lottery 5 SAMPLE 0", "+OK"),
+        ("SECKILL.INIT queue 1 WAITLIST 5 HOLD 900000", "+OK"),
+        ("SECKILL.INIT seats 2 NUMBERED", "+OK"),
+        ("SECKILL.GRAB seats buyer UNITS 1", "['GRANTED' 1 1 'SOLD' 0 1 [1]]"),
     ]);
+    let mut conn = server.conn();
+    conn.cmd("SECKILL.GRAB queue buyer");
+    conn.cmd("SECKILL.GRAB queue w REQ w WAIT");
 }
 
 /// Changes, and what a GRAB of two units is told after each.
@@ -77,7 +96,7 @@ fn a_refusal_does_not_fail_a_watch() {
     prepare(&server);
     let (mut watcher, mut other) = (server.conn(), server.conn());
     let mut survives = |line: &str| {
-        assert_eq!(watcher.call("WATCH k empty string missing part"), "+OK");
+        assert_eq!(watcher.call(&format!("WATCH string missing {}", SALES.join(" "))), "+OK");
         other.ask(&args(line));
         watcher.check(&[("MULTI", "+OK"), ("PING", "+QUEUED")]);
         watcher.call("EXEC") == "[+PONG]"
@@ -121,23 +140,32 @@ fn a_refusal_replicates_nothing_and_keeps_the_digest() {
     let server = Server::start();
     prepare(&server);
     let mut stream = ReplicationStream::attach(&server);
-    let digests = || ["k", "part"].map(|key| server.digest(key));
+    let digests = || SALES.map(|key| server.digest(key));
     let before = digests();
-    let mut conn = server.conn();
+    let (mut conn, mut met) = (server.conn(), BTreeSet::new());
     for line in traceless() {
-        conn.ask(&args(&line));
+        met.extend(refusal(&conn.ask(&args(&line))));
         assert_eq!(stream.lines(&server), [""; 0], "{line} replicated");
         assert_eq!(digests(), before, "{line}");
     }
-    for (how, refusal) in REFUSING {
+    for (how, refused) in REFUSING {
         assert_eq!(conn.call(how), "+OK");
         assert_eq!(stream.lines(&server).len(), 1, "{how} is a change");
         let digest = server.digest("k");
         let reply = conn.call("SECKILL.GRAB k somebody QTY 2");
-        assert!(reply.starts_with(refusal), "{reply}");
-        assert_eq!(stream.lines(&server), [""; 0], "{refusal} replicated");
-        assert_eq!(server.digest("k"), digest, "{refusal}");
+        assert!(reply.starts_with(refused), "{reply}");
+        assert_eq!(stream.lines(&server), [""; 0], "{refused} replicated");
+        assert_eq!(server.digest("k"), digest, "{refused}");
+        met.extend(OUTCOMES.iter().position(|row| refused.contains(row.word)));
     }
+    assert!(met.into_iter().eq(1..OUTCOMES.len()), "each refusal was met");
+}
+
+/// The row of a reply that is a refusal.
+fn refusal(reply: &Reply) -> Option<usize> {
+    let Reply::Array(items) = reply else { return None };
+    let word = items.first()?.to_string();
+    OUTCOMES.iter().position(|row| word == format!("'{}'", row.word)).filter(|row| *row > 0)
 }
 
 #[test]

@@ -196,6 +196,10 @@ macro_rules! effects {
             $($(#[$doc])* $name($(#[$attribute])* $payload),)*
         }
 
+        /// The names of the effects, in their order.
+        #[cfg(test)]
+        const EFFECTS: &[&str] = &[$(stringify!($name)),*];
+
         $(impl<'a> From<$payload> for Effect<'a> {
             #[inline]
             fn from(payload: $payload) -> Effect<'a> {

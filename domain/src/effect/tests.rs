@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 use core::num::NonZeroU16;
+use std::collections::BTreeSet;
 
 use super::*;
 use crate::admission::List;
@@ -41,8 +42,8 @@ fn numbered<E>(of: E, units: &[u32]) -> Box<Numbered<E>> {
     Box::new(Numbered { units: units.into(), of })
 }
 
-#[test]
-fn the_bytes_of_every_effect() {
+/// Effects and their bytes, but for those of numbered units.
+fn plain_effects() -> Vec<(Effect<'static>, &'static [u8])> {
     let terms = Terms { limit: 2, open_at: 5, close_at: 9, ..Terms::default() };
     let outbox = Some(Box::from(*b"s"));
     let drawn =
@@ -52,7 +53,7 @@ fn the_bytes_of_every_effect() {
     let alter = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
     let asked = Some(ReqTag { id: b"o-7", asked: Asked::UpTo });
     let bob = Users { list: List::Deny, add: true, users: vec![b"bob", b"x"] };
-    let cases: Vec<(Effect<'_>, &[u8])> = vec![
+    vec![
         (Effect::Grant(ALICE), b"\0\x05alice\0\x01\0"),
         (
             Effect::Grant(Grant { req: asked, qty: 2, hold_ms: 900, ..ALICE }),
@@ -104,13 +105,12 @@ fn the_bytes_of_every_effect() {
         (Effect::Pass(Pass { ticket: 7 }), b"\x18\x07"),
         (Effect::Trim(Trim { seq: 3, returned: 300, to: State::Held }), b"\x19\x03\xac\x02\0"),
         (Effect::Trim(Trim { seq: 3, returned: 1, to: State::Sold }), b"\x19\x03\x01\x01"),
-    ];
-    each_has_its_bytes(cases);
+    ]
 }
 
-#[test]
-fn the_bytes_of_numbered_grants() {
-    each_has_its_bytes(vec![
+/// Effects of numbered units and their bytes.
+fn numbered_effects() -> Vec<(Effect<'static>, &'static [u8])> {
+    vec![
         (numbered(ALICE, &[1]).into(), b"\x1a\x01\0\x05alice\0\x01\0"),
         (numbered(ALICE, &[300, 301, 303]).into(), b"\x1a\x03\xab\x02\0\x01\x05alice\0\x01\0"),
         (
@@ -130,10 +130,16 @@ fn the_bytes_of_numbered_grants() {
             Box::new(ReimportNumbered { units: [300][..].into(), seq: 3 }).into(),
             b"\x1e\x01\xab\x02\x03",
         ),
-    ]);
+    ]
 }
 
-fn each_has_its_bytes(cases: Vec<(Effect<'_>, &[u8])>) {
+/// `snapshot` and its tests have the bytes of pieces.
+#[test]
+fn the_bytes_of_every_effect() {
+    let cases = [plain_effects(), numbered_effects()].concat();
+    let tags: BTreeSet<u8> = cases.iter().map(|(_, bytes)| bytes[0]).collect();
+    let all = EFFECTS.iter().zip(0..).filter(|(name, _)| **name != "Piece");
+    assert!(all.map(|(_, tag)| tag).eq(tags), "each effect has its case");
     for (effect, expected) in cases {
         for (elapsed_ms, epoch, head) in
             [(0, None, &b"\0\0"[..]), (300, None, b"\0\xac\x02"), (4, Some(88), b"\x01\x04\x58")]
