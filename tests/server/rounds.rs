@@ -23,7 +23,7 @@ fn wait_for_round(conn: &mut Conn, first: i64, round: i64) {
     wait_for_clock(conn, start_of(first, round));
 }
 
-// Rules: 87f1 2333 b7b6 a9ab db37
+// Rules: 87f1 2333 3fdf a9ab db37
 #[test]
 fn each_round_starts_anew() {
     let server = Server::start();

@@ -1,11 +1,12 @@
-//! Blocks of pages that are written by hand otherwise: the keys of an outbox entry, and the terms
-//! on the exporter's page.
+//! Blocks of pages that are written by hand otherwise: the answers to GRAB, the keys of an outbox
+//! entry, and the terms on the exporter's page.
 
 use std::fmt::Write;
 use std::fs;
 
 use seckill_domain::event::{EventKind, EVENTS};
 use seckill_domain::outbox::{DataKey, Of, DATA};
+use seckill_domain::outcome::OUTCOMES;
 use seckill_domain::terms::TERMS;
 
 use crate::language::Language;
@@ -17,11 +18,16 @@ const IN_A_PROGRAM: [&str; 2] = ["// Written by `make docs`.\n", "// End.\n"];
 
 /// Each file that has a block, as it is to be.
 pub fn files() -> Vec<(String, String)> {
-    let outbox = [("docs/outbox.md", Language::English), ("docs/zh/outbox.md", Language::Chinese)];
-    let pages = outbox.map(|(name, language)| (name, ON_A_PAGE, keys(language)));
-    let page = ("cli/src/exporter/page.js", IN_A_PROGRAM, terms_of_the_page());
-    let all = pages.into_iter().chain([page]);
-    all.map(|(name, marks, block)| (name.to_owned(), replaced(name, marks, &block))).collect()
+    let all = [
+        ("docs/start.md", ON_A_PAGE, answers(Language::English)),
+        ("docs/zh/start.md", ON_A_PAGE, answers(Language::Chinese)),
+        ("docs/outbox.md", ON_A_PAGE, keys(Language::English)),
+        ("docs/zh/outbox.md", ON_A_PAGE, keys(Language::Chinese)),
+        ("cli/src/exporter/page.js", IN_A_PROGRAM, terms_of_the_page()),
+    ];
+    let file =
+        |(name, marks, block): (&str, _, String)| (name.to_owned(), replaced(name, marks, &block));
+    all.into_iter().map(file).collect()
 }
 
 /// The file with `block` between its marks; nothing if it has no such marks.
@@ -32,6 +38,21 @@ fn replaced(name: &str, [begin, end]: [&str; 2], block: &str) -> String {
         Some(format!("{head}{begin}{block}{end}{tail}"))
     });
     found.unwrap_or_default()
+}
+
+fn answers(language: Language) -> String {
+    let head = language.of("| answer | meaning |", "| 返回 | 含义 |");
+    let mut text = format!("\n{head}\n| --- | --- |\n");
+    for row in &OUTCOMES {
+        let elements = [&[row.word], row.fields].concat().join(", ");
+        let about = language.of(row.about, row.about_zh);
+        let (first, rest) = about.split_at(about.chars().next().map_or(0, char::len_utf8));
+        let (first, end) = (first.to_uppercase(), language.of(".", "。"));
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "| `[{elements}]` | {first}{rest}{end} |");
+    }
+    text.push('\n');
+    text
 }
 
 fn keys(language: Language) -> String {
