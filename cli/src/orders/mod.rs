@@ -25,6 +25,7 @@ mod shop;
 mod stream;
 mod tls;
 mod units;
+mod writer;
 
 use std::cell::Cell;
 use std::path::PathBuf;
@@ -37,11 +38,11 @@ use crate::connect::Server;
 use crate::print::{self, tell};
 use crate::stop::Stop;
 use crate::web;
-use database::Trust;
 use numbers::Numbers;
 use out::Out;
 use session::Writer;
 use shop::Shop;
+use writer::Trust;
 
 /// From where, to where, and under which name.
 #[derive(Args)]

@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::database::{self, Database, Trust, Written};
+use super::database::Database;
 use super::entry::{self, Entry};
 use super::judge::Primary;
 use super::numbers::Numbers;
 use super::out::Out;
 use super::stream::{Message, Stream};
+use super::writer::{self, Trust, Written};
 use super::{repair, Options, To};
 use crate::connect::{Failure, Target};
 use crate::print::tell;
@@ -181,7 +182,7 @@ impl Session<'_> {
         let written = match &mut self.sink {
             Sink::Database(database, trust) if !entries.is_empty() => {
                 let stream = self.stream.key.as_bytes();
-                database::write(&mut **database, stream, entries, *trust)?
+                writer::write(&mut **database, stream, entries, *trust)?
             }
             Sink::Database(..) => Written::default(),
             Sink::Out(out) => {

@@ -2,9 +2,10 @@
 
 use ::postgres::config::Host;
 
-use super::database::{self, Database, Dialect};
+use super::database::{Database, Dialect};
 use super::names::Names;
 use super::tls::Tls;
+use super::writer;
 use super::{mysql, postgres, Options};
 use crate::connect::{password, Failure};
 
@@ -99,7 +100,7 @@ impl Shop {
                 Box::new(postgres::connect(config, tls.as_deref(), &self.names)?)
             }
         };
-        database::prepare(&mut *database, &self.names, self.may_create)?;
+        writer::prepare(&mut *database, &self.names, self.may_create)?;
         Ok(database)
     }
 }
