@@ -264,7 +264,7 @@ soak: deps ## more: Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of t
 lint: deps ## test: Check formatting, warnings, house rules, and that each rule of commands.md has a test
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo test --quiet --workspace --bin commands_md the_pages_are_up_to_date
+	cargo test --quiet --workspace --bin commands_md --bin bench the_pages_are_up_to_date
 	cargo test --quiet --workspace --test tidy
 
 # Which systems: DIST="x86_64-gnu aarch64-gnu"; all of them is the default.
@@ -290,9 +290,10 @@ deny: ## more: Check licences, advisories, bans and sources of all crates (insta
 fmt: ## more: Format the sources
 	cargo fmt --all
 
-docs: ## docs: Write commands.md, commands.json and reference.md from the module's tables, and draw docs/*.dot
-	cargo build --quiet --workspace --bin commands_md
+docs: ## docs: Write the pages that come from the module's tables and from bench.json, and draw docs/*.dot
+	cargo build --quiet --workspace --bin commands_md --bin bench
 	target/debug/commands_md
+	target/debug/bench --tables
 	@if command -v dot >/dev/null; then \
 		for drawing in docs/*.dot; do dot -Tsvg $$drawing -o $${drawing%.dot}.svg; done; \
 		else echo "docs/*.svg are left as they are: drawing them takes graphviz (dot)"; fi

@@ -4,6 +4,7 @@ const MENU = [
   ['Start', '开始', [
     ['index', 'Try it', '先试一下'],
     ['start', 'Your first sale', '第一场活动'],
+    ['pages', 'All pages, by what you do', '全部页面，按你要做的事'],
     ['install', 'Install', '安装'],
     ['clients', 'From your code', '在代码里用'],
     ['java', 'From a Lua script in Java', '从 Java 里的 Lua 脚本换过来'],

@@ -158,7 +158,7 @@ const MASK: Arg =
             "DENIED and BUSY are answered as `SOLDOUT 1`, so that nobody learns why (OFF: \
          they are told)",
         )
-        .zh("DENIED 和 BUSY 都答成 `SOLDOUT 1`，不让人知道原因（OFF：照实说）");
+        .zh("DENIED 和 BUSY 都返回成 `SOLDOUT 1`，不让人知道原因（OFF：照实说）");
 
 /// Most waiters.
 pub const WAITLIST: Arg =

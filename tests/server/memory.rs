@@ -119,7 +119,7 @@ fn of_small_sales() {
     }
 }
 
-/// The point of the compact ledger: a winner with an id of 17 bytes costs what docs/performance.md says.
+/// The point of the compact ledger: a winner with an id of 17 bytes costs what tools/bench/README.md says.
 #[test]
 fn a_winner_costs_about_50_bytes() {
     let server = start();

@@ -1,6 +1,7 @@
 //! The tables of the documents, each between two marks, with a column for each server. No number is
 //! copied by hand, so none can come from another run.
 
+mod chinese;
 mod memory;
 mod parts;
 mod stall;
@@ -17,9 +18,12 @@ use crate::profile::Profile;
 use crate::report::{Report, Runs};
 use crate::rows::{both_times, short, Row};
 
+/// What users read, in both languages, and the page for those who work on the module.
 const PAGE: &str = "docs/performance.md";
+const PAGE_ZH: &str = "docs/zh/performance.md";
+const DETAILS: &str = "tools/bench/README.md";
 
-/// Connections of the README's row without a pipeline.
+/// Connections without a pipeline, as the READMEs and the page of performance show them.
 const CROWD: usize = 50;
 
 /// The cell of a run without this figure.
@@ -48,64 +52,41 @@ pub fn print(report: &Report) {
 /// # Errors
 /// A sentence.
 pub fn write(runs: &Runs) -> Result<(), String> {
+    blocks(runs)?.iter().try_for_each(|(file, name, text)| put(file, name, text))
+}
+
+/// A file, the name of a table's marks in it, and the table.
+type Block = (&'static str, &'static str, String);
+
+/// Every table of every page.
+fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
     let all: Vec<&Report> = runs.runs.iter().collect();
     let sentences = all.iter().map(|run| format!("- {}", run.sentence())).collect::<Vec<_>>();
     let bars = format!("{}\n\n{}", table(&all, true), sentences.join("\n"));
-    put(PAGE, "bars", &bars)?;
-    put(PAGE, "reported", &table(&all, false).to_string())?;
-    put(PAGE, "times", &times(&all, &others()).to_string())?;
+    let mut blocks = vec![
+        (DETAILS, "bars", bars),
+        (DETAILS, "reported", table(&all, false).to_string()),
+    ];
     if let Some(parts) = all.iter().find_map(|run| parts::table(run)) {
-        put(PAGE, "parts", &parts)?;
+        blocks.push((DETAILS, "parts", parts));
     }
-    if let Some(stall) = stall::table(&all) {
-        put(PAGE, "stall", &stall.to_string())?;
+    let in_both = [
+        ([PAGE, PAGE_ZH], "recommended", Some(recommended(&all))),
+        ([PAGE, PAGE_ZH], "crowd", Some(crowd(&all))),
+        ([PAGE, PAGE_ZH], "stall", stall::table(&all)),
+        ([PAGE, PAGE_ZH], "times", Some(times(&all, &others()))),
+        (INSTALL, "memory", all.iter().find_map(|run| memory::table(run))),
+    ];
+    for ([english, chinese], name, table) in in_both {
+        let Some(table) = table else { continue };
+        blocks.push((english, name, table.to_string()));
+        blocks.push((chinese, name, chinese::table(&table)?.to_string()));
     }
-    if let Some(memory) = all.iter().find_map(|run| memory::table(run)) {
-        put("docs/install.md", "memory", &memory)?;
-    }
-    put(PAGE, "recommended", &recommended(&all).to_string())?;
-    put(PAGE, "crowd", &crowd(&all).to_string())?;
-    let short = calls(&all);
-    put("README.md", "short", &short.to_string())?;
-    put("README.zh-CN.md", "short", &in_chinese(&short)?.to_string())
+    blocks.extend(readme(&all)?);
+    Ok(blocks)
 }
 
-/// Words of the README's table and of its Chinese twin. Names of commands and servers and figures
-/// are equal in both.
-const CHINESE: [(&str, &str); 7] = [
-    ("contender", "对比项"),
-    ("no pipeline, 50 connections", "不开 pipeline，50 个连接"),
-    ("calls/s", "每秒调用"),
-    (MODULE, "本模块"),
-    (SCRIPT, "Lua 脚本"),
-    (INCR, INCR),
-    (ABSENT, "没有测"),
-];
-
-/// The README's table with its words in Chinese.
-fn in_chinese(table: &Table) -> Result<Table, String> {
-    let word = |text: String| {
-        let same = text.starts_with(|first: char| first.is_ascii_digit());
-        let same = same || text.starts_with("Redis ") || text.starts_with("Valkey ");
-        match CHINESE.iter().find(|(english, _)| *english == text) {
-            Some((_, chinese)) => Ok((*chinese).to_owned()),
-            None if same => Ok(text),
-            None => Err(format!("no Chinese for {text:?} in tools/bench/src/page.rs")),
-        }
-    };
-    let words = |row: &comfy_table::Row| -> Result<Vec<String>, String> {
-        row.cell_iter().map(|cell| word(cell.content())).collect()
-    };
-    let mut chinese = Table::new();
-    chinese.load_style(presets::ASCII_MARKDOWN);
-    if let Some(head) = table.header() {
-        chinese.set_header(words(head)?);
-    }
-    for row in table.row_iter() {
-        chinese.add_row(words(row)?);
-    }
-    Ok(chinese)
-}
+const INSTALL: [&str; 2] = ["docs/install.md", "docs/zh/install.md"];
 
 /// Rows with bars, or rows that are only reported, with a column for each run.
 fn table(runs: &[&Report], with_bars: bool) -> Table {
@@ -182,17 +163,31 @@ fn times(runs: &[&Report], lines: &[Line]) -> Table {
     table
 }
 
-/// Calls a second without a pipeline, and the use of the server's core.
-fn crowd(runs: &[&Report]) -> Table {
-    let mut table = calls(runs);
-    crowd_rows(&mut table, runs, ("share of the server's core in use", BUSY));
-    table
+/// The sentence of both READMEs, of the newest Redis: calls a second without a pipeline.
+fn readme(runs: &[&Report]) -> Result<[Block; 2], String> {
+    let run = runs.iter().rfind(|run| run.server.starts_with("Redis "));
+    let run = run.ok_or("no run of a Redis")?;
+    let case = crowd::case(CROWD);
+    let [ours, script, incr] =
+        [MODULE, SCRIPT, INCR].map(|who| figure(run, (&case, who), PER_SECOND));
+    let server = &run.server;
+    let english = format!(
+        "One core of {server} ({CROWD} connections, no pipeline) serves {ours} GRABs a second; \
+         a Lua script that does the same\nwork serves {script}, and `INCR`, which only counts, \
+         {incr}."
+    );
+    let chinese = format!(
+        "{server} 单核（{CROWD} 个连接，不开 pipeline）：每秒 {ours} 次 GRAB；做同样事情的 Lua 脚本 \
+         {script} 次；只计数的 `INCR` {incr} 次。"
+    );
+    Ok([("README.md", "short", english), ("README.zh-CN.md", "short", chinese)])
 }
 
-/// Calls a second without a pipeline: the table of the README.
-fn calls(runs: &[&Report]) -> Table {
+/// Calls a second without a pipeline, and the use of the server's core.
+fn crowd(runs: &[&Report]) -> Table {
     let mut table = new_table(vec![&crowd::case(CROWD), "contender"], runs);
     crowd_rows(&mut table, runs, ("calls/s", PER_SECOND));
+    crowd_rows(&mut table, runs, ("share of the server's core in use", BUSY));
     table
 }
 
@@ -215,17 +210,45 @@ fn figure(run: &Report, place: Place<'_>, unit: &str) -> String {
 /// A sentence.
 pub fn write_profiles(server: &str, profiles: &[Profile]) -> Result<(), String> {
     let text = profiles.iter().map(Profile::to_string).collect::<Vec<_>>().join("\n\n");
-    put(PAGE, "profile", &format!("{server}:\n\n{text}"))
+    put(DETAILS, "profile", &format!("{server}:\n\n{text}"))
 }
 
 /// Puts `text` between the marks of `name`.
 fn put(file: &str, name: &str, text: &str) -> Result<(), String> {
     let failed = |why: &str| format!("{file} is left as it was: {why}");
     let old = fs::read_to_string(Path::new(file)).map_err(|e| failed(&e.to_string()))?;
-    let (start, end) = (format!("<!-- bench: {name} -->\n"), format!("<!-- end: {name} -->"));
-    let found = old.split_once(&start);
-    let found = found.and_then(|(above, rest)| Some((above, rest.split_once(&end)?.1)));
-    let (above, below) = found.ok_or_else(|| failed(&format!("no marks of {name}")))?;
-    let new = format!("{above}{start}\n{text}\n\n{end}{below}");
+    let new = with_block(&old, name, text).ok_or_else(|| failed(&format!("no marks of {name}")))?;
     fs::write(file, new).map_err(|e| failed(&e.to_string()))
+}
+
+/// The page with `text` between the marks of `name`.
+fn with_block(page: &str, name: &str, text: &str) -> Option<String> {
+    let (start, end) = (format!("<!-- bench: {name} -->\n"), format!("<!-- end: {name} -->"));
+    let (above, rest) = page.split_once(&start)?;
+    let (_, below) = rest.split_once(&end)?;
+    Some(format!("{above}{start}\n{text}\n\n{end}{below}"))
+}
+
+#[cfg(test)]
+mod tests {
+    // A test that can't go on says so and fails.
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use super::*;
+    use crate::RUNS;
+
+    /// A table that nobody wrote anew, or that was changed by hand.
+    #[test]
+    fn the_pages_are_up_to_date() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let blocks = blocks(&Runs::read(&root.join(RUNS)).unwrap()).unwrap();
+        assert!(blocks.len() > 10, "they are found");
+        for (file, name, text) in blocks {
+            let page = fs::read_to_string(root.join(file)).unwrap();
+            assert!(
+                with_block(&page, name, &text).as_ref() == Some(&page),
+                "the table {name} of {file} is stale: run `make docs` and commit it"
+            );
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! The two languages of the page. The command table is written in English; the Chinese of each of
-//! its sentences stands in `zh.txt`, found by the English one, or in the row of an outcome or a
+//! The two languages of the pages. The module's tables are written in English; the Chinese of each of
+//! their sentences stands in `zh.txt`, found by the English one, or in the row of an outcome or a
 //! term. So a sentence that changes is missing there until somebody has looked at its Chinese.
 
 use std::collections::BTreeMap;
@@ -74,17 +74,22 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::{self, markdown};
+    use crate::{commands, reference};
     use std::collections::BTreeSet;
+
+    /// Both pages that are written from tables.
+    fn pages(language: Language) -> String {
+        commands::markdown(language) + &reference::markdown(language)
+    }
 
     #[test]
     fn every_sentence_has_its_chinese() {
-        let page = markdown(Language::Chinese);
+        let page = pages(Language::Chinese);
         let missing = page.lines().filter_map(|line| line.split_once(MISSING));
         let missing: BTreeSet<_> = missing.map(|(_, sentence)| sentence).collect();
         assert!(
             missing.is_empty(),
-            "These sentences of the command table have no Chinese. Add each to \
+            "These sentences of the tables have no Chinese. Add each to \
              tools/commands_md/src/zh.txt, a line of English and below it one of Chinese, and run \
              `make docs`:\n{}",
             missing.into_iter().collect::<Vec<_>>().join("\n")
@@ -93,11 +98,11 @@ mod tests {
 
     #[test]
     fn no_chinese_is_left_over_from_a_sentence_that_changed() {
-        let english = markdown(Language::English);
+        let english = pages(Language::English);
         for (sentence, _) in pairs() {
             assert!(
                 english.contains(&sentence),
-                "tools/commands_md/src/zh.txt translates what the command table does not say \
+                "tools/commands_md/src/zh.txt translates what no table says \
                  (any more): {sentence}"
             );
         }

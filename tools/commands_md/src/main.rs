@@ -20,7 +20,8 @@ fn pages() -> Vec<(String, String)> {
         ("commands.md", commands::markdown(Language::English)),
         ("zh/commands.md", commands::markdown(Language::Chinese)),
         ("commands.json", json::text()),
-        ("reference.md", reference::markdown()),
+        ("reference.md", reference::markdown(Language::English)),
+        ("zh/reference.md", reference::markdown(Language::Chinese)),
     ];
     let docs = docs.into_iter().map(|(name, text)| (format!("docs/{name}"), text));
     let clients = tables::files().into_iter().map(|(name, text)| (format!("clients/{name}"), text));

@@ -10,7 +10,7 @@ use crate::report::Report;
 const FULL: f64 = (1u64 << 30) as f64;
 
 /// `None` where a run has not measured it.
-pub fn table(run: &Report) -> Option<String> {
+pub fn table(run: &Report) -> Option<Table> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header([
         format!("{}: terms of the sale", run.server),
@@ -22,5 +22,5 @@ pub fn table(run: &Report) -> Option<String> {
         let grants = format!("{:.1} million grants", FULL / bytes / 1e6);
         table.add_row([name.to_owned(), format!("{bytes:.0}"), grants]);
     }
-    Some(table.to_string())
+    Some(table)
 }

@@ -1,5 +1,5 @@
 //! Runs the server tests on every server that `.ci/servers` fetched, then servers of different
-//! versions with each other, and writes the tables of docs/servers.md.
+//! versions with each other, and writes the tables of docs/servers.md and its Chinese twin.
 //!
 //! ```text
 //! target/debug/matrix --servers "$(.ci/servers --where)" [--only redis-8]
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use clap::Parser;
 
-use table::{Outcome, Pair};
+use table::{Outcome, Pair, LANGUAGES};
 
 /// Tests the module on many servers.
 #[derive(Parser)]
@@ -27,8 +27,7 @@ struct Options {
     only: Option<String>,
 }
 
-/// Where the tables stand, and where the output of each run is kept.
-const PAGE: &str = "docs/servers.md";
+/// Where the output of each run is kept.
 const LOGS: &str = "target/matrix";
 
 /// The tests of servers with each other.
@@ -54,8 +53,8 @@ fn run(options: &Options) -> Result<bool, String> {
     eprint!("servers with each other ... ");
     let (mixed, pairs) = mixed(&tests, &options.servers)?;
     eprintln!("{mixed}");
-    let text = table::page(&outcomes, &pairs);
-    println!("{text}");
+    let texts = LANGUAGES.each_ref().map(|words| table::page(&outcomes, &pairs, words));
+    println!("{}", texts[0]);
     let run_nowhere = table::run_nowhere(&outcomes);
     if options.only.is_none() && !run_nowhere.is_empty() {
         return Err(format!("No server ran these tests: {}", run_nowhere.join(", ")));
@@ -63,7 +62,9 @@ fn run(options: &Options) -> Result<bool, String> {
     outcomes.push(mixed);
     let all_passed = outcomes.iter().all(Outcome::is_clean);
     if options.only.is_none() {
-        write_into(PAGE, &text)?;
+        for (words, text) in LANGUAGES.iter().zip(&texts) {
+            write_into(words.page, text)?;
+        }
     }
     Ok(all_passed)
 }

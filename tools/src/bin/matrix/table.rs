@@ -1,4 +1,4 @@
-//! The results of the tests, read from their output, as tables for docs/servers.md.
+//! The results of the tests, read from their output, as tables for the two pages.
 
 use std::fmt;
 use std::time::Duration;
@@ -122,14 +122,44 @@ impl Pair {
     }
 }
 
-/// All tables.
-pub fn page(outcomes: &[Outcome], pairs: &[Pair]) -> String {
-    let mut parts = vec![results(outcomes, pairs)];
-    for (what, head) in [
-        ("replica", "From the primary on the left to the replica above"),
-        ("snapshot", "From the server on the left, which wrote a snapshot, to the one above"),
-    ] {
-        parts.push(format!("{head}:\n\n{}", cross(what, pairs)));
+/// A page, and the words of its tables.
+pub struct Words {
+    pub page: &'static str,
+    head: [&'static str; 6],
+    refuses: &'static str,
+    equal: &'static str,
+    not_tried: &'static str,
+    replica: &'static str,
+    snapshot: &'static str,
+}
+
+/// Both languages.
+pub const LANGUAGES: [Words; 2] = [
+    Words {
+        page: "docs/servers.md",
+        head: ["server", "passed", "of them at a second try", "failed", "skipped", "seconds"],
+        refuses: "refuses to load the module, and says why",
+        equal: "equal",
+        not_tried: "not tried",
+        replica: "From the primary on the left to the replica above:",
+        snapshot: "From the server on the left, which wrote a snapshot, to the one above:",
+    },
+    Words {
+        page: "docs/zh/servers.md",
+        head: ["服务端", "通过", "其中第二次才过", "失败", "跳过", "秒"],
+        refuses: "拒绝加载模块，并说明原因",
+        equal: "一致",
+        not_tried: "没有测",
+        replica: "左边是主节点，上边是从节点：",
+        snapshot: "左边的服务端写快照，上边的加载：",
+    },
+];
+
+/// All tables of a page.
+pub fn page(outcomes: &[Outcome], pairs: &[Pair], words: &Words) -> String {
+    let mut parts = vec![results(outcomes, pairs, words)];
+    for (what, head) in [("replica", words.replica), ("snapshot", words.snapshot)] {
+        parts.push(format!("{head}\n\n{}", cross(what, pairs, words)));
     }
     parts.join("\n\n") + "\n"
 }
@@ -141,26 +171,11 @@ fn markdown() -> Table {
 }
 
 /// The result of each server.
-fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
+fn results(outcomes: &[Outcome], pairs: &[Pair], words: &Words) -> String {
     let mut table = markdown();
-    table.set_header([
-        "server",
-        "passed",
-        "of them at a second try",
-        "failed",
-        "skipped",
-        "seconds",
-    ]);
+    table.set_header(words.head);
     for refused in pairs.iter().filter(|pair| pair.what == "refuses") {
-        let why = "refuses to load the module, and says why";
-        table.add_row([
-            title(&refused.from),
-            why.into(),
-            "".into(),
-            "".into(),
-            "".into(),
-            "".into(),
-        ]);
+        table.add_row([&title(&refused.from), words.refuses, "", "", "", ""]);
     }
     for outcome in outcomes {
         let Outcome { passed, at_last, failed, skipped, .. } = outcome;
@@ -174,7 +189,7 @@ fn results(outcomes: &[Outcome], pairs: &[Pair]) -> String {
 }
 
 /// Which server can read whose data.
-fn cross(what: &str, pairs: &[Pair]) -> String {
+fn cross(what: &str, pairs: &[Pair], words: &Words) -> String {
     let pairs: Vec<&Pair> = pairs.iter().filter(|pair| pair.what == what).collect();
     let mut names: Vec<&str> = pairs.iter().map(|pair| pair.from.as_str()).collect();
     names.dedup();
@@ -184,10 +199,12 @@ fn cross(what: &str, pairs: &[Pair]) -> String {
     for from in &names {
         let cell = |to: &&str| {
             let pair = pairs.iter().find(|pair| pair.from == *from && pair.to == **to);
-            pair.map_or("not tried".to_owned(), |pair| match pair.outcome.as_str() {
-                "refused" => "–".to_owned(),
-                other => other.to_owned(),
+            pair.map_or(words.not_tried, |pair| match pair.outcome.as_str() {
+                "refused" => "–",
+                "equal" => words.equal,
+                other => other,
             })
+            .to_owned()
         };
         table.add_row(std::iter::once(title(from)).chain(names.iter().map(cell)));
     }
