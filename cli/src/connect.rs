@@ -358,7 +358,7 @@ pub fn words(error: &RedisError) -> String {
         Some("NOAUTH") => "it wants a password: --redis-user and --redis-password-file".into(),
         Some("WRONGPASS") => "it refuses this user and password (WRONGPASS)".into(),
         Some("NOPERM") => format!("this user may not do that (NOPERM {detail})"),
-        // One that AUTH was answered by is wrapped, without its code.
+        // An error reply to AUTH comes wrapped, without its code.
         _ if text.contains("WRONGPASS") || text.contains("Password authentication failed") => {
             "it refuses this user and password (WRONGPASS)".into()
         }

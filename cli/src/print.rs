@@ -1,4 +1,4 @@
-//! What the program prints. A reader may leave before the end (`seckill winners sale | head -1`):
+//! The program's output. A reader may leave before the end (`seckill winners sale | head -1`):
 //! that is no error, and work that changes a sale is finished without it.
 
 use std::fmt::Arguments;

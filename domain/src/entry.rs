@@ -41,7 +41,7 @@ pub(crate) struct Raw<'e> {
     pub split: Option<&'e [u8]>,
 }
 
-/// What an entry has of a grant beside where it stands.
+/// The fields of a grant in an entry, its state aside.
 pub(crate) struct Subject<'e> {
     pub user: &'e [u8],
     pub req: Option<&'e [u8]>,

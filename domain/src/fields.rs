@@ -97,9 +97,9 @@ pub enum Kind {
 pub enum Of {
     /// All.
     All,
-    /// Those about a grant, and those of these events.
+    /// Keys of entries about a grant, and of these events.
     Grants(&'static [EventKind]),
-    /// Those of these events.
+    /// Keys of these events.
     Events(&'static [EventKind]),
 }
 

@@ -1,7 +1,7 @@
 //! The numbers of a sale whose units have one: which are free, which each grant has or had last,
 //! and whose each of them is.
 //!
-//! It knows nothing of states and rules: callers say which grants are live.
+//! This file knows nothing of states and rules: callers say which grants are live.
 
 use core::mem::replace;
 

@@ -98,7 +98,7 @@ pub struct Restock<'a> {
 /// Which of a user's grants a request means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which<'a> {
-    /// Their only grant.
+    /// The user's only grant.
     Only,
     /// The grant of this number.
     Seq(u64),
@@ -127,17 +127,17 @@ pub enum Deed<'a> {
     Keep {
         /// The command that says so.
         by: Keeper,
-        /// What the grant is left with.
+        /// The units that the grant keeps.
         kept: Kept<'a>,
     },
 }
 
-/// What a grant is left with.
+/// The units that a grant keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept<'a> {
     /// At most so many units, at least 1.
     AtMost(u64),
-    /// Those of its numbered units that are here, all different.
+    /// These of its numbered units, all different.
     These(&'a [u32]),
 }
 

@@ -33,11 +33,11 @@ pub struct Terms {
     /// The stream that gets an entry for every change.
     #[serde(deserialize_with = "name")]
     pub outbox: Option<Box<[u8]>>,
-    /// What a grant takes of the units. Fixed at INIT.
+    /// The kind of units of the sale. Fixed at INIT.
     pub kind: UnitKind,
     /// When rounds begin, in a repeating sale. Fixed at INIT.
     pub schedule: Option<Schedule>,
-    /// Who is admitted to the sale.
+    /// The users who are admitted to the sale.
     pub admission: Admission,
     /// The split and the number of the part, if the sale is one. Fixed at INIT.
     pub split: Option<Box<Split>>,
@@ -45,7 +45,7 @@ pub struct Terms {
     pub waitlist: Option<WaitTerms>,
 }
 
-/// What a grant takes of a sale's units.
+/// The kind of a sale's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnitKind {
     /// So many as the caller names.
@@ -249,13 +249,13 @@ pub enum Shown {
 /// A section of STATUS where terms are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// Those of every sale.
+    /// Terms of every sale.
     Sale,
-    /// Those of a part of a split.
+    /// Terms of a part of a split.
     Part,
-    /// Those of the waiting list.
+    /// Terms of the waiting list.
     List,
-    /// Those of numbered units.
+    /// Terms of numbered units.
     Units,
 }
 

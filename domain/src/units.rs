@@ -298,7 +298,7 @@ impl Units {
                 let runs = self.joined(node, length);
                 changed |= core::mem::replace(&mut self.runs[node], runs) != runs;
             }
-            // What stands above depends on these alone.
+            // The levels above depend on these bits alone.
             if !changed {
                 break;
             }

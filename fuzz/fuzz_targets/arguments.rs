@@ -17,7 +17,7 @@ fn check(data: &[u8]) {
     }
     let _ = Options::of_alter(&mut words());
     if let Ok(options) = Options::of_init(&mut words()) {
-        // What was read can be asked whether it can be kept.
+        // Parsed terms can be asked whether a sale can keep them.
         let _ = seckill_domain::request::Terms::default().altered(&options.change).check();
         if let Some(draw) = &options.draw {
             let _ = draw.check(

@@ -15,9 +15,9 @@ use crate::told::{Rush, Stop};
 pub struct House {
     /// The "sold out" marker in the memory of an application server.
     pub sold_out_flag: AtomicBool,
-    /// The same by a server that hears the module: the generation in which it was kept, plus 1.
+    /// The mark of a server that hears notifications: the generation in which it was kept, plus 1.
     pub cached_at: AtomicU64,
-    /// What it heard since: each notification begins a new generation.
+    /// The generation of that server's marks: each notification begins a new one.
     pub generation: AtomicU64,
     /// In a rush: no more buyers come, so workers may end.
     pub closed: AtomicBool,

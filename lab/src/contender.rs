@@ -1,4 +1,4 @@
-//! What a strategy is to the lab: how to open a sale, how one buyer buys, what the books say.
+//! A strategy of the lab: how it opens a sale, how one buyer buys, what its books are.
 
 use crate::buyer::Buyer;
 use crate::told::{lost, Books, Fault, Maker, Reason, Rush, Stop, Text, Told};
@@ -31,7 +31,7 @@ pub struct Contender {
     pub steps: &'static str,
     /// Whose idea it is.
     pub origin: Origin,
-    /// What the post says of it.
+    /// The post's own words about it.
     pub says: Text,
     pub needs: Needs,
     pub set_up: fn(&mut Buyer, u64) -> Result<(), Stop>,
@@ -48,15 +48,15 @@ pub struct Contender {
     /// The product that buyer B wants is another one than A's.
     pub two_products: bool,
     pub rush: Rush,
-    /// What the interleaver must find.
+    /// The faults that the interleaver must find.
     pub marked: &'static [Fault],
-    /// The same on a database where it finds something else.
+    /// The faults on a database where they are others.
     pub marked_on: &'static [(Maker, &'static [Fault])],
-    /// What else there is to know about the row, where the measurement and the theory differ.
+    /// A remark on the row, where the measurement and the theory differ.
     pub note: Text,
 }
 
-/// What most contenders have in common.
+/// Fields that most contenders have in common.
 pub const BASE: Contender = Contender {
     id: "",
     seed: "",
@@ -83,14 +83,14 @@ pub const SQL: Needs = Needs { sql: true, module: false };
 pub const MODULE: Needs = Needs { sql: false, module: true };
 
 impl Contender {
-    /// Those that the lab calls exact: no buyer too many, none refused while units are left.
+    /// Whether the lab calls it exact: no buyer too many, none refused while units are left.
     pub fn is_exact(&self) -> bool {
         use Fault::*;
         let harmless = [NegativeCounter, WaitsForAnother, ErrorInsteadOfRefusal];
         self.marked.iter().all(|fault| fault.needs_crash() || harmless.contains(fault))
     }
 
-    /// What the interleaver must find on this database.
+    /// The faults that the interleaver must find on this database.
     pub fn marked_on(&self, maker: Maker) -> &'static [Fault] {
         let here = self.marked_on.iter().find(|(one, _)| *one == maker);
         here.map_or(self.marked, |(_, marked)| marked)

@@ -114,7 +114,7 @@ impl Gate {
         lock(&turns.scene).lines.push(line);
     }
 
-    /// What the timeline says of a statement that has to wait.
+    /// The timeline's words about a statement that has to wait.
     pub fn asks(&self, statement: &str) {
         let Gate::Held(turns) = self else { return };
         lock(&turns.scene).statements.insert(turns.who, statement.to_owned());

@@ -82,7 +82,7 @@ pub const PAGES: &[Page] = &[
     Page { name: "000-1-printed", ..WATCHED },
     Page { name: "000-1-meant", ..WATCHED },
     Page { name: "000-2-printed", ..AWARDS },
-    // The same list, counted from 0: `if(!$award)` takes the token "0" for nothing.
+    // The list, counted from 0: `if(!$award)` takes the token "0" for nothing.
     Page {
         name: "000-2-printed",
         query: "?tokens=0-99",
@@ -298,7 +298,7 @@ impl Site {
         }
     }
 
-    /// What PHP wrote into its log, each kind of error once, with its count.
+    /// The errors in PHP's log, each kind once, with its count.
     pub fn errors(&self) -> BTreeMap<String, usize> {
         let text = fs::read_to_string(self.folder.path().join("php.log")).unwrap_or_default();
         let mut kinds = BTreeMap::new();

@@ -21,7 +21,7 @@ use crate::servers::Servers;
 use crate::strategies::chosen;
 use crate::told::Maker;
 
-/// What was asked for.
+/// The options of a run.
 pub struct Wanted {
     pub quick: bool,
     pub only: Vec<String>,

@@ -12,7 +12,7 @@ pub enum Session {
     Postgres(Box<Client>),
 }
 
-/// What a statement brought: rows as text, `None` for NULL, and how many rows it changed.
+/// The result of a statement: rows as text, `None` for NULL, and how many rows it changed.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub rows: Vec<Vec<Option<String>>>,
@@ -83,7 +83,7 @@ impl Session {
 
 /// The threads that InnoDB's report shows waiting.
 fn waiting_in(status: &str) -> Vec<u32> {
-    // What stands before the first transaction tells of deadlocks that are over.
+    // The lines before the first transaction are about deadlocks that are over.
     let now = status.split("---TRANSACTION").skip(1);
     let waiting = now.filter(|part| part.contains("LOCK WAIT"));
     let number = |part: &str| {

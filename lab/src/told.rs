@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a request ends with, or why it never got an answer.
+/// The end of a request, or why it never got an answer.
 pub type Told = Result<Verdict, Stop>;
 
-/// What a buyer is told.
+/// The answer to a buyer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
     /// "Yours": so many units, mostly one.
@@ -50,7 +50,7 @@ pub enum Reason {
     Hangs,
 }
 
-/// What the servers say when all is over.
+/// The servers' numbers when all is over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Books {
     /// The number that the shop takes for its stock.
@@ -73,14 +73,14 @@ impl Books {
     }
 }
 
-/// What can go wrong. A row is marked with all that the interleaver finds, neither more nor less.
+/// Faults. A row is marked with all that the interleaver finds, neither more nor less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Fault {
     /// More units told "yours" than there are.
     Oversold,
     /// A unit that nobody has, though somebody without one was refused.
     Undersold,
-    /// The same, and a buyer who comes alone afterwards is refused too.
+    /// Refused while units are left, and a buyer who comes alone afterwards is refused, too.
     Stuck,
     /// Told "yours", and no record of it.
     WinnerWithoutRecord,

@@ -101,7 +101,7 @@ impl<'a> Args<'a> {
         while let Some(unit) = self.next_number(&UNIT)? {
             units.push(unit);
         }
-        // One that no sale can have is one that this sale has not.
+        // A number that no sale can have is a number that this sale does not have.
         let units: Vec<u32> =
             units.iter().map(|it| u32::try_from(*it).unwrap_or(u32::MAX)).collect();
         let mut rising = units.clone();

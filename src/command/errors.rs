@@ -139,7 +139,7 @@ mod tests {
 
     use crate::command::terms;
 
-    /// What a sale finds, too, has the text of its argument.
+    /// An error that the sale finds has the text of its argument.
     #[test]
     fn bounds_have_one_text() {
         for (misuse, arg) in [

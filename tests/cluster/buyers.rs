@@ -16,7 +16,7 @@ pub const BUYERS: u64 = 6;
 /// How long a buyer waits for a replica.
 const WAIT_MS: u64 = 500;
 
-/// What a buyer was last told of an order.
+/// A buyer's last answer about an order.
 #[derive(Clone, Debug)]
 pub struct Told {
     pub user: String,
@@ -35,7 +35,7 @@ pub struct History {
     pub longest: Duration,
 }
 
-/// What all buyers of a run share.
+/// State that all buyers of a run share.
 pub struct Run {
     ports: Vec<u16>,
     /// How many different users there are; 0: everybody comes once.

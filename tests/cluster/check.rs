@@ -15,7 +15,7 @@ pub struct Row {
     pub state: String,
 }
 
-/// What the check found that is not a broken promise in itself.
+/// Findings that are not broken promises in themselves.
 #[derive(Debug, Default)]
 pub struct Found {
     /// Orders that a buyer was told of.

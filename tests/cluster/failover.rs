@@ -35,7 +35,7 @@ fn let_ask(run: &Run, calls: u64) {
 
 /// The replica hears nothing any more, and the primary goes on.
 fn cut_link(primary: &Server) {
-    // Who may not send PSYNC can't come back.
+    // A replica whose user may not send PSYNC can't come back.
     assert_eq!(primary.call("ACL SETUSER default -psync -sync"), "+OK");
     assert_eq!(primary.call("CLIENT KILL TYPE replica"), "1");
     let since = primary.clock_ms();

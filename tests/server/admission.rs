@@ -1,4 +1,4 @@
-//! Who may ask: lists, numbers, a share, the first so many; and what those who may not are told.
+//! Admission: lists, numbers, a share, the first so many; and the answers to refused users.
 
 use crate::support::shop::{check, counter, number, timeless};
 use crate::support::{logs, Conn, Options, Reply, Server};

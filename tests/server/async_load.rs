@@ -135,7 +135,7 @@ fn what_is_loaded_beside_counts_when_it_is_served() {
     assert_eq!(counts(&replica), ["4", "0"]);
 }
 
-/// What an aborted sync brought is forgotten, and only that: what was served goes on.
+/// Sales of an aborted sync are forgotten, and only those: the served ones go on.
 #[test]
 fn an_aborted_sync_is_forgotten() {
     let (mut primary, replica) = pair();

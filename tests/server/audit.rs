@@ -77,7 +77,7 @@ fn audits_wait_for_each_other_but_transactions_for_none() {
     assert_eq!(blocked(&server), "0");
 }
 
-/// What becomes of the sale while it is audited, and what the auditor is told.
+/// Changes of the sale while it is audited, and the auditor's answer.
 #[test]
 fn a_sale_that_goes_ends_its_audit() {
     let nosale = "-NOSALE no sale at this key (the key is the first argument)";

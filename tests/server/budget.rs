@@ -43,7 +43,7 @@ fn look(conn: &mut Conn, round: i64) -> (Reply, Vec<(String, i64, i64)>) {
     (status, rows.iter().map(told).collect())
 }
 
-/// What one connection was granted: seq, user and amount.
+/// The grants of one connection: seq, user and amount.
 type Grants = Vec<(i64, String, i64)>;
 
 /// Asks for all users of this connection, each with an amount that business logic computed.

@@ -33,7 +33,7 @@ fn sale_and_stream_share_a_slot() {
         ("XLEN {x}e", "1"),
         ("SECKILL.INIT OUTBOX 5", "+OK"),
     ]);
-    // One that was deleted is made by those alone who name it.
+    // A stream that was deleted is made only by commands that name it.
     conn.check(&[
         ("DEL {x}e", "1"),
         ("SECKILL.ALTER {x}d LIMIT 2", NOT_HERE),

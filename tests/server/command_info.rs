@@ -171,7 +171,7 @@ fn grammar(args: &Reply, between: &str) -> String {
     args.items().iter().map(one).collect::<Vec<_>>().join(between)
 }
 
-/// The same from the rows of the table.
+/// The grammar from the rows of the table.
 fn own_grammar(args: &[Arg], between: &str) -> String {
     let one = |arg: &Arg| {
         let inner = match arg.kind {

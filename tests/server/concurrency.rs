@@ -106,7 +106,7 @@ fn pipelines_with_quantities_are_exact() {
     server.assert_sound("k");
 }
 
-/// The same order sent by several clients at once is granted once, and all learn its one seq.
+/// One order sent by several clients at once is granted once, and all get its one seq.
 #[test]
 fn a_request_sent_many_times_is_granted_once() {
     let server = Server::start();

@@ -176,7 +176,7 @@ fn the_reader_reads_and_repairs() {
     );
 }
 
-/// What client libraries send when they connect, and what the shop waits with.
+/// Commands that client libraries send when they connect, and the shop's WAIT.
 #[test]
 fn libraries_may_introduce_themselves() {
     let server = start();

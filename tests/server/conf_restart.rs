@@ -5,7 +5,7 @@ use crate::support::conf_example::{login, options};
 use crate::support::shop::{clock_ms, number, wait_for_clock};
 use crate::support::{wait_until, Conn, Options, Server};
 
-/// What a node must know again after a restart, and the keys of streams behind it.
+/// Sales that a node must have again after a restart, and the keys of streams behind them.
 const SALES: [&str; 12] = [
     "sale:a",
     "sale:b",
@@ -105,7 +105,7 @@ fn change(conn: &mut Conn) {
     wait_until("the holds are over", || is_over(conn, "sale:x") && is_over(conn, "sale:y"));
 }
 
-/// What a restart must not change.
+/// The state that a restart must not change.
 #[track_caller]
 fn picture(server: &Server) -> Vec<String> {
     let mut conn = login(server, "admin");
@@ -186,7 +186,7 @@ fn the_example_loads_all_that_it_has_logged() {
     });
 }
 
-/// What the example says of its user default is so: nobody gets in.
+/// The example's user default lets nobody in, as the example says.
 #[test]
 fn a_user_with_all_rights_that_is_off_lets_nobody_in() {
     let server = start();

@@ -1,4 +1,4 @@
-//! What an operator can set and see: configuration, INFO, and what the log says at load.
+//! The operator's view: configuration, INFO, and the log lines at load.
 
 use seckill_domain::outcome::OUTCOMES;
 

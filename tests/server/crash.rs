@@ -95,7 +95,7 @@ fn listed(server: &Server) -> HashMap<String, String> {
     }
 }
 
-/// What was acknowledged is there. A hold may have run out since.
+/// Acknowledged states are there. A hold may have expired since.
 fn assert_kept(book: &Book, states: &HashMap<String, String>) {
     for (user, told) in book {
         let state = states.get(user).unwrap_or_else(|| panic!("the order of {user} is lost"));

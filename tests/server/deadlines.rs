@@ -132,7 +132,7 @@ fn foreign_keys_are_not_touched() {
     assert_eq!(counts(&mut conn), before);
 }
 
-/// What the server writes when it loads the module is ours to say and worth reading.
+/// The module chooses the server's log lines at load; each is worth reading.
 #[test]
 fn nothing_is_logged_of_what_we_do_not_use() {
     let log = Server::start().log();

@@ -157,7 +157,7 @@ fn a_sale_whose_outbox_takes_nothing_changes_no_more() {
     server.assert_sound("k");
 }
 
-/// What goes against the terms of the sale itself.
+/// Requests against the terms of the sale itself.
 #[test]
 fn what_only_the_sale_can_tell_is_listed() {
     let server = Server::start();

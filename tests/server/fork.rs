@@ -142,7 +142,7 @@ fn replicas_without_a_file_copy_little() {
     assert_untouched(&primary, memory);
 }
 
-/// What a client asks for in the parent while a child saves is not the child's doing.
+/// Memory that a client's command takes in the parent while a child saves is not the child's.
 #[test]
 fn a_dump_beside_a_child_is_whole() {
     let server = start(&[]);

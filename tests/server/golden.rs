@@ -115,7 +115,7 @@ fn a_snapshot_of_version_1_loads() {
     assert_eq!(server.log().matches("a sale was not loaded").count(), 0);
 }
 
-/// What was kept of grants, and what they had at first.
+/// KEEP: the units that grants have, and the units that they had at first.
 #[test]
 fn what_was_kept_in_version_1_goes_on() {
     let server = with_snapshot(V1.rdb);
@@ -131,7 +131,7 @@ fn what_was_kept_in_version_1_goes_on() {
     server.assert_sound("kept");
 }
 
-/// Who waits, how often the head was passed, and which grants are offers.
+/// Waiters, how often the head was passed, and which grants are offers.
 #[test]
 fn a_waiting_list_of_version_1_goes_on() {
     let server = with_snapshot(V1_WAITLIST.rdb);

@@ -1,4 +1,4 @@
-//! What a hostile or broken client may send: the server lives, answers, and is not fooled.
+//! Input of hostile or broken clients: the server lives, answers, and is not fooled.
 
 use seckill::command::table::TABLE;
 
@@ -194,7 +194,7 @@ fn integers_hold_at_and_over_every_edge() {
     assert_eq!(conn.cmd("SECKILL.STATUS k").field("sold"), Reply::Int(9_007_199_254_740_991));
 }
 
-/// Their other words.
+/// Other words of commands.
 const WORDS: &[&str] = &[
     "k",
     "k",

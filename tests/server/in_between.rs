@@ -76,7 +76,7 @@ fn run_out(conn: &mut Conn, key: &str) {
     wait_for_clock(conn, over);
 }
 
-/// What another module calls, how it is answered there, and how the GRAB that it runs in.
+/// The call of another module, its answer, and the answer of the GRAB that it runs in.
 const CALLS: [(&str, &str, &str); 7] = [
     ("SECKILL.GRAB s intruder", "['GRANTED' 2 1 'HELD' T 3]", CHANGED),
     ("SECKILL.CANCEL s holder", "['CANCELLED' 1 1 0]", CHANGED),
@@ -221,7 +221,7 @@ fn an_init_finds_its_key_taken() {
                 (&hook, "+OK"),
                 ("SECKILL.INIT s 5 OUTBOX o", CHANGED),
                 ("TYPE s", kind),
-                // What is refused leaves no stream behind.
+                // A refused call leaves no stream behind.
                 ("EXISTS o", "0"),
             ],
         );
@@ -420,7 +420,7 @@ fn while_writes_are_paused_a_module_changes_nothing() {
     assert_same(&server, &replica, "a pause");
 }
 
-/// What is refused leaves no stream that was not there and no number of one raised.
+/// A refused call creates no stream and raises no number of one.
 #[test]
 fn a_refused_grab_of_several_leaves_no_stream() {
     let server = Server::start();

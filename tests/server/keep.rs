@@ -169,7 +169,7 @@ fn what_keep_needs() {
 
 const NO_SALE: &str = "-NOSALE no sale at this key (the key is the first argument)";
 
-/// What comes back pays off what was promised, then goes to who waits, in the same step.
+/// Units that come back pay off the deficit, then go to waiters, in one step.
 #[test]
 fn what_is_not_kept_goes_where_returns_go() {
     let server = Server::start();
@@ -206,7 +206,7 @@ fn what_is_not_kept_goes_where_returns_go() {
     server.assert_sound("k");
 }
 
-/// What is re-taken has all that was first granted, but a RECLAIM takes what it had last.
+/// An IMPORT takes all units that were first granted; a RECLAIM takes the grant's last ones.
 #[test]
 fn what_is_taken_again() {
     let server = Server::start();
@@ -269,7 +269,7 @@ fn a_due_hold_is_not_kept() {
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// What an older round's grant gives back is unsold in that round.
+/// Units that an older round's grant gives back are unsold in that round.
 #[test]
 fn a_part_of_a_round_that_is_over() {
     let server = Options::new().with_own_clock().start();
@@ -340,7 +340,7 @@ fn copies_know_what_was_first_granted() {
     assert_eq!(restored.digest("k"), before.0, "restored");
     assert_eq!(restored.call("SECKILL.IMPORT k u1 3 REQ o1"), "['REPLAY' 2 1 'SOLD' 0]");
     restored.assert_sound("k");
-    // What was first granted can be taken again, whatever the copy.
+    // An IMPORT can take the first quantity again, on every copy.
     assert_eq!(restored.call("SECKILL.REFUND k u1 REQ o1 KEEP 1"), "['SOLD' 2 1 0]");
     check(
         &mut restored.conn(),

@@ -183,7 +183,7 @@ const SESSION: [(&str, &[&str]); 17] = [
     ("SECKILL.INIT empty 0", &["seckill.init"]),
 ];
 
-/// The same with holds: each crossing is told once, wherever the units went.
+/// Holds: each crossing is notified once, wherever the units went.
 const HOLDS: [(&str, &[&str]); 18] = [
     ("SECKILL.INIT h 2 LIMIT 0 HOLD 900000", &["seckill.init"]),
     ("SECKILL.GRAB h a REQ o", &["seckill.grant"]),
@@ -205,7 +205,7 @@ const HOLDS: [(&str, &[&str]); 18] = [
     ("SECKILL.RESTOCK h -1 REQ r2", &["seckill.restock", "seckill.allheld"]),
 ];
 
-/// The same with parts that are given back.
+/// Parts of grants that are given back.
 const PARTS: [(&str, &[&str]); 8] = [
     ("SECKILL.INIT p 4 LIMIT 0 HOLD 900000", &["seckill.init"]),
     ("SECKILL.GRAB p a QTY 4 REQ o", &["seckill.grant", "seckill.allheld"]),
@@ -274,7 +274,7 @@ fn watchers_are_told_once_of_a_batch() {
     assert_eq!(events(&mut there, &replica, "__keyspace@0__:", 0), expected);
 }
 
-/// What runs out by itself is told on the primary and on its replica.
+/// Expiries are notified on the primary and on its replica.
 #[test]
 fn watchers_are_told_when_the_clock_gives_back() {
     let (server, replica) = Server::pair();

@@ -52,14 +52,14 @@ fn a_call_writes_a_part_of_a_users_many_due_holds() {
     let granted = conn.call("SECKILL.GRAB k u QTY 8000 REQ r");
     assert_eq!(granted, "['GRANTED' 2501 8000 'SOLD' 0 1000]");
     assert_eq!(counter(&mut conn, "k", "expired"), 2500);
-    // What is to be tried again is no attempt.
+    // A call that is answered TRYAGAIN is no attempt.
     assert_eq!(counter(&mut conn, "k", "attempts"), 2501);
     replica.wait_in_sync(&server);
     assert_eq!(replica.digest("k"), server.digest("k"));
     server.assert_sound("k");
 }
 
-/// Who has no limit needs no sum of what they had. No due hold is shown as held.
+/// A user without a limit needs no sum of past grants. No due hold is shown as held.
 #[test]
 fn without_a_limit_the_rest_waits() {
     let (server, _replica) = servers();
@@ -70,7 +70,7 @@ fn without_a_limit_the_rest_waits() {
     assert_expired(&mut conn, "k", 1000);
     assert_eq!(conn.call("SECKILL.CONFIRM k u SEQ 2500"), "['EXPIRED' 2500 1 0]");
     assert_expired(&mut conn, "k", 2000);
-    // What they still have at the end serves themselves, too.
+    // The user's remaining due holds serve the user, too.
     assert_eq!(conn.call("SECKILL.GRAB k u QTY 8999"), "['GRANTED' 2502 8999 'SOLD' 0 0]");
     assert_eq!(counter(&mut conn, "k", "expired"), 2500);
     server.assert_sound("k");

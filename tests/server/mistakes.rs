@@ -6,7 +6,7 @@ use crate::support::calls::EVERY_OPTION;
 use crate::support::client::{encode, words};
 use crate::support::{valgrind, Conn, Reply, Server};
 
-/// What stands where something else should. None is a number that a command takes.
+/// Wrong words in the place of an argument. None is a number that a command takes.
 const WRONG: [&[u8]; 8] =
     [b"", b"1\0", b" 1", b"-1", b"01", b"1.5", b"9007199254740992", b"\xff%s"];
 
@@ -37,12 +37,12 @@ fn spoiled<'a>(call: &Words<'a>, huge: &'a [u8]) -> Vec<Words<'a>> {
     all
 }
 
-/// What a call comes to: its reply, then a digest of all keys and what INFO counts.
+/// The result of a call: its reply, then a digest of all keys and the counters of INFO.
 fn ask(conn: &mut Conn, call: &Words<'_>) -> (Reply, String) {
     let calls = [encode(call), encode(&["DEBUG", "DIGEST"]), encode(&["INFO", "seckill"])];
     let replies = conn.pipeline(&calls).expect("the server lives");
     let counters = replies[2].text();
-    // What the sweeper is about to do is no outcome.
+    // The sweeper's lag is no outcome.
     let counters = counters.lines().filter(|line| !line.contains("expiry_lag"));
     let picture = counters.fold(replies[1].to_string(), |picture, line| picture + "\n" + line);
     (replies[0].clone(), picture)

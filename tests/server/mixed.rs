@@ -11,7 +11,7 @@ use crate::support::assortment::{assert_refused_nothing, buy, fill, state};
 use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{wait_until, Options, Server};
 
-/// What servers log when a snapshot is of a form that they don't know.
+/// Log lines of servers about a snapshot of a form that they don't know.
 const FOREIGN: [&str; 3] =
     ["Can't handle RDB format version", "can't handle RDB format version", "Wrong signature"];
 /// Oldest server that the module loads into.
@@ -62,7 +62,7 @@ fn says_foreign(log: &str) -> bool {
     FOREIGN.iter().any(|text| log.contains(text))
 }
 
-/// What became of a pair: a line that the table is made from.
+/// Prints the result of a pair: a line that the table is made from.
 fn tell(what: &str, from: &Kind, to: &Kind, outcome: &str) {
     println!("{what} {} {} {outcome}", from.name, to.name);
 }

@@ -69,7 +69,7 @@ fn replicas_and_logs_write_the_same_entries_under_the_same_ids() {
     for server in [&server, &replica] {
         logs::assert_survives(server, picture);
     }
-    // What comes after a rewrite is in the log as commands again.
+    // Changes after a rewrite are in the log as commands again.
     sell(&mut conn);
     wait_for_no_holds(&server, "k");
     replica.wait_in_sync(&server);
@@ -165,7 +165,7 @@ fn a_stream_that_takes_no_copy_does_not_stop_the_sale() {
     assert_eq!((replica.digest("k"), replica.digest("s")), before);
 }
 
-/// What a stream takes of a change is appended under its own id, whatever it has left out.
+/// Entries that a stream takes are appended under their own ids, whatever it has left out.
 #[test]
 fn entries_behind_one_that_is_left_out_are_copied() {
     let (server, replica) = (Server::start(), Options::new().line("replica-read-only no").start());

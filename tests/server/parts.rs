@@ -175,7 +175,7 @@ fn units_move_by_totals() {
             ("SECKILL.RESTOCK p0 5 REQ r", "[5 5]"),
             ("SECKILL.SEND p0 s 1 4", "[4 4]"),
             ("SECKILL.RESTOCK p0 -4 REQ q", "[-4 0]"),
-            // What was never there is promised, and paid by whatever comes.
+            // Units that were never there are a deficit, and whatever comes pays it off.
             ("SECKILL.SEND p0 s 1 11 OWED", "[11 0]"),
             ("SECKILL.PARTS p0", "['s' 0 2 7 0 0 7 15 0 [[1 11 0]]]"),
             ("SECKILL.RECEIVE p0 s 1 5", "[5 0]"),
@@ -277,7 +277,7 @@ fn sold_out_is_said_when_nothing_can_come_any_more() {
     );
     let status = conn.cmd("SECKILL.STATUS p1");
     assert_eq!(status.field("state").text(), "soldout");
-    // What nobody got: 2, 1, 7, 1, 1 and 1.
+    // Units that nobody got: 2, 1, 7, 1, 1 and 1.
     assert_eq!(status.field("unmet_units").int(), 13);
     check(
         &mut conn,
@@ -292,7 +292,7 @@ fn sold_out_is_said_when_nothing_can_come_any_more() {
     server.assert_sound("p1");
 }
 
-/// What the outbox is told of the part that the test above sells out and fills again.
+/// The entries of the part that the test above sells out and fills again.
 fn assert_told(all: &[Entry]) {
     let told: Vec<Entry> = all.iter().filter(|entry| entry.text("sale") == "p1").cloned().collect();
     assert_whole(&told);
@@ -506,7 +506,7 @@ fn parts_of_several_sales_lie_together_in_a_cluster() {
     assert_eq!(events(&mut conn, "orders:{p1}"), ["INIT", "INIT", "GRANT", "GRANT", "RECEIVE"]);
 }
 
-/// What is here is theirs who wait here, until so many units are owed elsewhere.
+/// Units of a part are for its own waiters, until so many units are owed elsewhere.
 #[test]
 fn nothing_is_sent_away_from_those_who_wait() {
     let (server, mut conn) = two_parts("LIMIT 0 HOLD 900000 WAITLIST 9");
@@ -519,7 +519,7 @@ fn nothing_is_sent_away_from_those_who_wait() {
     server.assert_sound("p1");
 }
 
-/// What was promised can always be settled: without memory for anything else, too.
+/// A deficit can always be settled, also without memory for anything else.
 #[test]
 fn units_move_when_memory_is_full() {
     let (_server, mut conn) = two_parts("");

@@ -1,4 +1,4 @@
-//! What a server has after it was stopped, killed or reloaded is what it had told its clients.
+//! A server that was stopped, killed or reloaded has what it had acknowledged to its clients.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -32,7 +32,7 @@ pub fn fill(server: &Server, key: &str, grants: usize) {
     conn.cmd(&format!("SECKILL.GRAB {key} somebody"));
 }
 
-/// What must be the same after a reload: the digest, all that can be read, and the counters.
+/// The state that a reload must keep: the digest, all that can be read, and the counters.
 fn state(server: &Server, key: &str) -> (String, Vec<String>, Reply) {
     let counters = server.cmd(&format!("SECKILL.STATUS {key}")).field("counters");
     (server.digest(key), server.picture(key), counters)

@@ -66,7 +66,7 @@ fn an_applied_change_invalidates_what_clients_cache() {
     }
 }
 
-/// What it reads is cached by the server's word, also that there is nothing.
+/// The reader caches its replies by the server's word, also that there is nothing.
 fn read_and_cache(reader: &mut Conn, key: &str) {
     match key {
         "s" => reader.cmd("XLEN s"),

@@ -94,7 +94,7 @@ fn pieces_that_lack_or_repeat_are_refused() {
     assert_eq!(told(&swapped), REFUSED, "with rows in another order");
 }
 
-/// What a base says is what is held, or it is refused: nothing is corrected in silence.
+/// A base's numbers are those of its grants, or it is refused: nothing is corrected in silence.
 #[test]
 fn an_altered_base_is_held_as_told_or_refused() {
     let server = start();

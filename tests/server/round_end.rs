@@ -127,7 +127,7 @@ fn fill(conn: &mut Conn, key: &str) {
     assert_eq!(number(conn, key, "winners"), WINNERS as i64);
 }
 
-/// What walks all winners is measured beside what must not: AUDIT reads the very same ledger.
+/// The cost of AUDIT, which walks all winners of that ledger, is measured beside it.
 #[test]
 fn a_round_with_a_million_winners_ends_in_no_time() {
     let server = Options::new().line("slowlog-log-slower-than 0").start();

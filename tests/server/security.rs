@@ -290,7 +290,7 @@ fn help_tells_nothing_of_sales() {
 
 /// Most that a server's memory may grow by while it serves small requests: its own buffers.
 const SMALL_BYTES: u64 = 4 << 20;
-/// The same of addresses: the allocator takes them in steps of some MB.
+/// The step in which the allocator takes addresses: some MB.
 const ADDRESS_BYTES: u64 = 16 << 20;
 /// Most that it may grow by for each byte of a large request: the query buffer, the arguments, what
 /// is stored, what is replicated.

@@ -43,7 +43,7 @@ fn hold_one(conn: &mut Conn) -> i64 {
     grant.items()[4].int()
 }
 
-/// What is done to the key, and where it is then: database and name.
+/// A command on the key, and where the key is then: database and name.
 const MOVES: [(&[&str], &str, &str); 8] = [
     (&["RENAME k l"], "0", "l"),
     (&["RENAMENX k l", "SECKILL.INIT k 1"], "0", "l"),

@@ -295,7 +295,7 @@ fn filled(conn: &mut Conn) {
     conn.cmd("SECKILL.GRAB k last UNITS 3020 3001 REQ r");
 }
 
-/// What tells two sales apart, beside the digest.
+/// The state that tells two sales apart, beside the digest.
 fn picture(server: &Server) -> (String, Vec<String>, String) {
     (server.digest("k"), server.picture("k"), server.call("SECKILL.UNITS k 1 COUNT 10000"))
 }

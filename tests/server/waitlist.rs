@@ -101,7 +101,7 @@ fn who_asks_too_late_waits_and_is_offered_what_comes_back() {
     server.assert_sound("k");
 }
 
-/// What was paid elsewhere is off the list.
+/// A waiter who paid elsewhere is off the list.
 #[test]
 fn an_import_takes_its_entry_off_the_list() {
     let (server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 3 OUTBOX s");
@@ -245,7 +245,7 @@ fn entries_whose_time_is_over_are_dropped_by_the_sweeper() {
     assert_eq!(conn.call("SECKILL.GRAB k u0 REQ r WAIT"), "['WAITING' 5 1 1]", "judged anew");
     let said = events(&mut conn, "s");
     assert_eq!(said.iter().filter(|event| *event == "DROPPED").count(), 3);
-    // Those of a later step are counted once, too.
+    // Waiters who are dropped in a later step are counted once, too.
     let line = format!("SECKILL.GRAB k late REQ r WAIT UNTIL {}", clock_ms(&mut conn) + 100);
     assert_eq!(conn.call(&line), "['WAITING' 6 2 2]");
     wait_until("it is dropped", || number(&mut conn, "k", "waiting") == 2);

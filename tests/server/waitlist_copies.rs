@@ -26,7 +26,7 @@ fn filled(conn: &mut Conn) {
     );
 }
 
-/// What tells two lists apart, beside the digest.
+/// The state that tells two lists apart, beside the digest.
 fn picture(server: &Server) -> (String, Vec<String>, String, String) {
     let waiters = server.call("SECKILL.WAITERS k 0");
     let offered = server.cmd("SECKILL.STATUS k").field("offered").to_string();
@@ -75,7 +75,7 @@ fn a_list_survives_every_way_of_saving() {
     }
 }
 
-/// What is replicated of a step is one command, and the replica is its primary's equal.
+/// A step is replicated as one command, and the replica is its primary's equal.
 #[test]
 fn a_replica_that_is_promoted_between_offers_goes_on() {
     let (mut primary, replica) = (Server::start(), Server::start());
@@ -129,7 +129,7 @@ fn who_has_paid_on_a_lost_primary_is_imported() {
             ("SECKILL.IMPORT k big 2 REQ b", "['GRANTED' 4 2 'SOLD' 0 0]"),
             ("SECKILL.PLACE k big", "['NONE']"),
             ("SECKILL.PLACE k bob", "['WAITING' 3 0 0]"),
-            // What comes back pays for what was imported, and then goes to who waits.
+            // Units that come back pay the deficit of the import, and then go to waiters.
             ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
             ("SECKILL.PLACE k bob", "['NONE']"),
         ],

@@ -63,7 +63,7 @@ fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {
     check(
         &mut conn,
         &[
-            // What collects is nobody else's: not a grab's, and not another part's.
+            // Units that collect for a head are nobody else's: not a grab's, not another part's.
             ("SECKILL.GRAB p0 dave REQ d2", "['SOLDOUT' 3]"),
             ("SECKILL.SEND p0 s 1 1", "[0 1]"),
             ("SECKILL.SEND p1 s 0 1", "[1 1]"),

@@ -19,7 +19,7 @@ fn twins() -> Vec<(String, String)> {
     docs.chain([("README.md".to_owned(), "README.zh-CN.md".to_owned())]).collect()
 }
 
-/// What is between two headings.
+/// The part of a page between two headings.
 #[derive(Debug, Default)]
 struct Section {
     heading: String,
@@ -65,7 +65,7 @@ fn sections(text: &str) -> Vec<Section> {
     sections
 }
 
-/// What stands between backticks, and the rest.
+/// The spans between backticks, and the rest of a text.
 fn split_code(text: &str) -> (BTreeSet<&str>, String) {
     let spans = text.split('`').skip(1).step_by(2).collect();
     let rest = text.split('`').step_by(2).collect::<Vec<_>>().join(" ");
@@ -158,7 +158,7 @@ fn both_languages_say_the_same() {
     );
 }
 
-/// Who reads one language finds the other.
+/// A page and its twin link to each other.
 #[test]
 fn each_twin_links_to_the_other() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -38,7 +38,7 @@ fn an_older_replica_refuses_a_newer_form_aloud_and_is_mended_by_a_resync() {
     buy(&primary, "newer");
     wait_until("the replica refuses", || refused(&replica) > 0);
     replica.wait_in_sync(&primary);
-    // What it refused changed nothing: its sales are sound and as they were.
+    // The refused effect changed nothing: the sales are sound and as they were.
     assert_eq!(state(&replica), before);
     replica.wait_for_log("SECKILL.APPLY refused");
     // Held back again, and with a fresh copy, it follows as ever.

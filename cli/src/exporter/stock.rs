@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const HEADERS: [(&str, &str); 2] =
     [("cache-control", "public, max-age=1"), ("access-control-allow-origin", "*")];
 
-/// What is asked: of which sale, rounded to what, and from which number on its map is wanted.
+/// A question for stock: the sale, the rounding, and the first number of the map that is wanted.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     sale: String,

@@ -67,7 +67,7 @@ pub struct Target {
 struct Last {
     redis: Option<Connection>,
     read: Option<(Instant, Result<Arc<Snapshot>, String>)>,
-    /// What UNITS told since then, by sale and first number.
+    /// Answers of UNITS since the last reading, by sale and first number.
     maps: HashMap<(String, u64), Result<String, String>>,
 }
 

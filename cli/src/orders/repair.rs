@@ -39,7 +39,7 @@ struct Lost {
     at: u64,
     deadline: u64,
     req: Vec<u8>,
-    /// Their numbers in a numbered sale.
+    /// The order's numbers, in a numbered sale.
     units: Vec<u64>,
 }
 
@@ -112,7 +112,7 @@ impl Lost {
             }
             b"SOLD" => {
                 let mut import = self.command("SECKILL.IMPORT");
-                // What was given back of numbered units may be somebody's by now.
+                // Numbered units that were given back may be another order's by now.
                 let qty = if self.is_numbered() { self.qty } else { self.asked };
                 import.arg(qty).arg("REQ").arg(&self.req).arg("AT").arg(self.at);
                 self.name_units(&mut import);

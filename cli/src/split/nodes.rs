@@ -17,7 +17,7 @@ use crate::print::tell;
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Who waits for longer is told for what.
+/// A wait longer than this is reported, with its reason.
 const QUIET: Duration = Duration::from_secs(1);
 
 /// Calls sent to a node before their answers are read: meanwhile the node serves no other client.
@@ -54,7 +54,7 @@ enum Attempt {
     Ask(String),
     /// A retry may succeed; the reason why this attempt failed.
     Again(String),
-    /// The same, where a retry would fail as well: of a wrong password, for example.
+    /// A failure that a retry would meet again, such as a wrong password.
     Never(String),
 }
 

@@ -225,7 +225,7 @@ fn the_numbers_of_a_sale_are_told() {
     hears("\"units\":\"hsh\"");
 }
 
-/// What is left of a sale, for buyers: off until it is asked for, rounded up, and cached.
+/// `/stock`, the stock for buyers' pages: off by default, rounded up, and cached.
 #[test]
 fn stock_is_told_when_it_is_switched_on() {
     let server = program::Server::start(&module_path(), &[]).expect("a server");

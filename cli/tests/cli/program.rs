@@ -32,7 +32,7 @@ impl Running {
         Running::start_at(program, "127.0.0.1")
     }
 
-    /// The same with another host in front of the port; none is all addresses.
+    /// Asserts the address that the program serves at; no host in front of the port: all addresses.
     #[track_caller]
     pub fn start_at(mut program: Command, host: &str) -> Running {
         let free = TcpListener::bind("127.0.0.1:0").expect("a port");

@@ -86,7 +86,7 @@ fn a_lost_part_is_made_of_what_the_others_and_the_shop_know() {
     // In between it would have more than is its own: one transaction, or none.
     assert!(server.info("commandstats", "cmdstat_exec").starts_with("calls=1,"));
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
-    // What a buyer of then asks again is known.
+    // A retry of a buyer from before the repair gets its grant.
     let user = &users_of(&server, 0)[0];
     let again = server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user} QTY 100 REQ o-{user}"));
     assert_eq!(again.items()[0].text(), "REPLAY");

@@ -15,7 +15,7 @@ fn ask(server: &Server, words: &[&str]) -> Output {
     run(&[&["--redis", &url], words].concat())
 }
 
-/// What it prints when it goes well.
+/// The output of a run that succeeds.
 #[track_caller]
 fn said(server: &Server, words: &[&str]) -> String {
     let ran = ask(server, words);
@@ -23,7 +23,7 @@ fn said(server: &Server, words: &[&str]) -> String {
     String::from_utf8(ran.stdout).expect("text")
 }
 
-/// What it says when it does not.
+/// The sentence of a run that fails.
 #[track_caller]
 fn refused(server: &Server, words: &[&str]) -> String {
     let ran = ask(server, words);
@@ -187,7 +187,7 @@ fn a_wrong_address_is_a_sentence() {
     assert!(told.contains("redis://host:port/database") && !told.contains("secret"), "{told}");
 }
 
-/// What a shell is given completes commands and options.
+/// The completion script completes commands and options in a shell.
 #[test]
 fn shells_can_complete_it() {
     for (shell, words) in [

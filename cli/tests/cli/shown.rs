@@ -1,4 +1,4 @@
-//! What `seckill split` shows: numbers of a balancer, lists and states.
+//! Output of `seckill split`: numbers of a balancer, lists and states.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;

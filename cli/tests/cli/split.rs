@@ -189,7 +189,7 @@ fn units_that_were_made_twice_are_found_and_given_up() {
     assert_eq!(split(&server, &["audit", "s"]), "OK: 3003 units put in, 0 under way\n");
 }
 
-/// Who may not wait, or not ask how many replicas there are, moves nothing and is told why.
+/// A user without the right to WAIT, or to count the replicas, moves nothing and is told why.
 #[test]
 fn a_user_who_may_not_wait_moves_nothing() {
     let server = Options::new().start();

@@ -46,7 +46,7 @@ fn a_reader_may_leave() {
         let words = [&["--redis", &url], words].concat();
         let ran = unread(&words);
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        // What makes or changes a sale has done it: a second run would differ.
+        // The first run has made or changed the sale: a second run would differ.
         let again = run(&words);
         let as_read = if words.contains(&"create") { Some(0) } else { again.status.code() };
         assert_eq!(ran.status.code(), as_read, "{words:?}: {said}");
@@ -85,7 +85,7 @@ fn a_server_needs_no_reader_of_its_log() {
     program.stderr(writer);
     let exporter = Running::start(program);
     assert!(exporter.get("/metrics").1.contains("seckill_up 1"));
-    // It says so, and nobody hears it.
+    // The program reports it, and nobody reads the report.
     drop(redis);
     wait_until("it sees that Redis is away", || exporter.get("/health").0 == 503);
     assert!(exporter.get("/metrics").1.contains("seckill_up 0"));

@@ -35,7 +35,7 @@ fn answer_time(running: &Running) -> Duration {
     asked.elapsed()
 }
 
-/// What comes back until the other side closes, or nothing comes for so long.
+/// Reads until the other side closes, or until nothing comes for so long.
 fn rest(stream: &mut TcpStream, patience: Duration) -> (String, bool) {
     stream.set_read_timeout(Some(patience)).expect("a time limit");
     let mut text = Vec::new();

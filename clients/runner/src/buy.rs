@@ -49,7 +49,7 @@ const LANGUAGES: [Language; 4] = [
     },
 ];
 
-/// Who buys in a sale of one unit, and what they must be told.
+/// Buyers of a sale of one unit, and the answers that they must get.
 const SCENES: [(&str, &str, &str); 4] = [
     ("alice", "order-1", "GRANTED 1 unit, number 1"),
     ("alice", "order-1", "REPLAY 1 unit, number 1"),

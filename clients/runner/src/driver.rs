@@ -16,7 +16,7 @@ use crate::place::On;
 /// A client library, and one way of using it.
 pub struct Client {
     pub name: &'static str,
-    /// What `--skip` may name besides.
+    /// Another name that `--skip` takes.
     pub language: &'static str,
     /// A command that succeeds when it is here.
     pub present: &'static [&'static str],
@@ -30,7 +30,7 @@ pub struct Client {
     pub prefix: &'static str,
     /// The library repeats a lost call by itself and does not tell.
     pub resends: bool,
-    /// What it is a client of.
+    /// The servers that the client is made for: one, Sentinels or a cluster.
     pub on: On,
 }
 
@@ -89,7 +89,7 @@ const LETTUCE: Client = Client {
 const REDIS_RS: Client = Client {
     name: "redis-rs",
     language: "Rust",
-    // It is built with this program.
+    // The driver is built with this program.
     present: &["test", "-x", "target/release/examples/driver"],
     run: &["../target/release/examples/driver"],
     flavour: "redis-rs",

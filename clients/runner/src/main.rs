@@ -29,7 +29,7 @@ use driver::{Client, Driver, CLIENTS, WRONG};
 use page::Results;
 use place::{On, Place};
 
-/// What `--only` calls the programs of `examples/clients/`.
+/// The name of the programs of `examples/clients/` for `--only`.
 const EXAMPLES: &str = "examples";
 
 /// Buys with real client libraries.
@@ -68,13 +68,13 @@ fn main() -> ExitCode {
 /// So many clients are played at the same time, each with servers of its own. Mostly they wait.
 const AT_ONCE: usize = 4;
 
-/// What is played: a client of ours, or one with a rule left out.
+/// A run of the table: by a client of ours, or by a client with a rule left out.
 enum Task {
     Client(&'static Client),
     Wrong(&'static str),
 }
 
-/// What has come of the tasks so far.
+/// The results of the tasks so far.
 struct Outcome {
     results: Results,
     failures: Vec<String>,

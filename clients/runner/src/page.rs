@@ -14,7 +14,7 @@ use crate::table;
 const BEGIN: &str = "<!-- written by make clients -->\n";
 const END: &str = "<!-- end -->\n";
 
-/// What came of the cases on one server.
+/// The results of the cases on one server.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Results {
     server: String,
@@ -40,7 +40,7 @@ impl Results {
         *known = known.and(came);
     }
 
-    /// What came of other cases of a client, or of another one.
+    /// Adds the results of other cases of a client, or of another client.
     pub fn join(&mut self, more: Results) {
         for (client, rushes) in more.rushes {
             self.rushes.entry(client).or_default().extend(rushes);
@@ -145,7 +145,7 @@ const RUSHES_ZH: &str = "
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 ";
 
-/// What a rush came to, on all servers together.
+/// The figures of a rush, of all servers together.
 fn rush_cells(results: &[Results], name: &str, rush: &str) -> String {
     let came: Vec<Rush> =
         results.iter().filter_map(|on| on.rushes.get(name)?.get(rush)).copied().collect();

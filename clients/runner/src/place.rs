@@ -12,14 +12,14 @@ use serde_json::Value;
 
 use crate::proxy::{Proxy, Troubles};
 
-/// What clients connect to. In the order of the places that `main` makes.
+/// The servers that clients connect to, in the order in which `main` makes them.
 #[derive(Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum On {
     /// A server with a replica, behind one address.
     #[default]
     Single,
-    /// The same behind two addresses, of which a Sentinel names the primary's.
+    /// A server and its replica behind two addresses; a Sentinel names the primary's.
     Sentinel,
     Cluster,
 }

@@ -54,7 +54,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// It forwards to no server yet.
+    /// A proxy without a server forwards nothing.
     ///
     /// # Errors
     /// A sentence when no port is free.

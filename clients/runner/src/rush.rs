@@ -58,7 +58,7 @@ impl Rush {
     }
 }
 
-/// What it is called there, if there is one.
+/// The rush's name on these servers, if there is a rush on them.
 pub fn name(on: On) -> Option<&'static str> {
     match on {
         On::Single => None,
@@ -67,7 +67,7 @@ pub fn name(on: On) -> Option<&'static str> {
     }
 }
 
-/// What came of it.
+/// The figures of the rush.
 ///
 /// # Errors
 /// A sentence that says what nobody should have been told.

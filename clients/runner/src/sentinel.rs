@@ -13,7 +13,7 @@ use crate::slots::{catches_up, in_time, says};
 /// When a Sentinel takes a server for dead: late enough for a machine that is busy.
 const SETTINGS: [&str; 2] =
     ["sentinel down-after-milliseconds mymaster 3000", "sentinel failover-timeout mymaster 5000"];
-/// It looks each second, in place of each ten, so that it tells soon what has become of a failover.
+/// Sentinels ask every second instead of every ten, so that they report a failover's end soon.
 const HURRY: &str = "SENTINEL DEBUG INFO-PERIOD 1000 PUBLISH-PERIOD 500";
 
 impl Place {

@@ -184,7 +184,7 @@ impl Step {
         fits(&json!(self.status), &status).map_err(|why| format!("{order}: STATUS: {why}"))
     }
 
-    /// Who is told to hang does until the call is over; the server not for ever.
+    /// A server that is told to hang does so until the call is over, but not forever.
     fn with_hangs<T>(
         &self,
         place: &Place,

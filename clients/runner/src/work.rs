@@ -18,7 +18,7 @@ const TICKER: &str = "sale:ticker";
 const TICK_EVERY: Duration = Duration::from_millis(20);
 const TIME_LIMIT_SECONDS: u64 = 60;
 
-/// What is not in Redis 7.0.
+/// Commands that Redis 7.0 does not have.
 const MORE_WORK: &str = "shop WAITAOF 1 0 9000\nreader WAITAOF 1 0 9000\n";
 
 /// One library: its name, how its program is started, and a command that succeeds when it is here.

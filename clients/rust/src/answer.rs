@@ -219,7 +219,7 @@ pub(crate) fn text(value: &Value) -> Option<&[u8]> {
     }
 }
 
-/// What a sale with NUMBERED has behind the words of a reply or a row.
+/// The numbers at the end of a reply or a row of a sale with NUMBERED.
 pub(crate) fn units(value: &Value) -> Option<Vec<u64>> {
     match value {
         Value::Array(units) => units.iter().map(number).collect(),

@@ -161,7 +161,7 @@ impl Call<'_> {
                     return Ok(Told { value, replies, lost });
                 }
                 (Came::Replies(replies), None) => {
-                    // What is still to come must not be taken for the reply to another call.
+                    // A reply that comes later must not be taken for the reply to another call.
                     link.drop_connections();
                     why = format!("no answer of seckill: {:?}", replies.first());
                 }
@@ -169,7 +169,7 @@ impl Call<'_> {
                     if lost == 0 {
                         return Err(Error::Sale(error));
                     }
-                    // It says nothing of the attempts before it.
+                    // The error says nothing about the attempts before it.
                     return Err(self.unanswered(lost, format!("{} {}", error.code, error.text)));
                 }
                 (Came::Refused(error), _) => why = format!("{} {}", error.code, error.text),

@@ -1,15 +1,15 @@
-//! What a call can come to besides an answer.
+//! Errors: the results of a call that got no answer.
 
 use std::fmt;
 
 use crate::Id;
 
-/// What a call can come to besides an answer.
+/// The result of a call that got no answer.
 #[derive(Debug)]
 pub enum Error {
     /// The server refused the call, and nothing has happened.
     Sale(SaleError),
-    /// It is not known whether the call was executed.
+    /// Nobody knows whether the call was executed.
     Unanswered(Unanswered),
     /// The program is wrong; nothing was sent.
     Usage(&'static str),

@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How orders are read.
 #[derive(Clone, Debug)]
 pub struct OrdersOptions {
-    /// What another reader has left for so long is taken over; 60 seconds.
+    /// Entries that another reader left for this long are taken over; 60 seconds.
     pub idle: Duration,
     /// How long one call waits for new entries; 1 second.
     pub block: Duration,
@@ -248,7 +248,7 @@ impl<L: Link> Iterator for Orders<L> {
             match self.fill() {
                 Ok(()) => {}
                 Err(Error::Unanswered(told)) => {
-                    // What was given but did not arrive is this reader's own by now.
+                    // Entries that were delivered but did not arrive are this reader's own by now.
                     self.stage = Stage::Own;
                     self.failures += 1;
                     if self.failures.is_multiple_of(ATTEMPTS) {

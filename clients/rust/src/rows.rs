@@ -17,7 +17,7 @@ pub struct Row {
     pub user: Id,
     /// Units that it has, or had last.
     pub qty: u64,
-    /// How it stands.
+    /// The state of the grant.
     pub state: State,
     /// When it was granted, Unix ms.
     pub at_ms: u64,
@@ -70,7 +70,7 @@ impl FromRedisValue for Row {
 pub struct User {
     /// Units that the user may still have; `None` without a limit.
     pub allowance: Option<u64>,
-    /// What GRAB would judge now: OK, DENIED or BUSY.
+    /// The verdict of admission for a GRAB now: OK, DENIED or BUSY.
     pub admission: String,
     /// The newest grants, newest first.
     pub grants: Vec<Row>,

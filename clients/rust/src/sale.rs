@@ -28,7 +28,7 @@ impl<L: Link> Sale<L> {
         Sale { link, key: key.into(), options: Options::default() }
     }
 
-    /// The same with other options.
+    /// The sale with other options.
     #[must_use]
     pub fn with(mut self, options: Options) -> Sale<L> {
         self.options = options;
@@ -50,7 +50,7 @@ impl<L: Link> Sale<L> {
         self.change("GRAB", command, req.into().or_new()?)
     }
 
-    /// The same, or a place on the waiting list, until that moment if there is one (Unix ms).
+    /// A GRAB with WAIT: a grant, or a place on the waiting list, until a moment (Unix ms) if any.
     ///
     /// # Errors
     /// When there is no answer.
@@ -217,7 +217,7 @@ impl<L: Link> Sale<L> {
         Winners { sale: self, state: state.to_owned(), next: Some(after), page }
     }
 
-    /// What a worker has to do: entries of the outbox, by the connections of this sale.
+    /// Entries of the outbox for a worker, over the connections of this sale.
     pub fn orders(
         &mut self,
         stream: &str,
@@ -298,7 +298,7 @@ impl<L: Link> Sale<L> {
     }
 }
 
-/// What is left of a grant of which a part is given back.
+/// Appends KEEP: the part of a grant that is kept when the rest is given back.
 fn part(command: &mut Cmd, keep: Option<Keep<'_>>) {
     if let Some(left) = keep {
         left.ask(command);

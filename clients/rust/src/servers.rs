@@ -136,7 +136,7 @@ impl Servers {
         for _ in 0..all.len() {
             self.turn = (self.turn + 1) % all.len();
             let info = all[self.turn].clone();
-            // One that does not answer leaves time for the others.
+            // A server that does not answer leaves time for the others.
             let within = left(ends)? / 2;
             let asked = address(&info).and_then(|address| {
                 let mut connection = connect(info, within)?;
@@ -145,7 +145,7 @@ impl Servers {
             });
             match asked {
                 Ok(told) => {
-                    // Who has just answered is asked first the next time.
+                    // The server that answered last is asked first the next time.
                     self.turn = (self.turn + all.len() - 1) % all.len();
                     return Ok(told);
                 }

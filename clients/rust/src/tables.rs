@@ -65,7 +65,7 @@ words! {
 }
 
 impl Outcome {
-    /// What is behind the word; there may be more.
+    /// The words after the outcome; a newer server may send more.
     pub(crate) const fn fields(self) -> &'static [&'static str] {
         match self {
             Outcome::Granted => &["seq", "qty", "state", "deadline_ms", "available"],
@@ -91,7 +91,7 @@ impl Outcome {
     }
 }
 
-/// What a row of USER and WINNERS has.
+/// The fields of a row of USER and WINNERS.
 pub(crate) const ROW: [&str; 9] =
     ["seq", "user", "qty", "state", "at_ms", "deadline_ms", "req", "epoch", "round"];
 

@@ -1,4 +1,4 @@
-//! What a GRAB asks for, and what is left of a grant.
+//! The units that a GRAB asks for, and the units that a grant keeps.
 
 use redis::Cmd;
 
@@ -17,7 +17,7 @@ pub enum Units<'a> {
     Exactly(&'a [i64]),
 }
 
-/// What is left of a grant of which a part is given back.
+/// The part of a grant that is kept when the rest is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep<'a> {
     /// So many units.

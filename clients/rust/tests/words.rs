@@ -1,4 +1,4 @@
-//! What needs no server: slots, homes, and replies that are whole or not.
+//! Tests without a server: slots, homes, and replies that are whole or cut off.
 
 use redis::Value;
 use seckill_client::{home, slot, Answer, MultiAnswer, Outcome, State};

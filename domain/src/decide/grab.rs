@@ -205,11 +205,11 @@ pub(super) fn grab<'a>(
     Ok(Outcome::Granted { grant, available: plan.complete()? })
 }
 
-/// What a request id that is known stands for.
+/// The meaning of a request id that the sale knows.
 enum Known<'s> {
     /// A grant that is kept.
     Grant(Grant<'s>),
-    /// It was cancelled before it came.
+    /// A CANCEL came before its GRAB.
     Fence,
     /// An entry of the waiting list.
     Waiter(Waiter<'s>),

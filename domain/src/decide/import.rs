@@ -111,7 +111,7 @@ fn import_numbers_again(
     Ok(Outcome::Replay(plan.push_about(Box::new(effect))?))
 }
 
-/// What refuses an import of these numbers. Due holds that have one of them expire.
+/// The refusal of an import of these numbers. Due holds that have one of them expire.
 fn take(plan: &mut Planning<'_, '_>, units: &[u32]) -> Result<Option<Outcome>, Misuse> {
     let is_cut = plan.expire_holders(units, Expiries::OF_A_CALL.units)?;
     let refused = plan.draft.first_taken(units).map(|unit| Outcome::Taken { unit });

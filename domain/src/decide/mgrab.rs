@@ -74,7 +74,7 @@ pub fn decide_multi_grab<'a>(
     Ok(together(parts, decided.into_iter().flatten().collect(), now))
 }
 
-/// What the decisions of all sales come to as one.
+/// The decisions of all sales as one result.
 fn together<'a>(
     parts: &[(&Sale, Grab<'a>)],
     mut decisions: Vec<Decision<'a>>,

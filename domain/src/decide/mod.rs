@@ -33,7 +33,7 @@ pub use init::decide_new;
 /// The result of a request.
 #[derive(Debug)]
 pub struct Decision<'a> {
-    /// What it came to, as it is counted.
+    /// The outcome, as it is counted.
     pub outcome: Outcome,
     /// `None` if nothing changes: then nothing is replicated, signalled or notified.
     pub plan: Option<Plan<'a>>,

@@ -144,7 +144,7 @@ fn packets_of_every_size_are_drawn() {
     }
 }
 
-/// What a dump may say that somebody drew.
+/// Drawn amounts that a dump may name.
 #[test]
 fn amounts_that_a_draw_can_come_to() {
     let list = [5, 3];
@@ -176,7 +176,7 @@ fn the_first_is_drawn_and_the_last_equal_one_is_taken() {
     assert_eq!((list.len(), list.sum(), list.is_empty()), (0, 0, true));
 }
 
-/// What is planned of a list is what then becomes of it.
+/// A planned list of amounts is the list after the commit.
 #[test]
 fn a_plan_does_what_the_list_does() {
     const STEPS: u64 = 400;

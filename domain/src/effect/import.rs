@@ -34,7 +34,7 @@ impl Act for Import<'_> {
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
         checker.new_request(self.user, Some(self.req))?;
-        // It takes the entry off the list itself.
+        // IMPORT itself takes the entry off the list.
         let waiter = checker.sale().waiter_of(self.user, self.req);
         check(waiter.is_none_or(|waiter| !checker.draft.is_offered(waiter.ticket)))?;
         takes_imports(checker)

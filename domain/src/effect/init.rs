@@ -27,7 +27,7 @@ fn amounts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
     wire::sequence(from, DRAW_AMOUNTS_MAX as usize, |wire::Integer(amount)| Some(amount))
 }
 
-/// It is planned as the first change of a sale, see `Plan::first`, and never on one that exists.
+/// INIT is planned as the first change of a sale, see `Plan::first`, never on a sale that exists.
 impl Act for Init {
     fn plan(&self, _: &mut Draft<'_>) -> Result<(), Refused> {
         Err(Refused::Key)

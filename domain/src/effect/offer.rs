@@ -1,4 +1,4 @@
-//! Who waits is offered what they asked for; and heads of the waiting list are passed.
+//! Offers to waiters, and heads of the waiting list that are passed.
 
 use super::*;
 use crate::entry::put_some;

@@ -8,7 +8,7 @@ use crate::waitlist::{Reason, Waiter};
 /// A user joins the waiting list; once it is made, they are a `Waiter` of the list.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Join<'a> {
-    /// Their new ticket.
+    /// The waiter's new ticket.
     #[serde(deserialize_with = "wire::integer")]
     pub ticket: u64,
     /// The user's id, 1 to 256 bytes.
@@ -26,7 +26,7 @@ pub struct Join<'a> {
 }
 
 impl Join<'_> {
-    /// Who joins so at this moment.
+    /// The waiter who joins at this moment.
     fn waiter(&self, at: u64) -> Waiter<'_> {
         let Join { ticket, user, req, qty, until } = *self;
         Waiter { ticket, user, req, qty, at, until }
@@ -126,7 +126,7 @@ impl Act for Drop {
     }
 }
 
-/// What an entry has of a waiter, and why they wait no more.
+/// Puts the waiter's fields into an entry, and the reason why they no longer wait.
 pub(super) fn put_waiter<'e>(
     data: &mut Vec<u8>,
     waiter: Option<Waiter<'e>>,

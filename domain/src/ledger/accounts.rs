@@ -109,7 +109,7 @@ impl Account {
         &self.live
     }
 
-    /// Their held grants.
+    /// The user's held grants.
     pub(super) fn holds(&self) -> &Holds {
         &self.holds
     }

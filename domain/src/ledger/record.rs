@@ -55,7 +55,7 @@ pub struct ReqTag<'a> {
     /// The request id, 1 to 128 bytes.
     #[serde(with = "wire::req")]
     pub id: &'a [u8],
-    /// How it asked for its amount.
+    /// The kind of amount that the GRAB asked for.
     pub asked: Asked,
 }
 

@@ -58,7 +58,7 @@ pub struct GrantView {
 /// A waiter's place on the waiting list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Their ticket.
+    /// The waiter's ticket.
     pub ticket: u64,
     /// Waiters before them.
     pub ahead: u64,
@@ -396,7 +396,7 @@ impl Mask {
 pub enum Refused {
     /// Not an effect, or one of a newer build.
     Unknown,
-    /// It does not follow the sale's current version.
+    /// The effect does not follow the sale's current version.
     Gap,
     /// Applying it would break the law or a bound.
     Law,

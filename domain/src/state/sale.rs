@@ -151,7 +151,7 @@ impl Sale {
         }
     }
 
-    /// What LIMIT and GRABS still leave a user; `None` when neither limits them.
+    /// The units that LIMIT and GRABS still leave a user; `None` when neither limits them.
     #[inline]
     pub fn allowance(&self, holding: &Holding) -> Option<u64> {
         let terms = &self.terms;

@@ -15,7 +15,7 @@ use crate::Sale;
 /// Whether GRABs are judged at a moment, the operator's pause apart.
 pub(crate) enum Window {
     Open,
-    /// It opens in so many ms.
+    /// The sale opens in so many ms.
     OpensIn(u64),
     Closed,
 }

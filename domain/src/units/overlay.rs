@@ -21,7 +21,7 @@ pub(crate) struct Overlay {
 pub(crate) struct Overlaid<'u> {
     /// The numbers.
     pub units: &'u Units,
-    /// Their changes, if there are any.
+    /// Changes to the tree, if there are any.
     pub overlay: Option<&'u Overlay>,
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{Free, Overlaid, Overlay, Units};
 
-/// The same by a vector of `free`, number 1 first.
+/// The numbers as a vector of `free`, number 1 first.
 #[derive(Debug, Default)]
 struct Naive(Vec<bool>);
 

@@ -342,7 +342,7 @@ fn what_is_given_back_is_paid_out_in_the_end() {
                 assert_eq!(balances.packets, Some(count - live.len() as u64));
             }
             rebuild::check(&sale).unwrap();
-            // Whoever still holds pays; new users take the rest.
+            // Every user with a hold pays; new users take the rest.
             (0..20).for_each(|user| {
                 deed(&mut sale, user, Deed::Confirm { reclaim: false }, clock);
             });

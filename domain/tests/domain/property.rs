@@ -23,7 +23,7 @@ use strategies::{plan, sale};
 
 const START: u64 = 1_000_000;
 
-/// What random sequences must meet: counters that move, and what a sale ends with.
+/// Outcomes and counters that random sequences must meet.
 const OUTCOMES: [&str; 29] = [
     "granted",
     "already",
@@ -138,7 +138,7 @@ fn many_grants_of_few_users() {
     }
 }
 
-/// What a command did that is sent again, as its sender would send it.
+/// The command that is sent again, and its first result.
 struct Done {
     op: Op,
     /// The deadline that an EXTEND asked for.

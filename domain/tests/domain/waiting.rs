@@ -1,4 +1,4 @@
-//! Who on the waiting list is served, dropped or left where they are, each rule by itself.
+//! Rules of the waiting list, each by itself: who is served, dropped or left.
 
 use std::num::NonZeroU16;
 
@@ -89,7 +89,7 @@ fn an_entry_is_over_when_its_time_has_come() {
     }
 }
 
-/// Who comes back when their entry is over drops it themselves, once, and may buy what is there.
+/// A user whose entry is over drops it with their next call, once, and may buy available units.
 #[test]
 fn an_entry_that_is_over_stands_in_nobodys_way() {
     let mut sale = created(2, Terms { hold_ms: 900, waitlist: Some(LIST), ..unlimited() });
@@ -102,7 +102,7 @@ fn an_entry_that_is_over_stands_in_nobodys_way() {
     assert_eq!((sale.list_totals(), waiting(&sale), sale.balances().held), ((0, 1), 0, 2));
 }
 
-/// What a log may say of those who wait, and of what they wait for.
+/// Effects about waiters that a log may contain.
 #[test]
 fn who_waits_is_on_the_list_once_and_for_one_order() {
     let sale = sold_out(2, unlimited());
@@ -307,7 +307,7 @@ fn what_is_offered_in_the_same_step_is_available_no_more() {
         assert_eq!(run(&mut sale, &Request::Restock(restock), 4), restocked);
         assert_eq!((sale.balances().available, sale.list_totals().0), (2, 1));
     }
-    // What expires for those who wait is of the step, too.
+    // Expiries for the sake of waiters belong to the step, too.
     let mut sale = sold_out(3, unlimited());
     let withdrawal = Restock { delta: -2, req: b"less" };
     let withdrawn = Outcome::Restocked { applied: 0, available: 2 };

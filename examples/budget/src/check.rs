@@ -1,4 +1,4 @@
-//! What must be true in the end, read from the sale's entries and compared with what workers heard.
+//! The final check: the sale's entries, compared with the answers that workers got.
 
 use std::collections::BTreeMap;
 

@@ -24,7 +24,7 @@ const TAKES_MS: (u64, u64) = (20, 200);
 /// How long a worker waits that finds nothing to reserve.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// What the call of this name costs: less than what is reserved for it.
+/// The cost of the call of this name: less than what is reserved for it.
 pub fn cost(req: &str) -> u64 {
     1 + drawn(req, 7) % MOST
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use seckill_harness::module_path;
 
-/// It ends well, with the parts of a picture.
+/// The demo ends with 0, and its picture has all its parts.
 #[test]
 fn a_small_budget_is_used_up() {
     let svg = std::env::temp_dir().join(format!("budget-{}.svg", std::process::id()));

@@ -1,4 +1,4 @@
-//! The same line once more: a sale that is carried over is the operator's, and nobody is entered twice.
+//! The line of a move sent again: the sale belongs to the operator, and nobody is entered twice.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn a_hash_that_the_new_page_writes_to() {
     shop.old.call("HSET mywatchlist new 1517828063");
     assert!(shop.run(&[]).contains("left as it is: state open, supply 10, available 7"));
     assert_eq!(shop.books("sale:prize"), [10, 7, 0, 3, 0]);
-    // Who is in the hash only won from the old page.
+    // A user who is in the hash alone won from the old page.
     shop.old.call("HSET mywatchlist mei 1517828064");
     for (more, books, code) in [
         (&[][..], [10, 7, 0, 3, 0], LATE),
@@ -30,7 +30,7 @@ fn a_hash_that_the_new_page_writes_to() {
         assert_eq!((shop.books("sale:prize"), ended), (books, code), "{told}");
     }
     shop.new.call("SECKILL.PAUSE sale:prize");
-    // Their request wrote what it had read, too: the old page would sell again.
+    // An old request wrote the number that it had read, too: the old page would sell again.
     shop.old.call("SET mywatchkey 3");
     let (told, code) = shop.end(&[]);
     assert!(told.contains("--enter-late yes sets it again") && code == LATE, "{told}");
@@ -46,7 +46,7 @@ fn a_hash_that_the_new_page_writes_to() {
     assert_eq!(shop.old.call("GET mywatchkey"), "'4'");
 }
 
-/// Who is entered late, before anybody came by the new page, is not told as somebody who came.
+/// A winner who is entered late, before anybody used the new page, is not reported as a new buyer.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn who_is_entered_late_has_not_come() {
@@ -59,7 +59,7 @@ fn who_is_entered_late_has_not_come() {
     assert!(shop.run(&[]).contains("WINNERS sale:prize 3"));
 }
 
-/// What was closed is looked at again, whatever the family.
+/// A closed old side is looked at again, in every family.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn an_old_side_that_was_opened_again() {
@@ -107,7 +107,7 @@ fn a_line_that_says_something_else() {
         let (told, went_well) = shop.try_run(shop.new.port(), words);
         assert!(!went_well && told.contains(why), "{words:?}: {told}");
     }
-    // What it was told apart from that may differ.
+    // Other options may differ from those of the first run.
     shop.run(&[&all[..], &["--open=no"]].concat());
     // Nor are names that were not there before.
     shop.old.call("HSET buyers gao 1");

@@ -60,7 +60,7 @@ fn programs_break_as_shown() {
     }
 }
 
-/// What is right, and what waits for a lock of the other, is not said to be broken.
+/// A right program, and one that waits for the other's lock, is not reported as broken.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn programs_that_are_right_do_not_break() {

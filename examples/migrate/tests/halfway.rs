@@ -1,4 +1,4 @@
-//! What is refused, and what stops in the middle: the shop sells as ever, or gets back all it had.
+//! Refusals, and moves that stop in the middle: the shop sells as before, or gets back all it had.
 
 use std::fs;
 use std::path::PathBuf;
@@ -74,7 +74,7 @@ fn the_way_back_from_halfway() {
         let (told, went_well) = shop.try_run(shop.new.port(), &["--back=yes"]);
         assert!(!went_well && told.contains("it is back already"), "{told}");
         assert_eq!(shop.old.call(KEYS), "['7' nil nil]");
-        // The same name would mix two moves, so it is refused while the old side sells.
+        // One name for two moves would mix them, so it is refused while the old side sells.
         if !gone {
             let (told, went_well) = shop.try_run(shop.new.port(), &[]);
             assert!(!went_well && told.contains("take another --sale"), "{told}");
@@ -83,7 +83,7 @@ fn the_way_back_from_halfway() {
     }
 }
 
-/// Whoever may not close the old side closes nothing, and somebody who may goes on from there.
+/// A user without the right to close the old side closes nothing; one with it goes on from there.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn rights_on_the_old_side() {
@@ -119,7 +119,7 @@ fn a_record_that_is_not_there() {
     }
 }
 
-/// What another move put aside is another sale's stock.
+/// Stock that another move put aside is another sale's.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn what_is_aside_belongs_to_its_own_sale() {
@@ -178,7 +178,7 @@ fn orders_that_do_not_add_up() {
         assert_eq!(shop.old.call("MGET goods goods:moved"), "['8' nil]", "{words:?}");
     }
     assert!(shop.run(&["--total=10", &rows]).contains("supply 10, available 7, held 0, sold 3"));
-    // What an old request writes back opens the old sale, until it is shut again.
+    // A number that an old request writes back opens the old sale, until it is shut again.
     shop.old.call("SET goods 6");
     assert_eq!(shop.end(&["--total=10", &rows]).1, crate::LATE);
     let told = shop.run(&["--total=10", &rows, "--late=1"]);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::{output, root, Move, LATE};
 
-/// What comes behind these words in a program is told to its user.
+/// Texts behind these words of a program are shown to its user.
 const TELLS: [&str; 4] = ["fail(", "echo ", "print(", "fwrite(STDERR, "];
 
 /// A new message without its Chinese fails here: its first piece of text has to be in the table.

@@ -69,7 +69,7 @@ impl Move {
         output(&mut self.program(new, more))
     }
 
-    /// What the program printed, and the code it ended with.
+    /// The program's output and exit code.
     fn end(&self, more: &[&str]) -> (String, i32) {
         let (text, status) = told(&mut self.program(self.new.port(), more));
         (text, status.code().expect("it was not killed"))

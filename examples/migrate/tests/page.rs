@@ -1,4 +1,4 @@
-//! What docs/migrate*.md shows is what runs.
+//! The programs that docs/migrate*.md shows are those that run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::{output, pages, root, Move};
 
-/// Who is logged in, and the order that their session has; a shop's database where none is needed.
+/// The session's user and order; a shop's database where none is needed.
 const PREPEND: &str = r#"<?php
 session_save_path(getenv('SESSIONS'));
 session_id(bin2hex(getenv('BUYER')));
@@ -90,7 +90,7 @@ fn a_client_of_another_type_is_a_mistake() {
     assert_eq!(output(&mut php).0, "TypeError");
 }
 
-/// What docs/migrate*.md shows as a replacement is in the programs that run.
+/// Each replacement that docs/migrate*.md shows is in the programs that run.
 #[test]
 fn replacements_are_those_that_run() {
     let read = |path: PathBuf| fs::read_to_string(path).expect("a page");
@@ -133,7 +133,7 @@ fn java_compiles() {
     assert!(output.status.success(), "{told}");
 }
 
-/// Who is refused takes no connection of the shop's pool; who wins takes one for their row.
+/// A refused user takes no connection of the shop's pool; a winner takes one for their row.
 #[test]
 #[ignore = "needs a JDK: make migrate-test"]
 fn java_takes_a_connection_for_winners_alone() {
@@ -240,7 +240,7 @@ fn pages_tell_a_user_something() {
     }
 }
 
-/// Who was paid back can buy again: their session's order is over, and their next click a new one.
+/// A user who was paid back can buy again: the session's order is over, the next click a new one.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn who_was_paid_back_can_buy_again() {

@@ -92,7 +92,7 @@ fn an_oversold_hash_is_a_deficit() {
     assert!(shop.run(&[]).contains("deficit 1"));
     assert_eq!(shop.books("sale:prize"), [4, 0, 0, 4, 1]);
     assert_eq!(shop.new.call("SECKILL.GRAB sale:prize z REQ o"), "['SOLDOUT' 0]");
-    // What comes back pays the debt first.
+    // Units that come back pay the deficit first.
     shop.new.call("SECKILL.REFUND sale:prize a");
     assert_eq!(shop.books("sale:prize"), [3, 0, 0, 3, 0]);
 }
@@ -153,7 +153,7 @@ fn codes_are_numbers() {
     let first = shop.after(&["lists", "sale:codes", "mei", "order-1"]);
     assert_eq!(first, "success: order order-1, number 1, 1");
     shop.new.call("SECKILL.GRAB sale:codes han UNITS 3 REQ order-2");
-    // What comes back is the code's again.
+    // The unit that comes back has its code again.
     shop.new.call("SECKILL.GRAB sale:codes ann UNITS 4 REQ order-3");
     shop.new.call("SECKILL.REFUND sale:codes ann");
     shop.run(&["--back=yes"]);
@@ -193,7 +193,7 @@ fn lua() {
     }
 }
 
-/// Who won before takes the first numbers, so codes and seats of the new page begin behind them.
+/// Earlier winners take the first numbers, so codes and seats of the new page begin behind them.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn numbers_go_on_behind_the_winners() {

@@ -303,7 +303,7 @@ fn pages_write_one_row_an_order() {
         let told = page(&["lists", "sale:award", user, ""]);
         assert!(told.contains("success"), "{told}");
     }
-    // Who has lost their session has another order, which holds nothing.
+    // A user who has lost their session has another order, which holds nothing.
     assert!(page(&["coins", "sale:coins", "a", "other", "40"]).contains("抢到过了"));
     assert!(page(&["lists", "sale:award", "a", "other"]).contains("抢到过"));
     let rows = |query| sql(&database, &[query]);

@@ -74,7 +74,7 @@ pub fn show(shop: Shop, database: &mut Conn, first: First) -> Result<Shop, Strin
     Ok(shop)
 }
 
-/// What the disk has: 60 grants, 40 of them paid.
+/// The state on the disk: 60 grants, 40 of them paid.
 fn before(redis: &mut Connection, first: First) -> Result<(), String> {
     let (key, stream) = (first.key(), first.stream());
     ask::<()>(redis, &format!("SECKILL.INIT {key} 110 HOLD 60000 OUTBOX {stream}"))?;
@@ -217,7 +217,7 @@ fn tell_repair(
     Ok(())
 }
 
-/// What happens before the writer knows that there is a new epoch.
+/// Calls that come before the writer knows of the new epoch.
 fn come_first(redis: &mut Connection, first: First) -> Result<(), String> {
     match first {
         First::Buyers => {

@@ -108,7 +108,7 @@ fn buy(mut redis: Connection, turn: &AtomicU64, stop: &AtomicBool) -> Result<(),
     }
 }
 
-/// What becomes of the hold depends on the user's number only.
+/// The end of a hold depends on the user's number only.
 fn settle(redis: &mut Connection, user: u64, who: &str) -> Result<(), String> {
     let order = format!("{who} REQ order-{user}");
     let mut send = |line: String| ask::<Answer>(redis, &line).map(|told| told.state);

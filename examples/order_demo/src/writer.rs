@@ -11,7 +11,7 @@ use rustix::process::{kill_process, Pid, Signal};
 use crate::{ask, DEADLINE, POLL_EVERY};
 use seckill_harness::process::command;
 
-/// So that a demo does not wait long: what a dead writer left is taken over after this.
+/// A dead writer's entries are taken over after this: short, so that the demo does not wait long.
 const CLAIM_AFTER_MS: u32 = 300;
 pub const GROUP: &str = "orders";
 

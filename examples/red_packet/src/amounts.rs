@@ -26,7 +26,7 @@ pub struct Amounts {
 }
 
 impl Amounts {
-    /// The same in every round.
+    /// The kind of a user, equal in every round.
     pub fn kind(&self, user: u32) -> Kind {
         match mixed(self.seed ^ mixed(u64::from(user))) % ONE_IS_NEW {
             0 => Kind::New,

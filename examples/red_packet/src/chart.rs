@@ -28,7 +28,7 @@ const GRID: RGBColor = RGBColor(228, 231, 235);
 const RED: RGBColor = RGBColor(196, 38, 46);
 const GOLD: RGBColor = RGBColor(222, 170, 46);
 
-/// What all panels share, so that they can be compared.
+/// The scale that all panels share, so that they can be compared.
 struct Scale {
     /// Highest bar.
     users: f64,

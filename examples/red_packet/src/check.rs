@@ -24,13 +24,13 @@ pub struct Grant {
     pub user: u32,
     pub asked: u64,
     pub qty: u64,
-    /// What was left after it.
+    /// The coins left after it.
     pub available: u64,
     /// ms since the round opened.
     pub after_ms: u64,
 }
 
-/// What earlier rounds came to: the sale's seqs and counters run on.
+/// Sums of the earlier rounds: the sale's seqs and counters run on.
 #[derive(Default)]
 pub struct Past {
     grants: u64,
@@ -67,7 +67,7 @@ pub fn check(round: &Round, terms: &Terms, past: &Past) -> Result<Vec<Grant>, St
     Ok(grants)
 }
 
-/// Who was told GRANTED: each user once, and what the app asked for, unless nothing more was left.
+/// The users who were GRANTED: each once, with the amount asked for, unless less was left.
 fn grants(round: &Round, terms: &Terms) -> Result<Vec<Grant>, String> {
     let mut grants = HashMap::new();
     for (click, reply) in &round.answers {

@@ -22,7 +22,7 @@ use seckill_crowd::{self, Rush};
 pub const ROUNDS: u64 = 3;
 /// To the last round fewer come, so that something is left.
 const LAST_ROUND_SHARE: u32 = 3;
-/// What a round needs after its end: for those who come late, and to be read before the next.
+/// The break after a round: for users who come late, and for reading it before the next.
 pub const BREAK_MS: u32 = 700;
 /// How long before the opening the first users click.
 const EARLY: Duration = Duration::from_millis(250);
@@ -103,7 +103,7 @@ impl Event<'_> {
         Ok(played)
     }
 
-    /// What the answers are held against.
+    /// The terms that the answers are checked against.
     pub fn terms(&self) -> Terms {
         let lasts_ms = u64::from(self.lasts_ms);
         Terms { budget: self.budget, lasts_ms, amounts: self.amounts }

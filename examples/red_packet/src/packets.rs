@@ -127,7 +127,7 @@ pub fn check(answers: &[(Click, Reply)]) -> Result<Vec<Packet>, String> {
     Ok(packets)
 }
 
-/// Who asks again learns of their own packet, and all who have none were too late.
+/// A user who asks again gets their own packet; all users without one were too late.
 fn others(answers: &[(Click, Reply)], opened: &HashMap<u32, Packet>) -> Result<(), String> {
     let mut late = HashSet::new();
     for (click, reply) in answers {

@@ -16,7 +16,7 @@ use seckill_harness::Server;
 
 const OPENED_AT: u64 = 1_000;
 const TERMS: Terms = Terms { budget: 200, lasts_ms: 50, amounts: Amounts { seed: 13 } };
-/// Who wins in both rounds. The third gets what is left, less than was drawn.
+/// Winners of both rounds. The third gets the rest, less than was drawn.
 const USERS: [u32; 3] = [0, 1, 2];
 
 fn connect(server: &Server) -> (Client, Connection) {

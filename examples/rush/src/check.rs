@@ -48,7 +48,7 @@ fn unexpected(answers: &[(Click, Reply)]) -> Result<(), String> {
     strange.map_or(Ok(()), |text| Err(format!("The server gave an unexpected answer: {text}")))
 }
 
-/// Who was told GRANTED: each user once, with one unit, and every seq from 1 on exactly once.
+/// The users who were GRANTED: each once, with one unit, and every seq from 1 on exactly once.
 fn owners(
     answers: &[(Click, Reply)],
     stock: u64,

@@ -22,7 +22,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// A late user pays after the deadline, not at it: then it is known what the answer must be.
 const LATE_MS: u64 = 20;
 
-/// What a user does with a hold: user n has habit n modulo their number.
+/// A user's habit with a hold: user n has habit n modulo the number of habits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
     Pays,
@@ -58,7 +58,7 @@ pub struct Ending {
     pub state: String,
 }
 
-/// What the crowd lived through.
+/// The answers to the crowd.
 pub struct Paid {
     pub endings: Vec<Ending>,
     /// GRABs that were refused because others held what was left.

@@ -85,7 +85,7 @@ fn status(paid: &Paid, status: &Value, stock: u64) -> Result<(), String> {
         ("/counters/granted", paid.endings.len() as u64),
         ("/counters/soldout", paid.waits + paid.too_late),
         ("/counters/cancelled", count(paid, "CANCELLED")),
-        // Who pays late was EXPIRED before, also if they got a unit after all.
+        // A late payer's hold was EXPIRED before, also if they got a unit after all.
         ("/counters/expired", count(paid, "EXPIRED") + reclaimed),
         ("/counters/reclaimed", reclaimed),
     ];

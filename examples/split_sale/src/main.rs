@@ -93,7 +93,7 @@ fn sell(cluster: &Cluster, options: &Options, name: &str, is_balanced: bool) -> 
     Ok(outcome)
 }
 
-/// What buyers heard, what the parts say and what the list of winners has must be the same.
+/// Compares the buyers' answers, the parts and the list of winners: all must be equal.
 fn account(cluster: &Cluster, name: &str, units: u64, outcome: &Outcome) -> Told<()> {
     let audit = cluster.run(&["audit", name])?;
     let status = cluster.run(&["status", name, "--json"])?;

@@ -30,7 +30,7 @@ pub struct Rush<'c> {
     pub units: u64,
 }
 
-/// What buyers were told, and what was seen.
+/// The answers to the buyers, and the counts of a rush.
 #[derive(Default)]
 pub struct Outcome {
     pub granted: u64,

@@ -98,7 +98,7 @@ struct Sale<'o> {
     has_list: bool,
     /// Users who have paid.
     paid: Vec<bool>,
-    /// Who had a unit and did not pay: they don't ask again.
+    /// Users who had a unit and did not pay: they don't ask again.
     gone: Vec<bool>,
 }
 
@@ -157,7 +157,7 @@ impl<'o> Sale<'o> {
         }
     }
 
-    /// Those who don't have one and want one ask; who gets one pays or doesn't.
+    /// Users without a unit who want one ask; a user who gets one pays or does not.
     fn ask(&mut self, conn: &mut Connection, people: &[u32]) -> Told<()> {
         let wants = |person: &&u32| {
             let person = **person as usize;
@@ -209,7 +209,7 @@ impl<'o> Sale<'o> {
         Ok(())
     }
 
-    /// What a shop does with its outbox: who is offered a unit is told, and pays or doesn't.
+    /// The shop's reading of its outbox: users who get an offer pay or do not.
     fn read_offers(&mut self, conn: &mut Connection, last: &mut String) -> Told<()> {
         let mut read = redis::cmd("XRANGE");
         read.arg("events").arg(format!("({last}")).arg("+").arg("COUNT").arg(1000);

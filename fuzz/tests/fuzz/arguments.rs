@@ -214,7 +214,7 @@ pub fn call_all(rounds: u64, seed: u64) -> Figures {
     figures
 }
 
-/// What the parsers make of any words; they hold no server, so this is fast.
+/// Gives the parsers any words; this needs no server, so it is fast.
 fn parse_all(rounds: u64, seed: u64) -> Figures {
     let (mut random, mut figures) = (Random(seed), Figures::default());
     for _ in 0..rounds {

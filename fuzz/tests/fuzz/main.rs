@@ -35,7 +35,7 @@ fn long(rounds: u64) -> u64 {
     rounds * times.map_or(1, |times| times.parse().expect("SECKILL_FUZZ is a number"))
 }
 
-/// What was tried, and what came of it.
+/// Counts of the inputs, and of their results.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     taken: u64,

@@ -11,7 +11,7 @@ use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{valgrind, wait_until, Options, Server};
 use crate::{arguments, files, payloads};
 
-/// What happens to a shop besides the commands that the table shows.
+/// Commands of a shop besides those that the table shows.
 const SHOP: [&str; 34] = [
     "SECKILL.INIT drop 100 LIMIT 9 HOLD 150 OUTBOX out",
     "SECKILL.GRAB drop alice QTY 2 REQ o1",
@@ -49,7 +49,7 @@ const SHOP: [&str; 34] = [
     "DEBUG DIGEST",
 ];
 
-/// What servers do to values.
+/// Commands of servers on values.
 const AROUND: [&str; 16] = [
     "DEBUG RELOAD",
     "RENAME list list2",

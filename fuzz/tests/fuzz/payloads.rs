@@ -12,7 +12,7 @@ use crate::{long, rebuild, seed, Figures};
 /// Payloads that are sent at once.
 const BATCH: u64 = 50;
 
-/// What is asked of the sale that was restored, besides AUDIT before and after.
+/// Calls to the restored sale, besides AUDIT before and after.
 const USES: [&str; 9] = [
     "SECKILL.STATUS x",
     "SECKILL.WINNERS x 0 STATE ALL",

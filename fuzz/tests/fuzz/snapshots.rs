@@ -23,7 +23,7 @@ fn load(rounds: u64, seed: u64) -> Figures {
     figures
 }
 
-/// The same pieces as text: each is taken or refused by itself.
+/// The pieces as text: each is taken or refused by itself.
 fn follow(rounds: u64, seed: u64) {
     let (sales, mut random) = (corpus(seed), Random(seed));
     let texts = |(_, text): (u64, Vec<u8>)| text;

@@ -21,7 +21,7 @@ pub struct Finding {
     pub fault: Fault,
     pub timeline: Timeline,
     /// Fewer is shorter: leases that ran out, buyers, steps, changes from one buyer to another.
-    /// What breaks by itself is a stronger proof than what needs a slow worker.
+    /// A schedule that breaks by itself is a stronger proof than one that needs a slow worker.
     pub size: (usize, usize, usize, usize),
 }
 

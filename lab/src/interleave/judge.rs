@@ -87,7 +87,7 @@ fn after_crash(played: &Played) -> Option<Fault> {
     let records = played.books.records.unwrap_or(0);
     let told = again.won() + b.won() + c.won();
     let is_lost = |one: &Outcome, reason| one.verdict == Some(Verdict::Lost(reason));
-    // Who waits for a lock that nobody will free never gets an answer.
+    // A buyer who waits for a lock that nobody will free never gets an answer.
     let waits = |one: &Outcome| one.verdict.is_none();
     let busy =
         |one: &Outcome| is_lost(one, Reason::Busy) || is_lost(one, Reason::Hangs) || waits(one);

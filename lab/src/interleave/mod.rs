@@ -70,7 +70,7 @@ pub struct Played {
     pub people: Vec<Person>,
     pub outcomes: Vec<Outcome>,
     pub books: Books,
-    /// What somebody who came alone afterwards was told.
+    /// The answer to a buyer who came alone afterwards.
     pub alone: Option<Verdict>,
     pub waited_for_another: bool,
     pub freed_anothers_lock: bool,

@@ -1,4 +1,4 @@
-//! Who takes part in a schedule, how many units there are, and what may happen to them.
+//! The setting of a schedule: its buyers, its units, and the events that may happen.
 
 use crate::contender::Contender;
 
@@ -38,7 +38,7 @@ pub struct Setting {
 pub enum Kind {
     /// Every order of the steps.
     Orders,
-    /// The same user clicks twice.
+    /// One user clicks twice.
     Twice,
     /// A dies after so many steps; then A asks again, then B, and C when a lease is over.
     Crash,
@@ -103,7 +103,7 @@ fn crash(contender: &Contender) -> Setting {
         person("B", 1),
         person("C", 2),
     ];
-    // Who only restocks or imports would blur what the crash leaves.
+    // Helpers that only restock or import would blur what the crash leaves.
     people.extend(helper(contender).filter(|_| contender.waits_for_helper));
     Setting {
         kind: Kind::Crash,

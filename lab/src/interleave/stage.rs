@@ -149,7 +149,7 @@ impl Stage {
     fn open(&mut self, contender: &Contender, setting: &Setting) -> Result<(), Stop> {
         redis::cmd("FLUSHALL").exec(&mut self.desk.redis)?;
         *lock(&self.scene) = Scene { lease: contender.lease, ..Scene::default() };
-        // The same tokens whichever rows were played before.
+        // Tokens don't depend on the rows that were played before.
         self.desk.house.next_number.store(1, Ordering::Relaxed);
         self.desk.rush = Rush { supply: setting.stock, ..contender.rush };
         (contender.set_up)(&mut self.desk, setting.stock)

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::interleave::Played;
 use crate::told::{Reason, Verdict};
 
-/// What a buyer is told, in a word or two.
+/// The answer to a buyer, in a word or two.
 pub fn told(verdict: Verdict) -> String {
     let text = match verdict {
         Verdict::Won(1) => "told: yours",

@@ -1,4 +1,4 @@
-//! What the lab leaves: lab.json, a chart, and the tables of the page in two languages.
+//! The lab's output: lab.json, a chart, and the tables of the page in two languages.
 
 pub mod chart;
 pub mod databases;

@@ -1,4 +1,4 @@
-//! What the tables ask of a row's proof.
+//! Answers that the tables need from a row's proof.
 
 use crate::contender::Contender;
 use crate::interleave::explore::Proof;

@@ -37,7 +37,7 @@ pub fn run(report: &Report, language: Language) -> String {
     }
 }
 
-/// What the schedules say of all rows that are not the module's, by their ids.
+/// The schedules' verdict on all rows but the module's, by their ids.
 struct Verdict<'r> {
     all: Vec<&'r str>,
     /// Break in some order of their steps, by whose idea they are.

@@ -301,7 +301,7 @@ fn rush_line(cell: &Cell, language: Language) -> String {
     )
 }
 
-/// What a crash at each step leaves.
+/// The remains of a crash at each step.
 fn crash(report: &Report, language: Language) -> String {
     let mut table = String::new();
     head(

@@ -80,7 +80,7 @@ const SAID: &[Text] = &[
     ("who comes alone afterwards is", "之后单独来一个人："),
 ];
 
-/// What steps and the places in the posts are called.
+/// The names of steps and of the places in the posts.
 const STEPS: &[Text] = &[
     ("the same on two hosts", "同上，在两台机器上"),
     ("the same as a function", "同上，写成函数"),

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::contender::Contender;
 use crate::told::Fault;
 
-/// Who comes.
+/// The crowd of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Crowd {
     /// Each request is of another user.
@@ -89,7 +89,7 @@ impl Spread {
     }
 }
 
-/// What the page and lab.json have of it.
+/// The figures of a cell on the page and in lab.json.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Cell {
     pub id: String,
@@ -179,7 +179,7 @@ impl Cell {
     pub fn contradictions(&self, contender: &Contender) -> Vec<String> {
         let clicks_twice = self.crowd == Crowd::DoubleClicks;
         let twice = clicks_twice && contender.once_per_user;
-        // Who is told "yours" twice for one record is counted as a unit too many as well.
+        // A user who is told "yours" twice for one record counts as a unit too many as well.
         let told_twice = clicks_twice && contender.marked.contains(&Fault::TwoForOne);
         let shown = [
             (self.oversold.most, Fault::Oversold, !told_twice),

@@ -1,4 +1,4 @@
-//! What one rush comes to.
+//! The counts of one rush.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

@@ -92,7 +92,7 @@ pub const R14: Contender = Contender {
     ..BASE
 };
 
-/// What is usually written for "每个用户只能抢一次" (row 12): a set of those who have one.
+/// The usual code for "每个用户只能抢一次" (row 12): a set of the users who have one.
 pub const R21A: Contender = Contender {
     id: "R21a",
     seed: "001's rule, the usual code",
@@ -118,7 +118,7 @@ pub const R21A: Contender = Contender {
     ..BASE
 };
 
-/// The same, turned round (row 12): SADD is the question. Exact, until somebody dies behind it.
+/// R21A turned round (row 12): SADD is the question. Exact, until a process dies behind it.
 pub const R21B: Contender = Contender {
     id: "R21b",
     seed: "001's rule, SADD first",

@@ -69,7 +69,7 @@ pub fn count(status: &[Value], name: &str) -> u64 {
     }
 }
 
-/// What STATUS says is left and sold; the AUDIT must agree with it.
+/// Available and sold units of STATUS; the AUDIT must agree with it.
 pub fn status(b: &mut Buyer) -> Result<Books, Stop> {
     let audit: Vec<Value> = b.ask(&["SECKILL.AUDIT", "sale"])?;
     if count(&audit, "ok") != 1 {

@@ -68,7 +68,7 @@ pub const M04: Contender = Contender {
     books: |b| books_of(b, "seckill_heap"),
     two_products: true,
     marked: &[WaitsForAnother, CrashHidesUnit],
-    // It locks only what the WHERE finds.
+    // PostgreSQL locks only the rows that the WHERE finds.
     marked_on: &[(Maker::Postgres, &[CrashHidesUnit])],
     ..M03
 };

@@ -71,7 +71,7 @@ pub const R05: Contender = Contender {
     ..R04
 };
 
-/// What `time()` said when 000 was posted.
+/// The value of `time()` when 000 was posted.
 const TIME: &str = "1517828061";
 
 /// 000, the first program (rows 1, 6, 7, 8), its `sleep(5)` left to the interleaver and the rush.

@@ -135,7 +135,7 @@ pub struct Arg {
     pub kind: ArgKind,
     /// Its meaning, in a few words; empty if the name says it all.
     pub about: &'static str,
-    /// The same in Chinese, if it is not in tools/commands_md/src/zh.txt.
+    /// The sentence in Chinese, if it is not in tools/commands_md/src/zh.txt.
     pub about_zh: &'static str,
     /// The placeholder in grammars and hints, if it is not the name: `n`.
     pub shown: Option<&'static str>,

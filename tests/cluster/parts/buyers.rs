@@ -48,7 +48,7 @@ impl History {
     }
 }
 
-/// What all buyers share.
+/// State that all buyers share.
 pub struct Crowd {
     ports: Vec<u16>,
     users: Vec<Vec<String>>,

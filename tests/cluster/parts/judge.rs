@@ -12,7 +12,7 @@ use crate::routed::Routed;
 use crate::support::shop::{assert_whole, Entry};
 use crate::support::Reply;
 
-/// What was found, all of it as it must be.
+/// Counts of a split whose laws all hold.
 pub struct Found {
     sold: i64,
     grants: usize,
@@ -59,7 +59,7 @@ pub fn judge(cluster: &Cluster, history: &History, views: &[View]) -> Found {
     Found { sold, grants, kept: history.orders.values().filter(is_kept).count() }
 }
 
-/// What was sent has arrived, once; what was put in is where it was put.
+/// Every unit that was sent has arrived, once; every unit put in is where it was put.
 #[track_caller]
 fn check_pairs(views: &[View]) {
     for (from, view) in views.iter().enumerate() {

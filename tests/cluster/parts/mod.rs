@@ -25,7 +25,7 @@ const NAME: &str = "drop";
 const ID: &str = "drop-1";
 const OUTBOX: &str = "orders";
 const PARTS: NonZeroU16 = NonZeroU16::new(16).expect("some");
-/// What each part begins with.
+/// The units of each part at first.
 const SHARE: i64 = 1_000;
 const SUPPLY: i64 = SHARE * PARTS.get() as i64;
 const LIMIT: i64 = 2;

@@ -1,4 +1,4 @@
-//! What STATUS, USER, WINNERS and AUDIT show.
+//! Replies of STATUS, USER, WINNERS and AUDIT.
 
 use seckill_domain::outcome::OUTCOMES;
 

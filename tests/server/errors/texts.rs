@@ -13,7 +13,7 @@ pub(super) const OUTBOX: &str = "-ERR outbox must be a stream that takes more en
 pub(super) const MISMATCH: &str = "-REQMISMATCH request id was used with other arguments";
 pub(super) const AMBIGUOUS: &str = "-AMBIGUOUS user has several grants, give SEQ or REQ";
 
-/// What does not parse, by command. `~` stands for an empty argument.
+/// Calls that don't parse, by command. `~` stands for an empty argument.
 pub(super) const MISTAKES: &[(&str, &str)] = &[
     ("SECKILL.INIT new ~", "-ERR supply must be 0 to 9007199254740991"),
     ("SECKILL.INIT new -1", "-ERR supply must be 0 to 9007199254740991"),

@@ -1,4 +1,4 @@
-//! What is entered with IMPORT, and what is sent again.
+//! IMPORT, and calls that are sent again.
 
 use crate::support::shop::{check, counter, number, timeless, wait_for_no_holds};
 use crate::support::{Conn, Reply, Server};

@@ -53,7 +53,7 @@ fn a_stream_that_takes_nothing_stops_every_change() {
             assert_eq!((server.digest("k"), conn.call("XLEN s")), (digest.clone(), length.clone()));
             assert_eq!(number(&mut conn, "k", "outbox_error"), 1);
         }
-        // What changes nothing needs no entry.
+        // A call that changes nothing needs no entry.
         conn.check(&[("SECKILL.RESUME k", "+OK"), ("SECKILL.CONFIRM k sold", "['SOLD' 2 1 0]")]);
         assert_eq!(conn.call("DEL s"), "1");
         conn.check(&[("SECKILL.PAUSE k", "+OK"), ("SECKILL.RESUME k", "+OK")]);
@@ -195,7 +195,7 @@ fn a_sale_is_not_its_own_outbox() {
     assert_eq!(entries(&mut conn, "s")[0].number("rev"), 1);
 }
 
-/// Who waits for entries is woken, on the primary and on a replica, by commands and by the clock.
+/// A client that waits for entries is woken, on primary and replica, by commands and by the clock.
 #[test]
 fn readers_that_wait_are_woken() {
     let (server, replica) = Server::pair();

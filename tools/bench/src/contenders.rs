@@ -1,4 +1,4 @@
-//! Who is asked: the module, what does the same work, and what does less and is named for it.
+//! The contenders: the module, scripts that do the same work, and commands that do less.
 
 use crate::control::Control;
 use crate::load::Request;

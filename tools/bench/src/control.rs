@@ -93,7 +93,7 @@ impl Control {
         found.map(str::to_owned).ok_or_else(|| format!("INFO {section} has no {field}"))
     }
 
-    /// What the server is and its version, `Redis 7.0.15`.
+    /// The server's name and version, `Redis 7.0.15`.
     pub fn name(&mut self) -> Result<String, String> {
         match self.info_word("server", "valkey_version") {
             Ok(version) => Ok(format!("Valkey {version}")),

@@ -1,4 +1,4 @@
-//! What was measured, and what it comes to.
+//! Measured figures, and the ratios and spreads made of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +119,7 @@ impl Figures {
         self.above(of, unit, (to, unit))
     }
 
-    /// The same of figures that are in different units.
+    /// The difference of two figures that are in different units.
     pub fn above(&self, of: Place<'_>, unit: &str, to: (Place<'_>, &str)) -> Option<Spread> {
         let (ours, theirs) = (self.values(of, unit), self.values(to.0, to.1));
         Spread::of(ours.iter().zip(theirs).map(|(a, b)| a - b))

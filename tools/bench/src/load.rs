@@ -10,7 +10,7 @@ use crate::figures::{Figures, BUSY, PER_SECOND, SERVER_US};
 
 /// Numbers are below this.
 pub const USERS: u64 = 100_000_000;
-/// What stands for the number: twelve digits.
+/// The placeholder of the number: twelve digits.
 pub const NUMBER: &str = "000number000";
 const READ_BYTES: usize = 64 * 1024;
 const TIME_OUT: Duration = Duration::from_secs(120);
@@ -59,7 +59,7 @@ impl Request {
     }
 }
 
-/// How it is sent.
+/// The connections and the pipeline of a load.
 #[derive(Clone, Copy)]
 pub struct Manner {
     pub connections: usize,
@@ -100,7 +100,7 @@ pub fn send(
     Ok(start.elapsed())
 }
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Clone, Copy)]
 pub struct Rate {
     per_second: f64,

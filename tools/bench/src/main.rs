@@ -101,7 +101,7 @@ fn run(options: &Options) -> Result<(), String> {
         runs.write(Path::new(RUNS))?;
         write_docs(&runs)?;
     }
-    // What was measured is shown all the same.
+    // The figures are shown even after a failure.
     match failures.is_empty() {
         true => Ok(()),
         false => Err(failures.join("\n")),

@@ -18,7 +18,7 @@ use crate::profile::Profile;
 use crate::report::{Report, Runs};
 use crate::rows::{both_times, short, Row};
 
-/// What users read, in both languages, and the page for those who work on the module.
+/// The users' page in both languages, and the page for those who work on the module.
 const PAGE: &str = "docs/performance.md";
 const PAGE_ZH: &str = "docs/zh/performance.md";
 const DETAILS: &str = "tools/bench/README.md";

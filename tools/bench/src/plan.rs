@@ -19,7 +19,7 @@ pub struct Plan {
     pub counted_calls: u64,
 }
 
-/// What the bars are judged by.
+/// The sizes of a full run, by which the bars are judged.
 pub const FULL: Plan = Plan {
     rounds: 5,
     calls: 100_000,

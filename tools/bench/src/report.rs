@@ -21,7 +21,7 @@ pub struct Report {
     pub module: String,
     pub host: Host,
     pub is_quick: bool,
-    /// What the whole run took, and each of its cases.
+    /// Seconds of the whole run, and of each of its cases.
     pub seconds: f64,
     pub cases: Vec<Took>,
     pub figures: Figures,

@@ -1,4 +1,4 @@
-//! What pictures share: how they are written, their inks, and texts placed by their middle.
+//! Shared parts of pictures: how they are written, their inks, and texts placed by their middle.
 
 use std::path::Path;
 

@@ -22,7 +22,7 @@ const GRID: RGBColor = RGBColor(208, 215, 222);
 /// One sale.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// What it is called.
+    /// The name in the legend.
     pub name: &'a str,
     /// At which second each part had how many units.
     pub samples: &'a [(f64, Vec<u64>)],

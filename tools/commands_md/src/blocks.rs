@@ -12,7 +12,7 @@ use seckill_domain::terms::TERMS;
 use crate::language::Language;
 use crate::place;
 
-/// What begins and ends a block on a page, and in a program.
+/// The marks around a block on a page, and in a program.
 const ON_A_PAGE: [&str; 2] = ["<!-- written by make docs -->\n", "<!-- end -->\n"];
 const IN_A_PROGRAM: [&str; 2] = ["// Written by `make docs`.\n", "// End.\n"];
 

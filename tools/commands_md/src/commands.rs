@@ -162,7 +162,7 @@ fn code_words(words: &str) -> String {
     words.split(' ').map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" ")
 }
 
-/// What every translation of a text has to name as well: its words in capitals and numbers.
+/// Names that every translation of a text must have as well: its words in capitals and its numbers.
 #[cfg(test)]
 pub fn named(text: &str) -> std::collections::BTreeSet<&str> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');

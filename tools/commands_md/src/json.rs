@@ -11,7 +11,7 @@ use serde_json::{json, Map, Value};
 pub fn text() -> String {
     let commands = TABLE.iter().filter(|spec| !spec.internal);
     let commands: Map<_, _> = commands.map(|spec| (spec.name.to_owned(), command(spec))).collect();
-    // What it is made of is text and numbers: that can always be written.
+    // The value has only text and numbers, which can always be written.
     let mut text = serde_json::to_string_pretty(&commands).unwrap_or_default();
     text.push('\n');
     text

@@ -11,7 +11,7 @@ use seckill_domain::outcome::OUTCOMES;
 /// Blocks with an empty line between them: a sentence of the command table, then its Chinese.
 const CHINESE: &str = include_str!("zh.txt");
 
-/// What the page is written in.
+/// The language of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     English,

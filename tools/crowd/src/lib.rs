@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const THREADS_MAX: usize = 4;
 const LATENCY_DIGITS: u8 = 3;
 
-/// What the crowd lived through.
+/// The crowd's answers and times.
 pub struct Experience {
     /// Every click with its answer, in no particular order.
     pub answers: Vec<(Click, Reply)>,
@@ -75,7 +75,7 @@ pub fn rush(rush: &Rush<'_>, plan: Plan, bar: &ProgressBar) -> Result<Experience
     gather(results)
 }
 
-/// What one thread brings home.
+/// The results of one thread.
 struct Share {
     answers: Vec<(Click, Reply)>,
     latency: Histogram<u64>,

@@ -1,4 +1,4 @@
-//! Who clicks what on which connection.
+//! The plan of a crowd: which user clicks on which connection, and how.
 //!
 //! Every user clicks once, and every second one is impatient: they click twice, or their app sends
 //! the same order again because it saw no answer in time.
@@ -20,7 +20,7 @@ pub struct Click {
 enum Habit {
     /// Clicks once.
     Patient,
-    /// The same order arrives twice at the same moment, over two connections.
+    /// One order arrives twice at one moment, over two connections.
     SentTwice,
     /// Two orders arrive at the same moment, over two connections.
     DoubleClick,
@@ -41,7 +41,7 @@ const HABITS: [Habit; 8] = [
     Habit::Patient,
 ];
 
-/// What every connection sends, one click after the other.
+/// The clicks of every connection, one after the other.
 pub struct Plan {
     /// One queue for each connection.
     pub queues: Vec<VecDeque<Click>>,
@@ -81,7 +81,7 @@ impl Plan {
         Plan::of(users.map(|user| VecDeque::from([Click { user, order }])).collect())
     }
 
-    /// The same clicks by other users.
+    /// The plan with other users.
     pub fn by(mut self, user: impl Fn(u32) -> u32) -> Plan {
         self.queues.iter_mut().flatten().for_each(|click| click.user = user(click.user));
         self

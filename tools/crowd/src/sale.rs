@@ -1,4 +1,4 @@
-//! What the server says about a sale: its counters, its audit, its list of grants.
+//! Readings of a sale from the server: its counters, its audit, its list of grants.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 /// Rows that are asked for at once.
 const PAGE: u64 = 1_000;
 
-/// Who holds what by one grant.
+/// The user and the units of one grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Winner {
     pub seq: u64,
@@ -113,7 +113,7 @@ pub fn rows(control: &mut Connection, key: &str, round: Option<u64>) -> Result<V
     Ok(grants(control, key, round)?.into_iter().map(row).collect())
 }
 
-/// The same with all that a row tells.
+/// All grants, with every field of their rows.
 ///
 /// # Errors
 /// A sentence with what the server said instead.

@@ -1,4 +1,4 @@
-//! What people see: progress while it runs, tables and bars afterwards.
+//! Output for people: progress while a program runs, tables and bars afterwards.
 
 use std::io::{stderr, IsTerminal};
 

@@ -22,11 +22,11 @@ const PORT_ATTEMPTS: usize = 20;
 /// Why a server did not come up.
 #[derive(Debug)]
 pub struct Failure {
-    /// How it ended, if it started at all.
+    /// The exit status, if the server started at all.
     pub ended: Option<ExitStatus>,
-    /// It ended by itself; otherwise it was ended because it did not answer in time.
+    /// The server ended by itself; if not, it was ended because it did not answer in time.
     pub by_itself: bool,
-    /// What it logged, or why it did not start.
+    /// The server's log, or the reason why it did not start.
     pub log: String,
 }
 

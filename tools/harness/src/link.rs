@@ -20,7 +20,7 @@ pub struct Link {
     line: Arc<Line>,
 }
 
-/// What all connections of a link share.
+/// State that all connections of a link share.
 #[derive(Default)]
 struct Line {
     cut: AtomicBool,

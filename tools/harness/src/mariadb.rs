@@ -28,7 +28,7 @@ const SETTINGS: [&str; 4] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     MariaDb,
-    /// What `.ci/servers` fetches.
+    /// The MySQL that `.ci/servers` fetches.
     MySql,
 }
 
@@ -58,12 +58,12 @@ impl MariaDb {
         MariaDb::start_by(Maker::MariaDb, settings)
     }
 
-    /// The same of MySQL.
+    /// Starts MySQL.
     pub fn mysql() -> Result<MariaDb, String> {
         MariaDb::start_by(Maker::MySql, &["--skip-networking"])
     }
 
-    /// The same of MySQL.
+    /// Starts MySQL with these settings.
     pub fn mysql_with(settings: &[&str]) -> Result<MariaDb, String> {
         MariaDb::start_by(Maker::MySql, settings)
     }
@@ -162,7 +162,7 @@ fn make_empty(maker: Maker, data: &Path) -> Result<(), String> {
     Err(format!("an empty database can't be made: {said}"))
 }
 
-/// It refuses to run as root unless it is told to.
+/// The server refuses to run as root unless it is told to.
 fn configured(maker: Maker, mut command: Command, data: &Path) -> Command {
     // At its start a server deletes what looks left over in its folder for temporary files.
     let temporary = data.parent().unwrap_or(data);

@@ -68,7 +68,7 @@ fn headers() -> PathBuf {
     header.expect("the header of the crate redis-module")
 }
 
-/// What the calls that OTHER.ON made were answered, in the notation of [`Reply`].
+/// The answers to the calls that OTHER.ON made, in the notation of [`Reply`].
 #[track_caller]
 pub fn said(conn: &mut Conn) -> Vec<String> {
     let said = conn.cmd("OTHER.SAID");

@@ -71,7 +71,7 @@ impl Postgres {
                 .arg(folder)
                 .args(["-p", &port.to_string()])
                 .args(settings.iter().flat_map(|setting| ["-c", setting]))
-                // What a setting names is looked for from here.
+                // Files named in settings are looked for from here.
                 .current_dir(&data)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
@@ -124,7 +124,7 @@ fn programs() -> Result<PathBuf, String> {
         .ok_or_else(|| "There is no PostgreSQL here. Install it with: make orders-test".into())
 }
 
-/// It refuses to run as root: then it is user postgres, to whom the folder is given.
+/// PostgreSQL refuses to run as root: then user postgres runs it, and gets the folder.
 fn user_of(folder: &Path) -> Result<Option<(u32, u32)>, String> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);

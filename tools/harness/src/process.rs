@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
-/// What a signal must clean up.
+/// The process and folder that a signal must clean up.
 struct Running {
     child: Option<Child>,
     /// Removed with this.
@@ -76,7 +76,7 @@ impl Process {
         self.with_child(|child| child.id())
     }
 
-    /// How it ended by itself, if it did.
+    /// The exit status of a process that ended by itself.
     pub fn ended(&self) -> Option<ExitStatus> {
         self.with_child(|child| child.try_wait().ok().flatten()).flatten()
     }
@@ -84,7 +84,7 @@ impl Process {
     /// Ends it at once, as `kill -9` does, and tells how it ended; its files stay.
     pub fn kill(&self) -> Option<ExitStatus> {
         let mut child = lock(&self.slot).as_mut()?.child.take()?;
-        // It fails only if it has ended already.
+        // Killing fails only if the process has ended already.
         let _ = child.kill();
         child.wait().ok()
     }
@@ -116,7 +116,7 @@ fn clean_up_on_signals() {
             for slot in lock(&ALL).iter() {
                 let Some(running) = lock(slot).take() else { continue };
                 if let Some(mut child) = running.child {
-                    // It fails only if it has ended already.
+                    // Killing fails only if the process has ended already.
                     let _ = child.kill();
                     let _ = child.wait();
                 }

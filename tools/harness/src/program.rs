@@ -16,12 +16,12 @@ const LOG_LINES: usize = 8;
 /// Connections of a server besides those of a crowd.
 const OTHER_CLIENTS: usize = 32;
 
-/// What a program ends with: 0, or 1 and the sentence that says why.
+/// The exit code of a program: 0, or 1 after the sentence that says why.
 pub fn exit(outcome: Result<(), String>) -> ExitCode {
     exit_told(outcome.map(|()| true))
 }
 
-/// The same of a program that has said itself what went wrong, if something did.
+/// The exit code of a program that has printed its failures itself.
 pub fn exit_told(outcome: Result<bool, String>) -> ExitCode {
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -78,7 +78,7 @@ fn beside_this_program() -> Result<PathBuf, String> {
 pub struct Server {
     process: Process,
     port: u16,
-    /// What the server is run by, such as a profiler with its options; mostly nothing.
+    /// The command that runs the server, such as a profiler with its options; mostly none.
     through: Vec<String>,
     program: OsString,
     module: Option<PathBuf>,

@@ -79,7 +79,7 @@ impl Sentinel {
         named.map(|(_, port)| port).map_err(|e| format!("A Sentinel says: {e}"))
     }
 
-    /// What it knows of the primary, field by field.
+    /// Sentinel's view of the primary, field by field.
     ///
     /// # Errors
     /// A sentence when it does not answer.

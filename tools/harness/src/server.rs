@@ -51,7 +51,7 @@ pub struct Server {
     process: Process,
     port: u16,
     options: Options,
-    /// How it ended when it did not come up.
+    /// The exit status of a server that did not come up.
     ended: Option<ExitStatus>,
     /// When it runs under valgrind.
     valgrind: Option<Logs>,
@@ -148,7 +148,7 @@ impl Server {
     pub fn picture(&self, key: &str) -> Vec<String> {
         let mut conn = self.conn();
         let status = conn.cmd(&format!("SECKILL.STATUS {key}"));
-        // What was refused is counted by each node for itself.
+        // Each node counts refusals for itself.
         let kept = |name: &str| !matches!(name, "now" | "counters" | "unmet_units");
         let fields = status.pairs().into_iter().filter(|(name, _)| kept(name));
         let mut lines: Vec<String> =

@@ -41,7 +41,7 @@ pub struct Logs {
     name: String,
 }
 
-/// What valgrind reported.
+/// Reports of valgrind.
 #[derive(Debug, Default)]
 pub struct Reports {
     pub ours: Vec<String>,
@@ -64,7 +64,7 @@ pub fn slowed(ms: u32) -> u32 {
 }
 
 impl Logs {
-    /// Those of a new server, if servers run under valgrind.
+    /// The logs of a new server, if servers run under valgrind.
     pub fn of_new_server() -> Option<Logs> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let folder = PathBuf::from(std::env::var_os(FOLDER)?);
@@ -72,7 +72,7 @@ impl Logs {
         Some(Logs { folder, name: format!("{}-{number}.", std::process::id()) })
     }
 
-    /// What comes before the server's own command line.
+    /// The words in front of the server's own command line.
     pub fn words(&self) -> Vec<String> {
         let known = self.folder.join("known.supp");
         fs::write(&known, KNOWN).expect("a file of what is known");
@@ -85,7 +85,7 @@ impl Logs {
         WORDS.into_iter().map(value).collect()
     }
 
-    /// What was reported so far.
+    /// The reports so far.
     pub fn reports(&self) -> Reports {
         reports(&self.folder, &self.name)
     }

@@ -19,7 +19,7 @@ const ORDERS: &str = "orders";
 /// How many numbers it has.
 const NUMBERS: usize = 5;
 
-/// What a disk that breaks does once.
+/// The single failure of a disk that breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Breaks {
     /// A sync of a file is an error (EIO).
@@ -49,9 +49,9 @@ impl Watch {
         built.success().then_some(Watch { library, notes })
     }
 
-    /// What comes before the server's command line. What was noted of earlier files is forgotten.
+    /// The words in front of the server's command line. Notes about earlier files are forgotten.
     pub fn words(&self) -> Vec<String> {
-        // One that stays is written anew by the first sync of a file with that number.
+        // A note that stays is written anew by the first sync of a file with that number.
         self.all_notes().for_each(|note| drop(fs::remove_file(note)));
         let _ = fs::write(self.place(ORDERS), [0; 4 * NUMBERS]);
         let preload = format!("LD_PRELOAD={}", self.library.display());

@@ -18,11 +18,11 @@ pub struct Place {
     /// The function that it is in.
     pub function: String,
     pub kind: Kind,
-    /// What it can be broken to, in words of the code.
+    /// The pieces of code that it can be replaced by.
     pub breaks: Vec<String>,
 }
 
-/// What is at a place.
+/// The kind of code at a place.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// An operator between two operands.
@@ -70,7 +70,7 @@ impl Finder {
         block: &syn::Block,
         visit: impl FnOnce(&mut Finder),
     ) {
-        // What the compiler works out can't be switched.
+        // Code that the compiler evaluates can't be switched.
         if sig.constness.is_some() {
             return;
         }
@@ -89,7 +89,7 @@ impl Finder {
     }
 }
 
-/// What a function of this type can answer whatever it is asked.
+/// Constant answers for a function of this type.
 fn answers(output: &ReturnType) -> Vec<&'static str> {
     let ReturnType::Type(_, kind) = output else { return vec!["()"] };
     let text = kind.to_token_stream().to_string().replace(' ', "");
@@ -111,7 +111,7 @@ fn is_for_tests(attrs: &[syn::Attribute]) -> bool {
     })
 }
 
-/// What can stand in the place of an operator.
+/// Other operators that fit in an operator's place.
 fn others(operator: &BinOp) -> &'static [&'static str] {
     match operator {
         BinOp::Add(_) => &["-", "*"],
@@ -166,7 +166,7 @@ impl<'ast> Visit<'ast> for Finder {
         }
     }
 
-    // What the compiler works out can't be switched, nor what is a pattern or a type.
+    // Code that the compiler evaluates can't be switched, nor can patterns and types.
     fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
     fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
     fn visit_item_enum(&mut self, _: &'ast syn::ItemEnum) {}

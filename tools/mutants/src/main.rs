@@ -85,7 +85,7 @@ fn run(options: &Options) -> Result<bool, String> {
     let (mut chosen, mut programs) = build(&tree, &all, options.count)?;
     programs.deadline = Duration::from_secs(options.deadline);
     let mut book = Book::open(&folder, &all, options)?;
-    // Those that are no other program would be tried on all tests, in vain.
+    // Mutants that are no other program would be tried on all tests, in vain.
     let known =
         fs::read_to_string(root.join(EQUIVALENT)).map_err(|e| format!("{EQUIVALENT}: {e}"))?;
     let is_known = |mutant: &Mutant| known.lines().any(|line| line == mutant.key());
@@ -133,14 +133,14 @@ fn build<'m>(
     Err(format!("After {BUILDS_MAX} builds the compiler still refuses some"))
 }
 
-/// What came of the mutants that were tried.
+/// The results of the mutants that were tried.
 struct Book {
     outcomes: BTreeMap<usize, Outcome>,
     file: File,
 }
 
 impl Book {
-    /// What is known from an earlier run over the same mutants.
+    /// Reads the results of an earlier run over the same mutants.
     fn open(folder: &Path, all: &[Mutant], options: &Options) -> Result<Book, String> {
         let mut hasher = DefaultHasher::new();
         all.iter().for_each(|mutant| mutant.to_string().hash(&mut hasher));

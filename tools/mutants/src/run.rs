@@ -23,7 +23,7 @@ pub struct Test {
     pub reached: BTreeSet<usize>,
 }
 
-/// What became of a mutant.
+/// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// This test failed.
@@ -106,7 +106,7 @@ pub fn noting(
     words: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Outcome {
-    // It ends with the thread that waits for it, and its servers with it.
+    // The test ends with the thread that waits for it, and its servers with it.
     let limited = format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"");
     let started = seckill_harness::process::command("sh".as_ref())
         .args(["-c", &limited])
@@ -153,7 +153,7 @@ fn watch(child: &mut Child, deadline: Duration) -> Outcome {
                 }
             }
             Err(RecvTimeoutError::Timeout) => return Outcome::Stuck,
-            // It ended without a result: by a signal, or out of memory.
+            // The test ended without a result: by a signal, or out of memory.
             Err(RecvTimeoutError::Disconnected) => return Outcome::Stuck,
         }
     }

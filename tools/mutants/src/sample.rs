@@ -14,14 +14,14 @@ pub struct Mutant {
     /// The file, from the root of the repository.
     pub path: String,
     pub place: Place,
-    /// What is written instead.
+    /// The code that is written instead.
     pub instead: String,
     /// The line as it is.
     line: String,
 }
 
 impl Mutant {
-    /// What it is called where equivalent ones are listed: neither moves with other lines.
+    /// The mutant's name in the list of equivalent ones, which does not change when lines move.
     pub fn key(&self) -> String {
         format!("{} {}: {} => {}", self.path, self.place.function, self.line, self.instead)
     }

@@ -41,7 +41,7 @@ impl Programs {
     }
 }
 
-/// What did not build: the numbers of mutants, perhaps none, and what the compiler said.
+/// A build that failed: the numbers of its mutants, perhaps none, and the compiler's words.
 pub struct Broken {
     pub numbers: BTreeSet<usize>,
     pub said: String,

@@ -72,7 +72,7 @@ fn render(source: &str, range: Range<usize>, switches: &[&Switch]) -> String {
     text
 }
 
-/// What is written in the place of a switch. `inner` may lie in it.
+/// The code in the place of a switch. `inner` may lie in it.
 fn switched(source: &str, switch: &Switch, inner: &[&Switch]) -> String {
     let place = &switch.place;
     let part = |range: &Range<usize>| render(source, range.clone(), inner);

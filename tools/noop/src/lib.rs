@@ -26,10 +26,10 @@ const ALREADY: u8 = 1;
 const GRANTED: u8 = 2;
 /// In a sale with HOLD and OUTBOX, with a request id.
 const HELD: u8 = 3;
-/// What PLACE says of who waits.
+/// The number of waiters in the reply of PLACE.
 const WAITING: u8 = 4;
 
-/// What the replies say: of a sale of a hundred million that has sold some.
+/// Numbers of the replies: those of a sale of a hundred million that has sold some.
 const SEQ: c_longlong = 10_000;
 const AVAILABLE: c_longlong = 90_000_000;
 const DEADLINE: c_longlong = 1_800_000_900_000;
@@ -40,7 +40,7 @@ const APPLY: &CStr = c"SECKILL.APPLY";
 /// entry.
 const POSITION: &[u8] = b"zzz";
 const POSITION_WITH_ENTRY: &[u8] = b"zzz:1:1800000000000-0";
-/// What an effect has beside user and request id, plain and with both and a deadline.
+/// Bytes of an effect beside user and request id: plain, and with both and a deadline.
 const EFFECT_BYTES: usize = 7;
 const EFFECT_BYTES_HELD: usize = 11;
 /// Bytes of an effect in the load, at most.

@@ -67,7 +67,7 @@ const LEFT: &str = "{left}";
 /// Holds that expire as one change, at the most.
 const EXPIRIES_PER_CHANGE: u64 = 1000;
 
-/// What a GRAB asks for.
+/// The amount that a GRAB asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask {
     Qty(u64),
@@ -228,7 +228,7 @@ pub struct Row {
     pub refused: bool,
     /// The numbers of its units, rising, in a sale whose units have numbers.
     pub units: Vec<u64>,
-    /// Those that it had at first.
+    /// The numbers that it had at first.
     pub first_units: Vec<u64>,
 }
 
@@ -321,7 +321,7 @@ pub struct Oracle {
     amounts: Vec<u64>,
     /// Which numbers the command at hand wants.
     wish: Option<Wish>,
-    /// What the sale says that it drew for the command at hand.
+    /// The amount that the sale says it drew for the command at hand.
     drawn: Option<u64>,
     allowed: BTreeSet<Bytes>,
     denied: BTreeSet<Bytes>,
@@ -333,7 +333,7 @@ pub struct Oracle {
     fences_dropped: u64,
     /// Refusals by the first word of their reply.
     refusals: BTreeMap<String, u64>,
-    /// Those that the replica knows: what a full resync told it.
+    /// The refusals that the replica knows from a full resync.
     refusals_of_replica: BTreeMap<String, u64>,
     /// How often each event happened.
     tallies: BTreeMap<&'static str, u64>,
@@ -342,7 +342,7 @@ pub struct Oracle {
     expired: u64,
     /// Where the units were when it was last told.
     stock: &'static str,
-    /// What the last command made happen, and the entries it wrote.
+    /// Events of the last command, and the entries it wrote.
     events: Vec<&'static str>,
     entries: Vec<String>,
 }
@@ -475,7 +475,7 @@ impl Oracle {
         Answer { reply, changed: self.version != before }
     }
 
-    /// What is available is told as it stands after all that the command makes happen.
+    /// A reply's available units are those after all effects of the command.
     fn told_at_the_end(&mut self, reply: String) -> String {
         let available = self.available().to_string();
         if let Some(restock) = self.restocks.last_mut() {
@@ -584,7 +584,7 @@ impl Oracle {
         users
     }
 
-    /// What LIMIT and GRABS leave a user; `None` when neither limits them.
+    /// The units that LIMIT and GRABS leave a user; `None` when neither limits them.
     pub fn allowance(&self, user: &[u8]) -> Option<u64> {
         self.allowance_in(self.round, user)
     }
@@ -609,7 +609,7 @@ impl Oracle {
         self.rows.iter().filter(is_one).map(|row| row.qty).sum()
     }
 
-    /// What is left. Panics when more is granted than there is: the law is broken.
+    /// The available units. Panics when more is granted than there is: the law is broken.
     pub fn available(&self) -> u64 {
         self.available_in(self.round)
     }

@@ -21,7 +21,7 @@ use super::world::encoded;
 
 const START: u64 = 1_000_000;
 
-/// What AUDIT tells of a sale that awaits pieces: how many, and what they would bring.
+/// Fields of AUDIT for a sale that awaits pieces: how many, and what they would bring.
 pub const MISSING_FIELDS: [&str; 4] = ["pieces_missing", "amounts", "sent", "received"];
 
 /// Fails unless `sale` is lawful, survives saving and loading, and goes on like any other.
@@ -52,7 +52,7 @@ fn assert_sells_nothing(sale: &Sale, how: &str) {
     assert!(sale.decide_expiry(9, &now).unwrap().changes().is_empty(), "{how}");
 }
 
-/// Who asks.
+/// The user of the calls.
 const USER: &[u8] = b"late buyer";
 
 /// Of a sale that is no part any id is another one's.
@@ -174,7 +174,7 @@ const DEEDS: [Deed; 7] = [
     Deed::Refund,
 ];
 
-/// What is answered must be done, here and elsewhere.
+/// Makes the changes of a reply on the sale and on its replica.
 fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, how: &str) {
     while let Err(NextRound(plan)) = sale.decide(request, now) {
         take(sale, replica, &plan, how);

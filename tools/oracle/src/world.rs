@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// What the sale comes to; `None` for what happens around it.
+    /// The sale's decision; `None` for an operation that is none of the sale's.
     pub fn decide<'a>(&self, op: &'a Op) -> Option<Decided<'a>> {
         let now = self.now();
         match op {
@@ -216,7 +216,7 @@ impl World {
         self.count(op, &decision.outcome, changed)?;
         same!("events", events, self.oracle.events());
         same!("entries", entries, self.oracle.entries().to_vec());
-        // What is the same in every byte, at the same time, was compared when it came about.
+        // States equal in every byte, at one time, were compared when they came about.
         match changed {
             true => self.verify(),
             false => self.verify_numbers(),
@@ -632,7 +632,7 @@ fn which(pick: &Pick) -> Which<'_> {
 /// The request of a command; `None` for what happens around the sale.
 pub fn request(op: &Op) -> Option<Request<'_>> {
     Some(match op {
-        // Whoever repeats an INIT draws another id and secret.
+        // A repeated INIT draws another id and secret.
         Op::Init { supply, rules } => Request::Init(Init {
             supply: *supply,
             terms: terms(rules),
@@ -701,7 +701,7 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
     })
 }
 
-/// The same with the numbers of the grant that it is about, if units have numbers.
+/// The reply with the numbers of its grant, if units have numbers.
 pub fn with_units(outcome: &Outcome, units: Option<&[u32]>) -> String {
     let is_of_grant = matches!(
         outcome,
@@ -810,7 +810,7 @@ pub fn verify_part(sale: &Sale, oracle: &Oracle, status: &Status) -> Check {
     Ok(())
 }
 
-/// What STATUS and PARTS have of a part, in the oracle's order.
+/// The numbers of a part in STATUS and PARTS, in the oracle's order.
 fn part_numbers(sale: &Sale, status: &Status) -> Vec<i64> {
     let Some(part) = sale.part() else { return Vec::new() };
     let numbers = [

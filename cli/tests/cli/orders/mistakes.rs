@@ -35,7 +35,7 @@ fn reader(shop: &Shop, stream: &str, words: &[&str]) -> Command {
     program
 }
 
-/// It ends with 1 and a sentence that has these words.
+/// Asserts that the program ends with 1 and a sentence that has these words.
 #[track_caller]
 fn ends(program: Command, words: &str) {
     let (status, said) = super::ended(program);

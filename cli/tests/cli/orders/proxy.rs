@@ -1,5 +1,5 @@
-//! What stands between a program and its servers, counts what it sends, and kills it with -9 when
-//! it has sent so much: once before the last of it arrives, once after.
+//! A proxy between a program and its servers. It counts the program's messages and kills it with -9
+//! after so many: once before the last of them arrives, once after.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

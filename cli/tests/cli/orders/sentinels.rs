@@ -86,7 +86,7 @@ fn believes_no_stale_primary(shop: &Shop) {
     grab(&mut redis, 1..=40);
     confirm(&mut redis, 1..=20);
     wait_until("all is written", || is_done(&mut redis, STREAM));
-    // So that what is about to be lost does not depend on how far the replicas are.
+    // The replicas have everything so far: the loss does not depend on their delay.
     ask(&mut redis, "WAIT 2 5000");
 
     let (mut redis, mut stale) = nodes.fail_over();
@@ -100,7 +100,7 @@ fn believes_no_stale_primary(shop: &Shop) {
     wait_until("all is written", || is_done(&mut redis, STREAM));
     assert_right(shop, &mut redis);
 
-    // Who is sent to the old one, and has nobody to ask, stops.
+    // A reader of the old primary that has no Sentinel to ask stops.
     let (code, said) = super::ended(writer(&old.url(), &shop.database_url(), KEY, "misled"));
     assert!(code == Some(1) && said.contains("an old primary"), "{said}");
     assert_right(shop, &mut redis);
@@ -123,7 +123,7 @@ fn repairs_as_the_page_says(shop: &Shop) {
     let reader = reader(shop, &nodes, &mut redis);
     grab(&mut redis, 1..=40);
     ask(&mut redis, "WAIT 2 5000");
-    // Who is connected stays; replicas that come again are not let in.
+    // Open connections stay; a replica that connects again is not let in.
     ask(&mut redis, "CONFIG SET requirepass not-for-replicas");
     ask(&mut redis, "CLIENT KILL TYPE replica");
     wait_until("it is alone", || ask(&mut redis, "WAIT 1 1") == redis::Value::Int(0));

@@ -129,7 +129,7 @@ impl Shop {
     /// The database behind a port of the loopback interface.
     pub fn database_at(&self, port: u16) -> String {
         match &self.database {
-            // It would go on by the local socket if that was there.
+            // A client would use the local socket if the socket was there.
             Database::MySql { .. } => {
                 format!("mysql://root@127.0.0.1:{port}/shop?prefer_socket=false")
             }

@@ -105,7 +105,7 @@ fn postgres(certificate: &str) -> (Closed, tempfile::TempDir) {
 }
 
 impl Closed {
-    /// It ends with 1 and a sentence that has these words.
+    /// Asserts that the program ends with 1 and a sentence that has these words.
     #[track_caller]
     fn refused(&self, query: &str, words: &str) {
         let url = format!("{}{query}", self.url);

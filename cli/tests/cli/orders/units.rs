@@ -47,7 +47,7 @@ fn postgres_gives_back_lost_seats() {
 const CALLS: u64 = 400;
 const SALES: u64 = 5;
 
-/// What is sold is copied into another stream, shuffled, as if readers had died all the time.
+/// Copies the sale's entries into another stream, shuffled, as if readers died all the time.
 fn in_any_order(shop: &Shop) {
     let mut redis = shop.connect();
     for seed in 0..SALES {

@@ -60,7 +60,7 @@ fn cpu_percent(server: &Server, mut ask: impl FnMut()) -> f64 {
     let (start, before) = (Instant::now(), spent());
     while start.elapsed() < LOOK_FOR {
         ask();
-        // What is measured is time that goes by.
+        // The cost is measured over time that passes.
         thread::sleep(Duration::from_secs(1));
     }
     100.0 * (spent() - before) / start.elapsed().as_secs_f64()
@@ -108,7 +108,7 @@ fn calls_while_it_sells(server: &Server) -> u64 {
     let before = calls();
     for _ in 0..100 {
         all(server, &["SECKILL.GRAB sale:1 u"]);
-        // What is counted is what happens in a time.
+        // The cost is measured over a span of time.
         thread::sleep(Duration::from_millis(100));
     }
     calls() - before

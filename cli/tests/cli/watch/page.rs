@@ -26,7 +26,7 @@ fn the_page_shows_numbers_and_curves() {
             "SECKILL.INIT sale:phone 4000 LIMIT 0 HOLD 1500",
             "SECKILL.INIT sale:ticket 900 LIMIT 0 OUTBOX sale:ticket:orders",
             "XGROUP CREATE sale:ticket:orders db 0",
-            // Whoever names a sale writes no markup into the page.
+            // A sale's name brings no markup into the page.
             "SECKILL.INIT x:<b>&\"bold\"</b> 5",
             "SECKILL.INIT sale:short 1",
             "SECKILL.IMPORT sale:short u 3 REQ r",
@@ -126,7 +126,7 @@ fn sell(server: &Server, over: &AtomicBool) {
         if user % 3 == 0 {
             conn.cmd(&format!("SECKILL.CONFIRM sale:phone u{user}"));
         }
-        // So that there is something to see: a rush would be over in an instant.
+        // Slows the rush down: it would be over before the page shows it.
         thread::sleep(Duration::from_millis(15));
     }
 }
@@ -171,7 +171,7 @@ fn answer(mut stream: TcpStream, exporter: u16) {
     let _ = write!(stream, "{head}\r\nConnection: close\r\n\r\n{body}");
 }
 
-/// What a browser gives back that has looked at the page for a while.
+/// The browser's figures after it has shown the page for a while.
 #[track_caller]
 fn browser(words: &[&str], address: &str) -> String {
     let profile = tempfile::tempdir().expect("a folder");

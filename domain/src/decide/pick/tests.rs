@@ -63,7 +63,7 @@ fn replied(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Vec<u32> {
     units.to_vec()
 }
 
-/// What each number is.
+/// The state of each number.
 fn map(sale: &Sale) -> String {
     String::from_utf8(sale.units_from(1, 1000).unwrap()).unwrap()
 }

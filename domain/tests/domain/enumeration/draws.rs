@@ -10,7 +10,7 @@ fn drawing(drawing: Drawing) -> Rules {
     Rules { grabs: 1, hold_ms: HOLD, drawing, ..Rules::default() }
 }
 
-/// What buyers and the clock do; `more` is what only this kind of sale is asked.
+/// Operations of buyers and of the clock; `more` are those of this kind of sale alone.
 fn alphabet(more: &[Op]) -> Vec<Op> {
     let common = vec![
         grab("a", Ask::Unsaid, None),

@@ -187,7 +187,7 @@ fn three_units_of_which_a_part_is_kept() {
     walk_all(3, Rules { outbox: Some('s'), ..held(3) }, alphabet);
 }
 
-/// What is kept across copies, under limits that change.
+/// KEEP across copies, under limits that change.
 #[test]
 fn two_units_kept_by_copies() {
     let alphabet = vec![

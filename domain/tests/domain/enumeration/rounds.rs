@@ -35,7 +35,7 @@ fn two_units_in_every_round() {
     walk_all(2, rounds(EVERY, HOLD), alphabet);
 }
 
-/// What is given back of an older round's grant is that round's.
+/// Units given back by an older round's grant are that round's.
 #[test]
 fn a_part_of_an_older_round() {
     let alphabet = vec![
@@ -55,7 +55,7 @@ fn a_part_of_an_older_round() {
     walk_all(2, rules, alphabet);
 }
 
-/// What is left goes on to the next round, also from rounds in which nobody was awake.
+/// Unsold units go on to the next round, also from rounds in which no call came.
 #[test]
 fn one_unit_that_is_carried() {
     let alphabet = vec![

@@ -54,7 +54,7 @@ fn three_units_two_buyers() {
     walk_to(DEPTH, 3, numbered(), alphabet);
 }
 
-/// What the shop's database knows, and numbers that are added.
+/// IMPORT of numbers that the shop's database knows, and RESTOCK of numbers.
 #[test]
 fn two_units_imported_and_added() {
     let alphabet = vec![
@@ -104,7 +104,7 @@ fn three_units_kept_in_part() {
     walk_to(DEPTH, 3, Rules { outbox: Some('s'), ..numbered() }, alphabet);
 }
 
-/// What is given back by name is offered to who waits.
+/// Numbers that are given back by name are offered to waiters.
 #[test]
 fn two_units_kept_in_part_while_others_wait() {
     let join = |user: &str, qty| Op::Join {

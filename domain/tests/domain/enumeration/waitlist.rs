@@ -120,7 +120,7 @@ fn one_unit_and_all_commands() {
     walk_to(SHORT_DEPTH, 1, Rules { hold_ms: 7, ..listed(2, 1) }, alphabet);
 }
 
-/// What a part that is given back does to those who wait, and what KEEP does to an offer.
+/// KEEP with waiters: units that it gives back are offered, and KEEP of an offer.
 #[test]
 fn who_waits_gets_what_is_not_kept() {
     let alphabet = vec![
@@ -169,7 +169,7 @@ fn one_unit_and_all_ends() {
     walk_to(SHORT_DEPTH, 1, listed(1, 2), alphabet);
 }
 
-/// Who may have it by the time of the offer, and other nodes that go on.
+/// Limits and lists at the time of the offer, and other nodes that go on.
 #[test]
 fn two_units_within_limits() {
     let gates = |gates| Op::Alter(Patch { gates, ..NO_PATCH });

@@ -1,4 +1,4 @@
-//! What is done to the bytes of every kind of sale.
+//! Alterations of the bytes of every kind of sale.
 
 use std::collections::BTreeSet;
 

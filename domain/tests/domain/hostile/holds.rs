@@ -30,7 +30,7 @@ pub fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
         let req = (number % 3 != 1).then(|| format!("order {number}").into_bytes());
         let ask = if number % 4 == 0 { Ask::Qty(1) } else { Ask::UpTo(2) };
         step(&mut world, Op::Grab { user, ask, req });
-        // What was grabbed up to six grabs ago: some of it is due by now.
+        // Settles one of the last six grabs: some of their holds are due by now.
         for _ in 0..2 {
             let grants = world.oracle.rows();
             let back = random.below(grants.len().min(6) as u64) as usize;

@@ -135,7 +135,7 @@ fn what_no_part_decides_is_refused() {
         vec![send(3, 1, 0)],
         vec![receive(0, 1)],
         vec![receive(3, 1)],
-        // What was received before, and more than can be counted.
+        // Totals that were received before, and totals that can't be counted.
         vec![receive(2, 7)],
         vec![receive(2, 6)],
         vec![receive(1, 0)],

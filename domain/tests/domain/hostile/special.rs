@@ -130,7 +130,7 @@ fn every_truncation_and_every_missing_piece_is_refused() {
         }
         for at in 0..last {
             let [fewer, more] = fewer_and_more(&dump, at);
-            // One that adds nothing up, a round without a grant, is missed when it is counted.
+            // A lost round without a grant changes no sum; the count of rounds finds it.
             let loaded = rebuild::load(&fewer, START);
             assert!(
                 loaded.is_err() || !loaded.unwrap().is_whole(),

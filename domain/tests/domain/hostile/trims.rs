@@ -41,7 +41,7 @@ fn piece(trims: &[(u64, u64)]) -> Vec<u8> {
     piece
 }
 
-/// What is trimmed, by seq.
+/// The trimmed grants, by seq.
 const TRIMS: [(u64, u64); 8] =
     [(4, 4), (6, 4), (10, 4), (12, 4), (16, 4), (18, 4), (22, 4), (24, 4)];
 

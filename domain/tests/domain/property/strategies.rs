@@ -1,4 +1,4 @@
-//! What is generated: sales, and plans of what happens to them.
+//! Generators: sales, and plans of operations on them.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -184,7 +184,7 @@ pub(super) fn special() -> impl Strategy<Value = (u64, Rules)> {
     )
 }
 
-/// What INIT names.
+/// The arguments of INIT.
 pub(super) fn sale() -> impl Strategy<Value = (u64, Rules)> {
     let parts = (number(), rules(), part());
     let parts =

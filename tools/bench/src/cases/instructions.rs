@@ -106,7 +106,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
             differ.push(format!("{} logs {ours:.0} bytes, {promised} {theirs:.0}", kind.name));
         }
     }
-    // Those who were first have won by the first of the calls above.
+    // The first users have won by the first of the calls above.
     meter.users = Box::new(spread(USERS, USERS));
     let words = ["SECKILL.CONFIRM", SALE, USER, "REQ", REQ];
     let confirm = meter.measure(&Request::new(&words, SOLD))?;

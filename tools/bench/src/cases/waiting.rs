@@ -34,7 +34,7 @@ pub fn case(deed: &str, waiting: u64) -> String {
 /// Entries of the short list.
 pub const FEW: u64 = 1_000;
 
-/// Those who wait while so many units come back.
+/// Waiters while so many units come back.
 const CROWD: u64 = 100_000;
 const RETURNED: u64 = 10_000;
 /// PINGs before.
@@ -130,7 +130,7 @@ fn in_nanoseconds(
     lists: &mut [(&str, List)],
     turn: usize,
 ) -> Result<(), String> {
-    // The same users for each, others in each turn.
+    // All three lists get equal users; each turn has other users.
     let calls = (bench.plan.calls + turn as u64).to_string();
     for (number, (who, list)) in lists.iter_mut().enumerate() {
         let users = list.waiting.to_string();
@@ -193,7 +193,7 @@ impl List {
         Ok(())
     }
 
-    /// Who has the unit gives it back, and the first who waits is offered it.
+    /// The holder of the unit gives it back, and the first waiter gets an offer.
     fn offer(&mut self, _: u64) -> Result<(), String> {
         type Rows = (u64, Vec<(u64, String, u64, String, u64, u64)>);
         let (_, rows): Rows = self.control.ask(&["SECKILL.WAITERS", SALE, "0", "COUNT", "1"])?;

@@ -6,7 +6,7 @@ use crate::cases::memory::{MEMORY, TERMS};
 use crate::figures::BYTES;
 use crate::report::Report;
 
-/// What the table says is full, in bytes: `maxmemory 1gb`.
+/// Bytes of `maxmemory 1gb`.
 const FULL: f64 = (1u64 << 30) as f64;
 
 /// `None` where a run has not measured it.

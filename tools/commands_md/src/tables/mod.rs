@@ -18,17 +18,17 @@ use seckill_domain::terms::TERMS;
 
 use crate::commands::ROW;
 
-/// What all languages know.
+/// The tables that the libraries of all languages have.
 pub struct Tables {
     /// First words of a reply to GRAB, and the names of all elements, the first being `outcome`.
     outcomes: Vec<(String, Vec<String>)>,
-    /// What each of them says, in the same order: a sentence.
+    /// The sentence of each outcome, in the order of the outcomes.
     sentences: Vec<String>,
     /// Where a grant may stand.
     states: Vec<&'static str>,
     /// The names of a reply's elements, when it says how a grant stands.
     settled: Vec<String>,
-    /// The same of a grant row.
+    /// The fields of a grant row.
     row: Vec<String>,
     /// The fields of an outbox entry.
     event: Vec<&'static str>,
@@ -174,13 +174,13 @@ fn quoted(words: impl IntoIterator<Item: AsRef<str>>, quote: &str) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The same, each on a line of its own.
+/// The words, each on a line of its own.
 fn lines(words: impl IntoIterator<Item: AsRef<str>>, quote: &str, indent: &str) -> String {
     let lines = words.into_iter().map(|word| format!("{indent}{quote}{}{quote},\n", word.as_ref()));
     lines.collect()
 }
 
-/// What all states are called and say, and at last that there is no such grant.
+/// The names and sentences of all states, and at last of a missing grant.
 fn states() -> impl Iterator<Item = (&'static str, &'static str)> {
     let states = STATES.iter().map(|(state, says)| (state.name(), *says));
     states.chain([(NO_GRANT, NO_GRANT_SENTENCE)])

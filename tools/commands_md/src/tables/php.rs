@@ -71,7 +71,7 @@ pub fn one_file(generated: [(&str, &str); 2]) -> String {
         uses.extend(used);
         types.push(body.join("\n").trim().to_owned());
     }
-    // What is implemented stands before what implements it.
+    // Interfaces stand before the classes that implement them.
     types.sort_by_key(|text| !text.lines().any(|line| line.starts_with("interface ")));
     let uses: Vec<&str> = uses.into_iter().collect();
     format!("{ONE_HEAD}\n{}\n\n{}\n", uses.join("\n"), types.join("\n\n"))

@@ -8,7 +8,7 @@ use super::{
 };
 
 impl Row {
-    /// It as it stands at `t`, when a hold that is due is over.
+    /// The row as it stands at `t`, when a due hold has expired.
     fn at(&self, t: u64) -> Row {
         match self.is_due(t) {
             true => Row { state: "EXPIRED", deadline: 0, ..self.clone() },
@@ -137,7 +137,7 @@ impl Oracle {
         reply
     }
 
-    /// What everybody is told at `t`.
+    /// The refusal that everybody gets at `t`, if there is one.
     fn window(&self, t: u64) -> Option<String> {
         let opens_at = self.opens_at(t);
         if self.rules.close_at != 0 && opens_at >= self.rules.close_at {

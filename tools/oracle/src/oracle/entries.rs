@@ -9,7 +9,7 @@ pub const KEY: &str = "k";
 const ID: &str = "000000000000004d";
 
 impl Oracle {
-    /// What the last command made happen, in order; the same event several times in a row once.
+    /// Events of the last command, in order; an event that comes several times in a row once.
     pub fn events(&self) -> Vec<&'static str> {
         let mut events = self.events.clone();
         events.dedup();
@@ -31,7 +31,7 @@ impl Oracle {
         self.emit_for_with(seq, event, String::new());
     }
 
-    /// The same with more to tell.
+    /// Emits an event with more fields.
     pub(super) fn emit_for_with(&mut self, seq: u64, event: &'static str, more: String) {
         let row = self.row(seq).clone();
         let mut data = number("seq", row.seq) + &number("qty", row.qty);

@@ -169,7 +169,7 @@ impl Oracle {
         self.waits(user, self.t.max(clock)).map(|entry| self.shown_place(entry.ticket))
     }
 
-    /// What a GRAB under this request id is told if it waits.
+    /// The reply to a GRAB under this request id if its user waits.
     pub(super) fn waiting_req(&self, user: &[u8], ask: Ask, req: &[u8], t: u64) -> Option<String> {
         let entry = self.waits(user, t).filter(|entry| entry.req == req)?;
         let same = match ask {
@@ -199,7 +199,7 @@ impl Oracle {
             return Err(format!("OVERLIMIT {allowance}"));
         }
         let refusal = format!("SOLDOUT {}", self.may_come_back().max(1));
-        // What would happen if all others were served first.
+        // The state if all others were served first.
         let mut trial = self.clone();
         trial
             .list
@@ -291,7 +291,7 @@ impl Oracle {
         true
     }
 
-    /// The same of an entry with this request id alone.
+    /// Drops the entry with this request id alone.
     pub(super) fn drop_own_of(&mut self, user: &[u8], req: &[u8], now: Moment) {
         if self.entry_of(user).is_some_and(|entry| entry.req == req) {
             self.drop_own(user, now);
@@ -370,12 +370,12 @@ impl Oracle {
         self.earlier().find(|entry| entry.qty <= most)
     }
 
-    /// Those who were there before the command at hand.
+    /// The entries from before the command at hand.
     fn earlier(&self) -> impl Iterator<Item = &Entry> {
         self.list.entries.iter().filter(|entry| Some(entry.ticket) != self.list.joined)
     }
 
-    /// Who is served next, and whether the head is passed by it.
+    /// The entry that is served next, and whether it passes the head.
     fn next_served(&self, t: u64) -> Option<(Entry, Option<u64>)> {
         let head = self.head()?;
         let there = self.available() + self.list.reserved;

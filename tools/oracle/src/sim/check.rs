@@ -132,7 +132,7 @@ impl Cluster {
                 continue;
             }
             let key = (entry.number("born")?, entry.number("seq")?);
-            // What it has may shrink, and grow again by an IMPORT.
+            // A grant's units may shrink, and grow again by an IMPORT.
             let at = entry.number("at")?.to_be_bytes();
             let values = [entry.raw(Field::User), entry.raw(Field::Req), &at];
             let print = fingerprint(values.into_iter());

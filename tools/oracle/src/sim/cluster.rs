@@ -43,12 +43,12 @@ pub struct Dumped {
     pub model: Model,
 }
 
-/// What was seen of one sale in all its histories, also in those that were lost.
+/// Observations of one sale in all its histories, also in those that were lost.
 #[derive(Default)]
 pub struct Names {
-    /// What each (epoch, rev) was used for.
+    /// The change of each (epoch, rev).
     pub revs: HashMap<(u64, u64), u64>,
-    /// What each (epoch, seq) was used for.
+    /// The grant of each (epoch, seq).
     pub seqs: HashMap<(u64, u64), u64>,
 }
 
@@ -198,7 +198,7 @@ impl Cluster {
         }
     }
 
-    /// What replicas get at once.
+    /// Sends the replicas what they get at once.
     fn replicate(&mut self, tally: &mut Tally) -> Check {
         match self.attached {
             true => self.deliver(0, usize::MAX, tally),

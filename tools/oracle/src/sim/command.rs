@@ -25,7 +25,7 @@ use crate::oracle::{Ask, Bytes, Epochs, Op};
 use crate::stored_entry::{texts, StoredEntry};
 use crate::world::{amount, encoded, epoch_of, reply, request, with_units, words};
 
-/// What a command changed: its part of the history, its entries, the kinds of its events.
+/// The changes of a command: its part of the history, its entries, the kinds of its events.
 struct Made {
     part: Part,
     entries: Vec<StoredEntry>,
@@ -172,7 +172,7 @@ impl Cluster {
         self.verify(sale, false)
     }
 
-    /// What the oracle heard, if it still knows the sale.
+    /// Lets the oracle work out its own reply, if it still knows the sale.
     fn foretell(
         &mut self,
         verdict: Verdict<'_, '_>,
@@ -239,7 +239,7 @@ impl Cluster {
         if self.broken[sale] || held.decide_round(&now).is_some() {
             return Ok(());
         }
-        // What is still due is looked at again; what is asked for once is not asked for twice.
+        // Holds that are still due are looked at again; a single request is not asked for twice.
         let left = held.holds_len() > 0 && held.next_deadline().is_some();
         same("a look is asked for", &(held.next_look(now.clock_ms).is_some() || !left), &true)?;
         same("a look is asked for twice", &held.next_look(now.clock_ms), &None)

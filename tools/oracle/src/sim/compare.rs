@@ -1,4 +1,4 @@
-//! What a check says, and the comparison that most checks are.
+//! The result of a check, and the comparison that most checks are.
 
 /// A difference, in words.
 pub type Check = Result<(), String>;

@@ -2,10 +2,10 @@
 
 use crate::oracle::{Epochs, Op, Oracle};
 
-/// What a sale should be; `None` once something happened that the oracle does not know.
+/// The expected sale; `None` once something happened that the oracle does not know.
 pub type Model = Option<Oracle>;
 
-/// What a sale was asked, to be asked again when a history is gone through anew.
+/// A request to a sale, to be sent again when a history is gone through anew.
 #[derive(Clone, Debug)]
 pub enum Heard {
     Op {
@@ -15,7 +15,7 @@ pub enum Heard {
         epochs: Epochs,
         drawn: Option<u64>,
     },
-    /// It was replaced by what it was before.
+    /// The sale was replaced by an earlier state of itself.
     Arrived {
         sale: usize,
         model: Box<Model>,
@@ -29,7 +29,7 @@ pub enum Heard {
 /// How a primary came by a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It was there, or in a snapshot.
+    /// The sale was there, or in a snapshot.
     Kept,
     /// In a log.
     Logged,

@@ -24,7 +24,7 @@ pub const KEY: &[u8] = b"k";
 pub struct Held {
     pub sale: Sale,
     pub follower: Follower,
-    /// How it came here.
+    /// The way in which the sale came to this node.
     pub way: Way,
     /// GRABs that this node refused or answered with an older grant.
     pub refusals: u64,
@@ -38,15 +38,15 @@ pub struct Node {
     pub offset: usize,
     /// The version of the effects that its module knows.
     pub knows: u64,
-    /// What it draws from: no other node has it.
+    /// The seed of its draws: no other node has it.
     pub seed: u64,
 }
 
-/// What one command did, as it is replicated and logged: all of it or nothing.
+/// The changes of one command, as they are replicated and logged: all of them or none.
 #[derive(Clone, Debug)]
 pub struct Txn {
     pub parts: Vec<Part>,
-    /// What the models heard.
+    /// The requests that the models got.
     pub heard: Vec<Heard>,
 }
 
@@ -85,7 +85,7 @@ impl Held {
         Held { sale, follower, way, refusals: 0 }
     }
 
-    /// What comes back from a snapshot of this sale, in a module that knows `knows`.
+    /// The sale loaded from its snapshot, in a module that knows `knows`.
     fn reloaded(&self, seed: u64, knows: u64) -> Result<Held, String> {
         let dump = rebuild::dump(&self.sale);
         versions::takes(knows, versions::of_dump(&dump), "a snapshot")?;
@@ -187,7 +187,7 @@ fn decoded(texts: &[Vec<u8>]) -> Result<Vec<Change<'_>>, String> {
         let change = Change::decode(text).map_err(|why| format!("{}: {why:?}", shown(&[text])))?;
         let mut again = Vec::new();
         change.encode(&mut again);
-        // What was written before the setting changed is written otherwise now.
+        // Effects from before a change of the setting are written in another form now.
         let is_as_then = versions::of_effect(&again) == versions::of_effect(text);
         same("text that was read and written again", &again, if is_as_then { text } else { &again })
     };

@@ -20,7 +20,7 @@ pub struct Paid {
     units: Vec<u32>,
 }
 
-/// What was paid by `held` and is not paid by `next`, which takes over.
+/// Orders that were paid in `held` and are not paid in `next`, which takes over.
 pub fn lost(held: &[Held], next: &[Held]) -> Vec<Paid> {
     let mut lost = Vec::new();
     for (sale, (old, new)) in held.iter().zip(next).enumerate() {

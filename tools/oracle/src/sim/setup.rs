@@ -42,7 +42,7 @@ pub struct Opening {
     pub rules: Rules,
 }
 
-/// What a run begins with.
+/// The start of a run.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub sales: Vec<Opening>,
@@ -60,7 +60,7 @@ impl Setup {
         let is_plain = random.below(5) < 3;
         let mut sales: Vec<Opening> = (0..sales).map(|_| Opening::draw(random, is_plain)).collect();
         if once_in(random, 4) {
-            // The same part of each, or nobody would be at home in two.
+            // One part number for all splits: with different ones nobody would be at home in two.
             let of = between(random, 1, 3);
             let number = random.below(of);
             sales.iter_mut().for_each(|sale| sale.be_part(random, number, of));

@@ -21,7 +21,7 @@ pub const OLDER: u64 = 1;
 /// The version of the effects that a newer module knows.
 pub const NEWER: u64 = 2;
 
-/// What the nodes are when a run begins.
+/// The versions of the nodes at the start of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions {
     /// The version that each one's module knows: the primary's, then the replicas'.

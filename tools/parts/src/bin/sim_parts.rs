@@ -33,7 +33,7 @@ struct Options {
     picture: Option<PathBuf>,
 }
 
-/// What is promised for 64 parts: per cent told SOLDOUT too early, by the interval in ms.
+/// The bars for 64 parts: per cent refused with SOLDOUT too early, by the interval in ms.
 const BARS: [(f64, f64); 2] = [(5.0, 1.0), (20.0, 1.2)];
 const MOVED_PERCENT_MAX: f64 = 14.0;
 

@@ -8,7 +8,7 @@ use super::repair;
 use super::state::{Balancer, Command, Message, Repair, State};
 use super::{Broken, Config, PARTS};
 
-/// What a part answers to a SEND: the total, and whether WAIT has something to wait for.
+/// A part's answer to a SEND: the total, and whether WAIT has something to wait for.
 type Answer = Option<(u8, bool)>;
 
 /// The state after `action`.
@@ -56,7 +56,7 @@ pub fn act(config: &Config, state: &State, action: Action) -> State {
     if config.failovers == 0 {
         next.replicas = next.parts;
     }
-    // What such a repair has not owed yet is no unit too many: its part sells nothing.
+    // Units that such a repair does not owe yet are none too many: its part sells nothing.
     if action != Action::Repair || !config.is(Broken::RepairInSteps) {
         next.made_twice += next.made_since(state);
     }
@@ -82,7 +82,7 @@ fn replicate(state: &mut State, at: u8) {
     }
 }
 
-/// Whoever waited for the old primary hears nothing.
+/// A client that waited for the old primary gets no answer.
 fn fail_over(state: &mut State, at: u8) {
     state.failovers += 1;
     state.lossy = true;
@@ -221,7 +221,7 @@ fn read(
         true => part,
         false => Part { available: seen[at].available, ..part },
     };
-    // What plays no part in what follows only makes more states of it.
+    // Values that nothing reads later would only make more states.
     seen[at] = Part {
         put_in: 0,
         supply: 0,

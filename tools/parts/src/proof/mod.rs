@@ -19,7 +19,7 @@ mod state;
 /// Parts of the split.
 pub const PARTS: usize = 3;
 
-/// What is broken on purpose, to see that the laws find it.
+/// Builds that are broken on purpose, to see that the laws find them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broken {
     /// RECEIVE adds its total instead of raising to it.
@@ -42,7 +42,7 @@ pub enum Broken {
     RepairInSteps,
 }
 
-/// What is searched.
+/// The split whose states are searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub name: &'static str,

@@ -21,7 +21,7 @@ pub struct Part {
     /// the contract: the laws compare with it.
     pub sold_began: u8,
     pub sold_ended: u8,
-    /// The same of the moment when the last pass began that said there is something.
+    /// The moment when the last pass began that said that there is something.
     pub raised_as_of: u8,
 }
 
@@ -124,7 +124,7 @@ impl Part {
         self.available -= paid;
     }
 
-    /// What a buyer hears who is refused: nothing is left anywhere.
+    /// Whether a refused buyer is told that nothing is left anywhere.
     pub fn says_all_sold(&self) -> bool {
         self.available == 0 && self.elsewhere == 0
     }

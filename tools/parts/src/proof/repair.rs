@@ -4,7 +4,7 @@ use super::part::Part;
 use super::state::{Repair, State};
 use super::{Broken, Config, PARTS};
 
-/// What one of its commands does to the part.
+/// The effect of one command of a repair on the part.
 #[derive(Clone, Copy)]
 enum Step {
     /// With supply 0, paused.

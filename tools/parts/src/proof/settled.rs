@@ -67,7 +67,7 @@ fn arrive(parts: &mut [Part]) {
 fn is_settled(config: &Config, sold: u8, parts: &[Part]) -> bool {
     let totals = seckill_balance::totals(&readings(parts));
     let agrees = totals.under_way + totals.made_twice == 0;
-    // What is oversold is a deficit, to the unit, and a deficit is only where nothing is left.
+    // Every oversold unit is a deficit, and a deficit is only where nothing is left.
     let put_in = u64::from(config.total);
     let is_exact = totals.put_in == i64::from(config.total)
         && totals.available + u64::from(sold) == put_in + totals.deficit

@@ -54,7 +54,7 @@ pub enum Balancer {
 }
 
 impl Balancer {
-    /// It waits until the replica of this part has its SEND.
+    /// The balancer waits until the replica of this part has its SEND.
     pub fn waits_for(&self, part: u8) -> bool {
         matches!(self, Balancer::Waits { from, is_copied: false, .. } if *from == part)
     }
@@ -68,7 +68,7 @@ pub struct Repair {
     pub step: u8,
     /// Units that its buyers have and it doesn't know.
     pub sold: u8,
-    /// What each peer was seen to have received from it, and to have sent to it.
+    /// Units that each peer was seen to have received from it, and to have sent to it.
     pub owes: [u8; PARTS],
     pub gets: [u8; PARTS],
 }
@@ -77,7 +77,7 @@ pub struct Repair {
 pub struct State {
     /// `None`: the part is lost.
     pub parts: [Option<Part>; PARTS],
-    /// What the replica of each has; the same as the part where nothing fails over.
+    /// The replica of each part; equal to the part where nothing fails over.
     pub replicas: [Option<Part>; PARTS],
     pub balancers: Vec<Balancer>,
     /// Messages on their way that nobody waits for, in order: which one comes next is open.

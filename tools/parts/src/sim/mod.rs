@@ -16,7 +16,7 @@ const TICK: f64 = 20e-6;
 /// Nothing goes on for longer: what is unsold then stays so.
 const SECONDS_MAX: f64 = 5.0;
 
-/// What is simulated.
+/// The settings of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub parts: usize,

@@ -7,7 +7,7 @@ use seckill_balance::Reading;
 pub enum Message {
     /// Asks all parts.
     Read,
-    /// What they answered, with the units each refused ever.
+    /// The answers of the parts, with the units that each refused ever.
     Decide(Vec<(Reading, u64)>),
     Send {
         from: usize,

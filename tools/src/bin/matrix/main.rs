@@ -110,7 +110,7 @@ fn test_binary() -> Result<PathBuf, String> {
 fn suite(tests: &Path, servers: &Path, name: &str) -> Result<Outcome, String> {
     let server = servers.join(name).join("server");
     let started = Instant::now();
-    // What is ignored there is not of one server: the soak, and servers with each other.
+    // Ignored tests are not about one server: the soak, and servers with each other.
     let mut command = Command::new(tests);
     command.args(["--skip", "soak", "--skip", MIXED]).env("SECKILL_TEST_SERVER", &server);
     let log = logged(&mut command, name)?;

@@ -86,7 +86,7 @@ pub fn ask(connection: &mut Connection, way: Way, line: &str, sales: usize) -> R
     }
 }
 
-/// What MGRAB says: a grant for each sale, or which of them refuses and what it says.
+/// The answer of MGRAB: a grant for each sale, or the sale that refuses and its refusal.
 fn read_several(value: &Value, sales: usize) -> Option<Vec<Answer>> {
     let told = MultiAnswer::read(value)?;
     if let Some((index, refusal)) = told.refusal {

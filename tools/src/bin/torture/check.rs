@@ -95,7 +95,7 @@ enum Ground<'a> {
     Missing,
 }
 
-/// What was asked about each order, by user and REQ.
+/// The calls about each order, by user and REQ.
 type Asked<'a> = HashMap<(&'a str, &'a str), Vec<&'a Op>>;
 
 struct Checker<'a> {
@@ -350,7 +350,7 @@ impl<'a> Checker<'a> {
         self.seen.entry(seq).or_default().push(seen);
     }
 
-    /// What was asked about an order.
+    /// The calls about an order.
     fn asked_for(&self, user: &'a str, req: &'a str) -> &'a [&'a Op] {
         self.asked.get(&(user, req)).map(Vec::as_slice).unwrap_or_default()
     }
@@ -405,7 +405,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What a primary made after something that is lost must be lost, too.
+    /// Changes that a primary made after a lost change must be lost, too.
     fn tails(&mut self, order: &Order) {
         for change in order.changes() {
             let first = change.reign.and_then(|reign| self.lost.get(&reign));
@@ -437,7 +437,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Who was sent away was sent away rightly, at some moment between call and reply.
+    /// Each refusal was right at some moment between call and reply.
     fn refusals(&mut self, order: &Order) {
         for op in &self.evidence.ops {
             for (call, answered) in answers(op) {
@@ -554,7 +554,7 @@ fn may_have_made(op: &Op, step: &Step) -> bool {
         && op.deed.events().contains(&step.event.as_str())
         && op.tries.iter().any(|call| match &call.answered {
             Some(Answered { answer: Answer::Granted { .. }, .. }) => true,
-            // Who waits is offered the units later, whatever else they are told meanwhile.
+            // A waiter gets an offer later, whatever other answers come meanwhile.
             Some(_) if step.event == "OFFER" => true,
             Some(answered) => !op.deed.is_grab() || !answered.kept,
             None => true,

@@ -55,7 +55,7 @@ fn place() -> Option<PathBuf> {
 pub struct Disk {
     place: PathBuf,
     is_limited: bool,
-    /// What the server that lives there asks of it.
+    /// The library that watches the server's calls to this disk.
     pub watch: Option<Watch>,
 }
 

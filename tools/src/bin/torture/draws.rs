@@ -1,4 +1,4 @@
-//! What is left to draw in a sale of red packets, told anew from its outbox.
+//! The amounts left to draw in a sale of red packets, worked out again from its outbox.
 
 use std::collections::VecDeque;
 
@@ -75,7 +75,7 @@ impl Left {
         fits && self.take_packet()
     }
 
-    /// What had been given back is taken again: that very amount.
+    /// Takes again an amount that had been given back: that very amount.
     pub fn retake(&mut self, qty: u64) -> bool {
         if let Draw::List(_) = self.draw {
             let Some(place) = self.amounts.iter().rposition(|amount| *amount == qty) else {

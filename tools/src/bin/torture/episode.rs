@@ -176,7 +176,7 @@ fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
     world.until("no hold is left and no round begins", || {
         let status = status()?;
         let is_last = last_round.is_none_or(|last| number(&status, "round") == Some(last));
-        // Who waits for a while may leave at any moment.
+        // Users who wait until a moment may leave at any time.
         let waiting = read::waiting(&mut world.connect(world.primary)?, &sale.key)?;
         let is_settled = waiting.iter().all(|(_, until)| *until == 0);
         Ok(number(&status, "next_deadline") == Some(0) && is_last && is_settled)

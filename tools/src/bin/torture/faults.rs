@@ -1,4 +1,4 @@
-//! What goes wrong. Each fault is done and undone here; when it returns, the servers are whole.
+//! The faults. Each is done and undone here; when it returns, the servers are whole.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -69,12 +69,12 @@ pub fn of_one() -> Vec<Fault> {
     [COMMON, &[Kill, Kill, PowerCut, PowerCut]].concat()
 }
 
-/// What a primary with a replica must survive, when WAIT tells what is acknowledged.
+/// Faults that a primary with a replica must survive, when WAIT tells what is acknowledged.
 pub fn of_two() -> Vec<Fault> {
     [COMMON, WITH_REPLICA].concat()
 }
 
-/// The same where the last moment may be lost, and what takes it.
+/// Faults of two servers where the last moment may be lost, and the faults that take it.
 pub fn of_two_without_promise() -> Vec<Fault> {
     [COMMON, WITH_REPLICA, &[Kill, PowerCut, PowerCut]].concat()
 }

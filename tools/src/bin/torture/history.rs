@@ -235,7 +235,7 @@ pub enum Kind {
     Plain,
     /// Red packets.
     Drawn(Draw),
-    /// Who comes too late may wait.
+    /// A sale with a waiting list.
     Listed(List),
     /// Each unit has a number.
     Numbered,

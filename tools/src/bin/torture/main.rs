@@ -63,7 +63,7 @@ struct Options {
     /// How long, about
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(3..))]
     seconds: u64,
-    /// What clients do and which faults come [default: another one each time]
+    /// Seed of the clients' calls and of the faults [default: another one each time]
     #[arg(long)]
     seed: Option<u64>,
     /// Client threads

@@ -1,4 +1,4 @@
-//! What callers were told of their places on the list: nobody is moved back.
+//! Places on the list, as callers were told: nobody is moved back.
 
 use std::collections::BTreeMap;
 

@@ -21,7 +21,7 @@ pub enum Return {
     AsPrimary,
 }
 
-/// It dies, a replica takes over, and it comes back.
+/// The primary dies, a replica takes over, and the old primary comes back.
 pub fn kill(world: &mut World<'_>, how: Return) -> Result<bool, String> {
     let old = world.primary;
     world.kill(old)?;
@@ -33,7 +33,7 @@ pub fn kill(world: &mut World<'_>, how: Return) -> Result<bool, String> {
     }
 }
 
-/// It is cut off from all but its clients until another one has taken over.
+/// The primary is cut off from all but its clients until another one has taken over.
 pub fn cut_off(world: &mut World<'_>) -> Result<bool, String> {
     let old = world.primary;
     way(world, old)?.cut();
@@ -62,7 +62,7 @@ pub fn hand_over(world: &mut World<'_>, pauses: bool) -> Result<bool, String> {
     demoted(world)
 }
 
-/// It hangs until another one has taken over, and then goes on with what clients had sent.
+/// The primary hangs until another one has taken over, and then executes what clients had sent.
 pub fn hang(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let old = world.primary;
     world.server(old)?.freeze()?;

@@ -28,7 +28,7 @@ pub struct Tally {
     pub violations: Vec<String>,
     /// Entries of the outboxes besides plain grants, counted.
     pub told: Told,
-    /// What a long run must meet now and then.
+    /// Situations that a long run must meet.
     pub met: Met,
     /// The faults of the last episode, in order.
     pub last_faults: Vec<&'static str>,
@@ -46,7 +46,7 @@ pub struct Told {
     pub beyond: u64,
     pub altered: u64,
     pub rounds: u64,
-    /// Who joined a waiting list, and offers made to them.
+    /// Users who joined a waiting list, and offers made to them.
     pub waited: u64,
     pub offered: u64,
 }

@@ -7,14 +7,14 @@ use seckill_random::Random;
 
 use crate::history::{Kind, Row};
 
-/// What a GRAB of numbered units asks for: so many, so many side by side, or these.
+/// The amount of a GRAB of numbered units: so many, so many side by side, or named units.
 pub fn amount(supply: u64, random: &mut Random) -> String {
     let qty = 1 + random.below(4);
     match random.below(3) {
         0 => format!(" QTY {qty}"),
         1 => format!(" QTY {qty} ADJACENT"),
         _ => {
-            // Those who want the same row ask for the same few.
+            // Users who want one row ask for the same few seats.
             let first = 1 + random.below(supply - 3) / 5 * 5;
             let units: Vec<String> = (first..first + qty).map(|unit| unit.to_string()).collect();
             format!(" UNITS {}", units.join(" "))
@@ -22,7 +22,7 @@ pub fn amount(supply: u64, random: &mut Random) -> String {
     }
 }
 
-/// What an IMPORT says of an order for so much: how many and which, if that is known.
+/// The amount of an IMPORT of such an order: how many, and which numbers if they are known.
 pub fn imported(kind: &Kind, amount: &str) -> String {
     match (kind, amount.strip_prefix(" UNITS ")) {
         (Kind::Numbered, Some(units)) => {
@@ -38,7 +38,7 @@ pub fn takes_keep(kind: &Kind, amount: &str) -> bool {
     !matches!(kind, Kind::Numbered) || amount.starts_with(" UNITS ")
 }
 
-/// What KEEP says of so many: how many, or the first so many numbers that were asked for.
+/// The argument of KEEP: so many, or the first so many numbers that were asked for.
 pub fn kept(kind: &Kind, amount: &str, qty: u64) -> String {
     match (kind, amount.strip_prefix(" UNITS ")) {
         (Kind::Numbered, Some(units)) => {

@@ -12,7 +12,7 @@ const LINES: [&str; 2] =
 /// No second failover by hand so soon after a demotion, says docs/sentinel.md.
 pub const QUIET: Duration = Duration::from_secs(10);
 
-/// Those who promote, and the ways.
+/// The Sentinels, and the links between the servers.
 pub struct Sentinels {
     pub trio: Trio,
     pub ways: Vec<Link>,

@@ -22,7 +22,7 @@ pub struct Story {
     pub orders: HashMap<(String, String), u64>,
     /// The rev of each restock, by its REQ.
     pub restocks: HashMap<String, u64>,
-    /// Who joined the waiting list with which ticket; in which epoch, and behind how many.
+    /// Users who joined the waiting list, by their ticket: in which epoch, and behind how many.
     pub joined: HashMap<(String, u64), (u64, u64)>,
     /// Waiters, in a sale with a list.
     pub turns: Option<Turns>,
@@ -360,7 +360,7 @@ impl Story {
     fn transfer(&mut self, row: &Row, from: Option<State>, had: u64) -> Told {
         let has = if row.state.is_live() { row.qty } else { 0 };
         let (taken, returned) = (has.saturating_sub(had), had.saturating_sub(has));
-        // What was promised beyond the supply is paid off first.
+        // A deficit is paid off first.
         let paid = self.deficit.min(returned);
         let stock = self.stock_of(row.round)?;
         let mut after = *stock;

@@ -460,7 +460,7 @@ fn the_same_is_a_violation_where_all_is_promised() {
     book.0.promise = Promise::Everything;
     let lost = |what: &&String| what.contains("LOST: was told");
     assert_eq!(book.check().violations.iter().filter(lost).count(), 2);
-    // What WAIT did not confirm is not promised.
+    // A change that WAIT did not confirm is not promised.
     for op in [2, 3] {
         book.answer(op).kept = false;
         book.0.ops[op].tries[0].invoked += 1;

@@ -8,7 +8,7 @@ use crate::clock::unix_ms;
 use crate::history::{Deed, Entry, Evidence, Kind};
 use crate::list::List;
 
-/// What a GRAB says besides: mostly that its user waits, for a while or as long as it takes.
+/// Further words of a GRAB: mostly WAIT, with or without an end.
 pub fn words(kind: &Kind, amount: &str, random: &mut Random) -> String {
     let waits = matches!(kind, Kind::Listed(_)) && !amount.contains("UPTO");
     match random.below(6) {
@@ -19,7 +19,7 @@ pub fn words(kind: &Kind, amount: &str, random: &mut Random) -> String {
     }
 }
 
-/// What is done about an order besides: who has paid is imported, whatever was lost since.
+/// Further operations on an order: a paid order is imported, whatever was lost since.
 pub fn deeds(kind: &Kind, amount: &str, random: &mut Random) -> Vec<Deed> {
     match kind {
         Kind::Listed(_) if !amount.contains("UPTO") && random.below(3) == 0 => {

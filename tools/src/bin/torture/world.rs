@@ -211,7 +211,7 @@ impl<'a> World<'a> {
             mender.arg("--fix").arg(log).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
         let mut mended = mended.map_err(|e| format!("redis-check-aof does not start: {e}"))?;
         if let Some(mut answers) = mended.stdin.take() {
-            // It asks only when something is broken, and does not listen otherwise.
+            // The program asks only when something is broken, and reads no answer otherwise.
             let _ = answers.write_all(b"y\n");
         }
         mended.wait().map(drop).map_err(|e| format!("redis-check-aof failed: {e}"))
@@ -231,7 +231,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// What stands before the server's calls to its disk, if it has taken it.
+    /// The library between the server and its disk, if the server runs with it.
     pub fn watch(&self, number: usize) -> Option<&'a Watch> {
         self.disks[number].watch.as_ref().filter(|watch| watch.works())
     }

@@ -104,7 +104,7 @@ pub(super) static SCENES: [Scene; 12] = [
             Deed { name: "WINNERS COUNT 1000 of # grants", act: page },
         ],
     },
-    // What the server itself does with as many words, and as many elements of a reply.
+    // Commands of the server itself with as many words, and as many elements of a reply.
     Scene {
         size: |_| LISTED,
         set_up: scenes::list,
@@ -128,7 +128,7 @@ fn again(control: &Control, first: u64, request: impl Fn(u64) -> Request) -> Res
     Ok(())
 }
 
-/// The same of a command whose pages begin anywhere among so many.
+/// Repeats a command whose pages begin anywhere among so many.
 fn pages(control: &Control, of: u64, words: &[&str], reply: &'static str) -> Result<(), String> {
     let anywhere: Vec<String> = random(1, of).map(|number| number.to_string()).take(100).collect();
     again(control, 0, |number| {

@@ -65,7 +65,7 @@ pub fn due(bench: &Bench, size: u64) -> Result<Control, String> {
     held_until_due(bench, &[SALE.to_owned()], size)
 }
 
-/// The same units in the sales of an MGRAB.
+/// Due holds in the sales of an MGRAB, as many units in all.
 pub fn due_in_many(bench: &Bench, size: u64) -> Result<Control, String> {
     let sales: Vec<String> = (0..MGRAB_SALES).map(mgrab_sale).collect();
     held_until_due(bench, &sales, size / MGRAB_SALES)

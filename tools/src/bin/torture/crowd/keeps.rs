@@ -29,7 +29,7 @@ impl Client {
         self.deed(sale, &order, keep);
     }
 
-    /// What was just asked for, or was offered meanwhile, may be given back in part.
+    /// KEEP for an order that was just granted, or was offered meanwhile.
     pub(super) fn keep_at_once(&mut self, sale: usize, order: &Order) {
         if !seats::takes_keep(&self.sales[sale].terms.kind, &order.amount) {
             return;

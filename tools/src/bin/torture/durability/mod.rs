@@ -1,4 +1,4 @@
-//! What is lost when a server dies: measured, not guessed. Prints the table of docs/durability.md.
+//! Losses when a server dies, measured. Prints the table of docs/durability.md.
 //!
 //! Sixteen buyers grab without a pause and write down what was acknowledged. Then the server is
 //! killed with `kill -9` and restarted on its files, or its replica is promoted. A grant is lost
@@ -44,7 +44,7 @@ pub struct Options {
     grants: u32,
 }
 
-/// What happens to the server.
+/// The fault of the server.
 #[derive(Clone, Copy)]
 enum Disaster {
     /// `kill -9`, then a restart on the same files.
@@ -61,7 +61,7 @@ enum Disaster {
     Failover(usize, How, Wait),
 }
 
-/// What the operator does for a failover.
+/// The operator's way of a failover.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     /// `SENTINEL FAILOVER`
@@ -79,7 +79,7 @@ const SNAPSHOTS: &[&str] = &["--save", "3600 1"];
 const NO: &[&str] = &["--appendonly", "yes", "--appendfsync", "no"];
 const EVERYSEC: &[&str] = &["--appendonly", "yes", "--appendfsync", "everysec"];
 const ALWAYS: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
-/// What docs/sentinel.md says for each server.
+/// The settings of docs/sentinel.md for each server.
 const NEAR: &[&str] = &["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"];
 
 /// A disaster, the setting as the table has it, and the settings of all servers.
@@ -162,7 +162,7 @@ impl Disaster {
     }
 }
 
-/// What one run showed.
+/// The result of one run.
 struct Loss {
     /// Grants that buyers were told of.
     acknowledged: u64,

@@ -110,7 +110,7 @@ fn an_import_goes_beyond_the_supply_and_is_paid_off() {
     let mut book = imported();
     book.0.deficit = 1;
     assert_finds(&book, "STATUS has a deficit of 1, the outbox 0");
-    // What the import needs is not taken from nowhere; what comes back is not sold again.
+    // Units that an import is short of become a deficit; units that come back pay it off.
     let import = |book: &Book| book.0.entries.iter().position(|e| e.event == "IMPORT").unwrap();
     let cancel = |book: &Book| book.0.entries.iter().position(|e| e.event == "CANCEL").unwrap();
     for (at, supply, available) in [(import(&book), 1, 0), (cancel(&book), 3, 1)] {
@@ -218,7 +218,7 @@ fn each_round_keeps_to_its_supply() {
     let mut book = rounds();
     book.move_to("GRANT", 3_003, [0, 0, 3], 4, State::Sold);
     assert_finds(&book, "OVERSOLD: 1 units are not there");
-    // What comes back in an older round is not this round's.
+    // Units that come back in an older round are not the current round's.
     let mut book = rounds();
     book.0.entries[4].stock = Stock { supply: 2, available: 1, held: 0, sold: 1 };
     assert_finds(&book, "The units don't add up");

@@ -13,7 +13,7 @@ fn append(words: &[String], file: &Path, how: &str) {
     assert!(done, "{said}");
 }
 
-/// The same, where it may fail: whether it is done, and what `dd` says.
+/// Appends where that may fail: returns whether it is done, and the words of `dd`.
 fn try_to_append(words: &[String], file: &Path, how: &str) -> (bool, String) {
     let of = format!("of={}", file.display());
     let mut dd = Command::new(&words[0]);

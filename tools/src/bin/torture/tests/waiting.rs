@@ -55,7 +55,7 @@ fn a_list_in_which_all_is_right_passes() {
     assert_eq!((verdict.granted, verdict.changed), (2, 4));
 }
 
-/// What is left is told as it is after the offers that a restock makes.
+/// A RESTOCK answers the units left after the offers that it makes.
 #[test]
 fn what_a_restock_says_is_left_counts_its_offers() {
     for (left, is_right) in [(0, true), (1, true), (2, false)] {
