@@ -39,7 +39,7 @@ pub fn text(tables: &Tables) -> String {
         "Outcome",
         outcomes,
     );
-    text += "impl Outcome {\n    /// What is behind the word; there may be more.\n    \
+    text += "impl Outcome {\n    /// The words after the outcome; a newer server may send more.\n    \
              pub(crate) const fn fields(self) -> &'static [&'static str] {\n        match self {\n";
     for (word, fields, _) in &known {
         let _ = writeln!(
@@ -51,7 +51,7 @@ pub fn text(tables: &Tables) -> String {
     }
     let _ = write!(
         text,
-        "        }}\n    }}\n}}\n\n/// What a row of USER and WINNERS has.\n\
+        "        }}\n    }}\n}}\n\n/// The fields of a row of USER and WINNERS.\n\
          pub(crate) const ROW: [&str; {}] =\n    [{}];\n\n\
          /// First words of errors that come however often one asks.\n\
          pub(crate) const MISTAKES: [&str; {}] = [\n{}];\n",
