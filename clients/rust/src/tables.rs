@@ -65,7 +65,7 @@ words! {
 }
 
 impl Outcome {
-    /// The words after the outcome; a newer server may send more.
+    /// The words after the outcome; there may be more.
     pub(crate) const fn fields(self) -> &'static [&'static str] {
         match self {
             Outcome::Granted => &["seq", "qty", "state", "deadline_ms", "available"],

@@ -39,7 +39,7 @@ pub fn text(tables: &Tables) -> String {
         "Outcome",
         outcomes,
     );
-    text += "impl Outcome {\n    /// The words after the outcome; a newer server may send more.\n    \
+    text += "impl Outcome {\n    /// The words after the outcome; there may be more.\n    \
              pub(crate) const fn fields(self) -> &'static [&'static str] {\n        match self {\n";
     for (word, fields, _) in &known {
         let _ = writeln!(
