@@ -1,8 +1,8 @@
 //! `seckill`: what an operator runs beside servers that sell. One subcommand a folder or file; what
 //! they share is how to reach Redis, when to stop, and a small web server.
 //!
-//! It ends with 0 when it has done its work or was told to stop (SIGTERM, Ctrl-C), with 1 and a
-//! sentence when it could not do its work, and with 2 when it was called wrongly.
+//! The program ends with 0 when it has done its work or was told to stop (SIGTERM, Ctrl-C), with 1
+//! and a sentence when it could not do its work, and with 2 when it was called wrongly.
 
 // `say!` and `tell!`: print! and println! panic when nobody reads.
 #![deny(clippy::print_stdout, clippy::print_stderr)]

@@ -1,5 +1,5 @@
-//! What the targets share: the models of the tests, sales to alter, and how the fuzzer's bytes say
-//! what to alter.
+//! Shared parts of the targets: the models of the tests, sales to alter, and the reading of the
+//! fuzzer's bytes as alterations.
 //!
 //! The first byte chooses a sale that the simulation ends with. The rest are alterations of five
 //! bytes each, so that the fuzzer gets behind every check from an empty corpus; or, behind an 0xff,

@@ -68,8 +68,8 @@ impl Session {
     pub fn lock_waits(&mut self) -> Result<Vec<u32>, Stop> {
         let statement = match self {
             Session::MySql(_) => "SHOW ENGINE INNODB STATUS",
-            // Who frees a lock grants it to the next one in the same step; what pg_stat_activity
-            // says follows when that one wakes up.
+            // PostgreSQL grants a freed lock to the next one in the same step; pg_stat_activity
+            // follows when that one wakes up.
             Session::Postgres(_) => "SELECT pid FROM pg_locks WHERE NOT granted",
         };
         let rows = self.ask(statement)?.rows;

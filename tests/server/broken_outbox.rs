@@ -1,5 +1,5 @@
-//! What has come due while the outbox takes no entry: a hold, a round. No call gets around the entry
-//! that is to be written first, and nothing is lost once the stream takes entries again.
+//! Due holds and rounds while the outbox takes no entry. No call gets around the entry that is to
+//! be written first, and nothing is lost once the stream takes entries again.
 
 use crate::support::shop::{
     assert_whole, check, counter, entries, events, number, state_of, wait_for_clock,

@@ -1,4 +1,4 @@
-//! What the server knows of each command: arity, flags, keys, documentation, categories. Flags are
+//! The server's view of each command: arity, flags, keys, documentation, categories. Flags are
 //! written out here by hand, so that a slip in the command table is seen; grammars are read on
 //! docs/commands.md.
 

@@ -10,7 +10,7 @@ use crate::support::{logs, wait_until, Conn, Options, Random, Server};
 
 const CLIENTS: u64 = 6;
 
-/// What a client was told of an order: its state, and whether a later command about it was sent
+/// A client's last answer about an order: its state, and whether a later command about it was sent
 /// but never answered.
 #[derive(Debug)]
 struct Told {

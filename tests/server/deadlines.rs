@@ -1,5 +1,5 @@
-//! What the module remembers of sales beside the sales: it ends with them, on every node, and keys
-//! that are not ours are left alone.
+//! The module's memory of sales beside the sales: it ends with them, on every node, and keys of
+//! other types are left alone.
 
 use crate::support::client::encode;
 use crate::support::server::info_of;

@@ -9,8 +9,8 @@ use crate::support::{wait_until, Options, Server};
 const WINNERS: usize = 400_000;
 /// The index of so many takes more than this, and random grants write all of it.
 const INDEX_BYTES: i64 = 4_000_000;
-/// What the server copies of its own, and what the parent writes before the child comes to the sale:
-/// on a busy machine that may be half of the index, which takes more than six million bytes.
+/// Pages that the server copies of its own, and pages that the parent writes before the child comes
+/// to the sale: on a busy machine that may be half of the index, more than six million bytes.
 const COPIED_BYTES_MAX: i64 = 4_500_000;
 
 fn user(number: usize) -> String {

@@ -112,8 +112,9 @@ fn the_last_grant_is_made_and_none_after_it() {
     assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
 }
 
-/// What would be too many entries at once is fewer where the sweeper may do less at a time. It comes
-/// back to a sale that it could not change, whether or not anybody calls, after a second.
+/// A batch of expiries that would need too many entries is smaller where the sweeper may do less at
+/// a time. The sweeper returns to a sale that it could not change after a second, with or without
+/// calls.
 #[test]
 fn the_sweeper_comes_back_to_a_sale_near_its_last_entry() {
     let server = Server::sleeping();

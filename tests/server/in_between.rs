@@ -127,8 +127,8 @@ fn a_stream_is_made_before_the_sale_is_judged_for_good() {
     grab_around("new", false, &CALLS);
 }
 
-/// What begins a transaction, or moves the whole data set elsewhere. A call of another module's is a
-/// client of its own, so that its MULTI holds nothing of ours up.
+/// Commands that begin a transaction, or move the whole data set elsewhere. A call of another
+/// module's is a client of its own, so that its MULTI holds nothing of ours up.
 #[test]
 fn a_sale_may_go_while_its_stream_is_made() {
     grab_around("new", false, &[("MULTI", "+OK", GRANTED)]);

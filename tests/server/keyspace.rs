@@ -252,7 +252,7 @@ fn an_event_comes_after_the_change() {
     assert_eq!(buyer.read().expect("a reply").to_string(), "['GRANTED' 1 1 'SOLD' 0 0]");
 }
 
-/// What runs out by itself is told once for a batch, on the primary and on its replica, also where
+/// Expiries by timer are notified once for a batch, on the primary and on its replica, also where
 /// each hold has an entry.
 #[test]
 fn watchers_are_told_once_of_a_batch() {

@@ -240,8 +240,8 @@ fn rounds_turn_before_all_is_judged() {
     }
 }
 
-/// What STATUS and INFO count is what buyers were told: a refusal is of the sale that refused, and
-/// the parts before it were not granted.
+/// STATUS and INFO count the answers of MGRAB: a refusal is of the sale that refused, and the parts
+/// before it were not granted.
 #[test]
 fn a_refused_part_counts_alone() {
     let server = Server::start();

@@ -96,8 +96,8 @@ fn several_sales_are_told_of_when_all_are_replicated() {
     assert_eq!(replica.digest("o"), server.digest("o"));
 }
 
-/// What a module calls from inside a notification is in the log. While that is loaded the module is
-/// told of the same changes again, and its calls change nothing.
+/// Another module's calls from inside a notification are in the log. While the log is loaded, the
+/// module is notified of the same changes again, and its calls change nothing.
 #[test]
 fn a_log_is_loaded_as_it_is_whatever_another_module_calls() {
     let mut server = Options::new().with_other_module().line("appendonly yes").start();

@@ -209,8 +209,8 @@ fn one_command_makes_a_change_and_its_entries() {
     }
 }
 
-/// What was replicated last is one APPLY that follows `version` and makes these entries, whose ids
-/// follow each other.
+/// Asserts that the last replicated command is one APPLY that follows `version` and makes these
+/// entries, whose ids follow each other.
 #[track_caller]
 fn assert_one_command(
     server: &Server,

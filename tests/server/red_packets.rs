@@ -315,8 +315,8 @@ fn draws_survive_reload_and_rewrite() {
     }
 }
 
-/// What a primary drew is what its replica knows, and the promoted one goes on from there: the
-/// next draws are those that the primary would have made.
+/// A replica has its primary's draws, and once promoted it goes on from there: the next draws are
+/// those that the primary would have made.
 #[test]
 fn a_promoted_replica_goes_on_drawing() {
     let (mut primary, replica) = (Server::start(), Server::start());

@@ -1,5 +1,5 @@
-//! What is applied on a replica is signalled there as a change is on a primary: to transactions that
-//! WATCH, to clients that cache, and to readers of the outbox that wait.
+//! Changes applied on a replica are signalled there as on a primary: to transactions that WATCH, to
+//! clients that cache, and to readers of the outbox that wait.
 
 use crate::support::{wait_until, Conn, Server};
 

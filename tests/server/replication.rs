@@ -1,5 +1,5 @@
-//! What goes to replicas, exactly, and that a replica is its primary's equal: after a full resync,
-//! a partial one, a promotion, a kill.
+//! The exact replication stream, and that a replica is its primary's equal: after a full resync, a
+//! partial one, a promotion, a kill.
 
 use std::thread;
 

@@ -15,8 +15,8 @@ use crate::support::{wait_until, Conn, Reply, Server};
 /// Commands that the server lets everybody run, whatever their permissions.
 const FOR_ALL: &str = "no_auth";
 
-/// What a user of the shop must never get, in words that would do harm. `FLUSHALL` alone tells
-/// nothing about `EVAL`, so each is named.
+/// Calls that a user of the shop must never be allowed, in words that would do harm. `FLUSHALL`
+/// alone tells nothing about `EVAL`, so each is named.
 const NEVER: [&str; 30] = [
     "FLUSHALL",
     "FLUSHDB",

@@ -69,7 +69,7 @@ fn many_holds_at_once(crowd: Crowd) {
     assert!(best.is_some() || !is_release, "PINGs waited over {PING_US_MAX} us, three times");
 }
 
-/// The same alone, at once: `cargo test --release --workspace --test server -- --ignored
+/// The due holds alone, at once: `cargo test --release --workspace --test server -- --ignored
 /// soak::holds_due_at_once`.
 #[test]
 #[ignore = "measures time, alone: part of make soak"]

@@ -193,8 +193,8 @@ fn a_batch_is_the_most_that_a_round_settles() {
     assert_eq!(commands.iter().sum::<usize>(), 20, "{commands:?}");
     assert!(commands.iter().all(|expired| *expired <= 7), "{commands:?}");
     assert_eq!((commands[0], commands[1]), (7, 7), "each sale has its turn: {commands:?}");
-    // Those who wait are offered all of one sale at once: it is more than a batch, although each
-    // offer is a hold again.
+    // Waiters are offered all units of one sale at once: more than a batch, although each offer is
+    // a hold again.
     assert_eq!(expired_by_commands("WAITLIST 10 OFFER 900000"), [10, 10]);
 }
 

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 const LINE_CHARS_MAX: usize = 100;
 
-/// What the files under a folder must not name, not even in unit tests. Arrows run
-/// lib -> command -> server, and the domain is a package that knows none of them.
+/// Names that files under a folder must not use, not even in unit tests. Arrows run lib -> command
+/// -> server, and the domain is a package that knows none of them.
 const FORBIDDEN_NAMES: &[(&str, &[&str])] = &[
     ("domain/src/", &["std::time", "std::fs", "std::net", "std::env", "std::thread"]),
     ("src/server/", &["crate::command", "super::super::command"]),

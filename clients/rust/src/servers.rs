@@ -307,8 +307,8 @@ fn host_and_port(words: &[Value]) -> Option<Address> {
     Some((String::from_utf8(host.to_vec()).ok()?, port))
 }
 
-/// Who has which slots, and all nodes, out of CLUSTER SLOTS. Without a host it is that of who says
-/// so.
+/// The owner of each slot, and all nodes, out of CLUSTER SLOTS. A node without a host has that of
+/// the node that was asked.
 fn owners(map: &Value, host: &str) -> Option<(Vec<Range>, Vec<Address>)> {
     let (mut owners, mut nodes) = (Vec::new(), Vec::new());
     for range in map.as_sequence()? {

@@ -84,8 +84,8 @@ fn import_again(
     Ok(Outcome::Replay(plan.push_about(effect::Reimport { seq: grant.seq })?))
 }
 
-/// The same where units have numbers: some of the first ones are named, and the grant has them
-/// beside those that it holds.
+/// A repeated IMPORT where units have numbers: it names some of the first ones, and the grant has
+/// them beside those that it holds.
 fn import_numbers_again(
     plan: &mut Planning<'_, '_>,
     numbers: &Numbers,
@@ -118,7 +118,7 @@ fn take(plan: &mut Planning<'_, '_>, units: &[u32]) -> Result<Option<Outcome>, M
     Ok(refused.map(|refused| if is_cut { Outcome::ManyEnding } else { refused }))
 }
 
-/// What refuses an import whose further `units` are not there and may not be promised beyond the
+/// The refusal of an import whose further `units` are not there and may not be promised beyond the
 /// supply.
 fn cover(
     plan: &mut Planning<'_, '_>,

@@ -47,9 +47,9 @@ pub(super) fn list_agrees(sale: &Sale) -> Result<(), Refused> {
     check(sale.amounts().is_none_or(agrees))
 }
 
-/// What the changes of a command have in common that can't be checked before some of them are
-/// made: two bring the same new request id, change the terms, move units between parts or join the
-/// list, or one joins it while the terms change.
+/// Changes of one command that can't be checked before some of them are made: two bring the same
+/// new request id, change the terms, move units between parts or join the list, or one joins it
+/// while the terms change.
 #[derive(Default)]
 pub(crate) struct Others<'e> {
     /// Users and request ids of new grants and waiters.

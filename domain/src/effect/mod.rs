@@ -131,8 +131,9 @@ impl<'a> Change<'a> {
     }
 }
 
-/// What each effect does, in its file. A primary plans what it decides; whoever is given an effect
-/// checks it first. Both happen before anything is touched, and what was planned can be made.
+/// The work of each effect, in its file. A primary plans the effects that it decides; a node that
+/// receives one checks it first. Both come before anything is changed, and a planned effect can't
+/// fail.
 pub(crate) trait Act {
     /// Whether it may free units, or let another waiter be served.
     const FREES: bool = false;

@@ -588,8 +588,8 @@ fn made(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     decision.outcome
 }
 
-/// What is asked of a sale is no more work when very many of its rounds are kept. The shortest of
-/// many times is compared.
+/// No call is more work when very many rounds of the sale are kept. The shortest of many times is
+/// compared.
 #[test]
 fn rounds_that_are_kept_are_not_walked() {
     let shortest = |sale: &Sale, work: &dyn Fn(&mut Sale)| {

@@ -332,8 +332,8 @@ fn what_is_offered_in_the_same_step_is_available_no_more() {
     }
 }
 
-/// What is due by T is due by every clock: by one that has stepped back, and by that of a replica
-/// that is slower.
+/// A hold that is due by T is due by every clock: by one that has stepped back, and by that of a
+/// replica that is slower.
 #[test]
 fn who_waits_is_served_soon_after_a_step_back_of_the_clock() {
     const MANY: u64 = OFFERS_PER_STEP_MAX as u64 + 5;

@@ -187,8 +187,8 @@ fn pages_that_are_not_to_be_tried() {
     }
 }
 
-/// What a page's lines find: an old server and a database with the small sale of the samples, a server
-/// with the module, and the folder of a web server.
+/// The servers and folders for a page's lines: an old server and a database with the small sale of
+/// the samples, a server with the module, and the folder of a web server.
 struct Sample<'d> {
     old: Server,
     new: Server,

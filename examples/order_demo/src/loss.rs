@@ -85,8 +85,8 @@ fn before(redis: &mut Connection, first: First) -> Result<(), String> {
     Ok(())
 }
 
-/// What only the database will know. Gives the orders whose buyers were told how they ended, and
-/// that Redis must know again.
+/// Makes changes that only the database will know. Returns the orders whose buyers know how they
+/// ended, and that Redis must know again.
 fn last_second(
     redis: &mut Connection,
     first: First,

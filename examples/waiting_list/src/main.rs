@@ -1,6 +1,6 @@
-//! Who gets what comes back. 10,000 people ask for 1,000 units, and a third of those who get one
-//! don't pay. Once without a list, where what comes back goes to whoever clicks at that moment, and
-//! once with one. Both are checked: no unit is sold twice, and with the list nobody who would have
+//! A sale with and without a waiting list. 10,000 people ask for 1,000 units, and a third of those
+//! who get one don't pay. Without a list the units that come back go to whoever clicks at that
+//! moment. Both runs are checked: no unit is sold twice, and with the list nobody who would have
 //! paid is passed over.
 //!
 //! ```text

@@ -367,8 +367,8 @@ impl Play<'_> {
         }
     }
 
-    /// Who moves and is seen waiting is blocked; who was blocked and is not seen any more moves.
-    /// Returns whether there was one of these.
+    /// A buyer who moves and is seen waiting is blocked; a blocked buyer who is not seen any more
+    /// moves. Returns whether there was a waiting one.
     fn see_waiting(&mut self, waits: impl Fn(usize) -> bool) -> bool {
         let mut freed = false;
         for (who, state) in self.states.iter_mut().enumerate() {

@@ -174,8 +174,8 @@ impl Cell {
         }
     }
 
-    /// What a rush shows and the row is not marked with. (A rush need not show everything that the
-    /// interleaver proves.)
+    /// Faults that a rush shows and the row is not marked with. (A rush need not show everything
+    /// that the interleaver proves.)
     pub fn contradictions(&self, contender: &Contender) -> Vec<String> {
         let clicks_twice = self.crowd == Crowd::DoubleClicks;
         let twice = clicks_twice && contender.once_per_user;

@@ -105,8 +105,8 @@ pub const S06: Contender = Contender {
         init(b, stock, &["SAMPLE", if b.rush.supply < 100 { "1000" } else { "500" }])
     },
     buy: |b| {
-        // What the cache holds is good for one generation; a notification begins the next. Who was
-        // not answered may have a unit, which only the module knows.
+        // A cached answer is good for one generation; a notification begins the next. A buyer
+        // without an answer may have a unit, which only the module knows.
         let (generation, cached) = b.step(|b| {
             let generation = b.house.generation.load(Ordering::SeqCst);
             let cached = b.house.cached_at.load(Ordering::SeqCst) == generation + 1;

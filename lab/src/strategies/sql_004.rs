@@ -205,7 +205,7 @@ pub const M11: Contender = Contender {
     ..M10
 };
 
-/// The same with the question, the loop inside one transaction as printed (row 27): REPEATABLE READ
+/// M10 with the question, the loop inside one transaction as printed (row 27): REPEATABLE READ
 /// shows it the same n for ever.
 pub const M12: Contender = Contender {
     id: "M12",
@@ -357,8 +357,8 @@ pub const TABLES: [&str; 9] = [
         user varchar(64), qty int, PRIMARY KEY (id, epoch, rev)) ENGINE=InnoDB",
 ];
 
-/// Those of them that rows without the module use, for PostgreSQL, which has no number without a
-/// sign: a CHECK takes its place.
+/// The tables that rows without the module use, for PostgreSQL, which has no number without a sign:
+/// a CHECK takes its place.
 pub const TABLES_OF_POSTGRES: [&str; 8] = [
     "CREATE TABLE goods (id int PRIMARY KEY, num int, version int)",
     "CREATE TABLE log (id serial PRIMARY KEY, good_id int)",

@@ -101,7 +101,7 @@ fn plain_lua(control: &mut Control, units: u64, begin: [&str; 2]) -> Result<Plai
     })
 }
 
-/// What does less than a sale, and is on this server: a counter, one that stops at zero, a set, and
+/// Commands of this server that do less than a sale: a counter, one that stops at zero, a set, and
 /// both at once without a condition.
 pub fn less(control: &mut Control) -> Result<Vec<(&'static str, Request)>, String> {
     control.tell(&["SET", "stock", &PLENTY.to_string()])?;

@@ -64,7 +64,7 @@ impl Report {
         )
     }
 
-    /// What else ran on the machine: the load before the runs that these cases are of, where it was
+    /// Other work on the machine: the load before the runs that these cases are of, where it was
     /// not quiet. Most cases are of one run, and need no names.
     fn busy(&self) -> String {
         let mut runs: Vec<(f64, Vec<&str>)> = Vec::new();

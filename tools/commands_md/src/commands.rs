@@ -76,7 +76,7 @@ const HEAD_ZH: &str = "\
 
 ";
 
-/// What stands before the first command. Its first two paragraphs say where the page comes from,
+/// The page in front of the first command. Its first two paragraphs say where the page comes from,
 /// the others are rules.
 fn head(language: Language) -> String {
     let both = HEAD.trim_end().split("\n\n").zip(HEAD_ZH.trim_end().split("\n\n"));

@@ -1,6 +1,6 @@
-//! What tests against a real server share: it spawns servers on free ports, speaks the protocol
-//! itself so that replies can be compared exactly, reads the replication stream, and waits on
-//! conditions. Every wait has a deadline and says what it waited for.
+//! Shared parts of tests against a real server: it spawns servers on free ports, speaks the
+//! protocol itself so that replies can be compared exactly, reads the replication stream, and waits
+//! on conditions. Every wait has a deadline and says what it waited for.
 
 pub mod assortment;
 pub mod bulk;

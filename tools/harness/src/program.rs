@@ -1,5 +1,5 @@
-//! What programs share that start servers: which server and which module, the server itself, and
-//! how they end. A failure is a sentence.
+//! Shared parts of programs that start servers: the choice of server and module, the server itself,
+//! and the exit code. A failure is a sentence.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

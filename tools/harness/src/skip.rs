@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 use std::thread;
 
-/// What a line about such a test begins with. It names the test, and who counts tests reads it: the
-/// test program knows only that a test has passed.
+/// The first word of a line about a skipped test. The line names the test, for programs that count
+/// tests: the test program knows only that a test has passed.
 pub const SKIPPED: &str = "SKIPPED ";
 
 /// Says that the test that runs is left out, or a part of it, and why.

@@ -43,8 +43,8 @@ fn seckill_reached(number: u32) -> bool {
 
 /// The variable that says it.
 pub const VARIABLE: &str = "SECKILL_MUTANT";
-/// What it says when the ones that a run comes to are noted, and the variable with the file for
-/// that.
+/// The switch's number when a run notes the mutants that it comes to, and the variable that names
+/// the file for them.
 pub const NOTING: (usize, &str) = (u32::MAX as usize, "SECKILL_REACHED");
 
 /// The file with its switches.

@@ -1,4 +1,4 @@
-//! What calls take inside the server, by a clock that shows nanoseconds: the server's own shows
+//! Times of calls inside the server, by a clock that shows nanoseconds: the server's own shows
 //! whole microseconds.
 
 use std::ffi::CString;

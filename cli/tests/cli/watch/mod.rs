@@ -1,5 +1,5 @@
-//! What the exporter is for: alerts that fire, a page that people look at, at a price that nobody
-//! feels. All of it takes programs that `make watch-test` brings.
+//! The exporter's promises: alerts that fire, a page for people, and little cost for the server.
+//! The tests need programs that `make watch-test` brings.
 
 mod alerts;
 mod cost;

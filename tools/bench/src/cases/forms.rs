@@ -1,5 +1,5 @@
-//! What grants take on disk: in the log, beside SADD's bytes, and in the file that a save writes,
-//! beside a set of the same users; and how long the server works to save and to load it.
+//! Grants on disk: their bytes in the log, beside SADD's, and in the file that a save writes,
+//! beside a set of the same users; and the server's time to save and to load it.
 
 use std::fs;
 use std::path::Path;
@@ -23,8 +23,8 @@ pub struct Ids {
     make: fn(u64) -> Box<dyn Iterator<Item = String>>,
 }
 
-/// Those of the other cases; account numbers and UUIDs of which each digit is drawn, so that
-/// nothing but their alphabet can be compressed.
+/// Kinds of ids: those of the other cases, and account numbers and UUIDs of which each digit is
+/// drawn, so that nothing but their alphabet can be compressed.
 pub const KINDS: [Ids; 3] = [
     Ids { name: "`user:` ids", make: |count| named(spread(count, USERS)) },
     Ids { name: "19-digit ids", make: |count| numbered(random(19, NUMBERS).take(count as usize)) },

@@ -123,8 +123,8 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// What PLACE takes by the clock of a module that calls it; and of the short list a command that
-/// judges nothing, which is what such a call takes by itself.
+/// Times PLACE by the clock of a module that calls it; and in the short list a command that judges
+/// nothing: the cost of such a call by itself.
 fn in_nanoseconds(
     bench: &mut Bench,
     lists: &mut [(&str, List)],

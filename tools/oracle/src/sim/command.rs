@@ -1,5 +1,5 @@
-//! What clients and the sweeper do to the primary, in the order in which the server does it: the
-//! round first, then the decision, then the outbox, then the changes, then the replicas.
+//! Commands of clients and of the sweeper on the primary, in the order in which the server does it:
+//! the round first, then the decision, then the outbox, then the changes, then the replicas.
 
 use smallvec::SmallVec;
 

@@ -1,5 +1,5 @@
-//! What a run does how often. Each run leaves some of it out, so that what is rare among all is
-//! common in some run (swarm testing: Groce and others, 2012).
+//! The odds of each kind of step in a run. Each run leaves some kinds out, so that a kind that is
+//! rare among all is common in some run (swarm testing: Groce and others, 2012).
 
 use super::dice::{between, once_in};
 use super::setup::Setup;

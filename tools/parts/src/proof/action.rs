@@ -107,8 +107,8 @@ fn late(config: &Config, state: &State, number: u8, actions: &mut Vec<Action>) {
     }
 }
 
-/// What a balancer can set out to do. It decides by what it just read; that this is old when its
-/// message arrives is what happens in between.
+/// The moves that a balancer can begin. It decides by its last reading; other actions in between
+/// make that reading old by the time its message arrives.
 fn begin(config: &Config, state: &State, number: u8, actions: &mut Vec<Action>) {
     let pass = state.parts.iter().flatten().map(|part| part.pass).max().unwrap_or_default();
     if pass < config.passes && state.parts.iter().all(Option::is_some) {

@@ -79,13 +79,13 @@ pub fn of_two_without_promise() -> Vec<Fault> {
     [COMMON, WITH_REPLICA, &[Kill, PowerCut, PowerCut]].concat()
 }
 
-/// What a primary with two replicas must survive under Sentinels, when WAIT 1 tells what is
+/// Faults that a primary with two replicas must survive under Sentinels, when WAIT 1 tells what is
 /// acknowledged.
 pub fn of_three() -> Vec<Fault> {
     [COMMON, WITH_SENTINELS].concat()
 }
 
-/// What it does not survive: the replica that is not promoted still answers WAIT for the old
+/// Faults that it does not survive: the replica that is not promoted still answers WAIT for the old
 /// primary.
 pub fn of_three_against_advice() -> Vec<Fault> {
     vec![FailoverAtOnce, FailoverAtOnce, Hang]

@@ -12,9 +12,9 @@ pub fn joined(evidence: &Evidence, story: &Story, op: &Op, call: &Try, ticket: u
     (evidence.reign_of(*epoch) <= call.reign).then_some(*ahead)
 }
 
-/// Who stays on the list moves forward: one primary tells nobody that more are before them than it
-/// told them earlier, and nobody is told of more than were there when they joined. What another
-/// primary said does not count: those who left by what a failover has lost are back.
+/// A waiter moves forward: one primary tells nobody that more are before them than it told them
+/// earlier, and nobody is told of more than were there when they joined. Answers of another primary
+/// don't count: a LEAVE that a failover has lost brings its waiter back.
 pub fn moved_back(evidence: &Evidence, story: &Story) -> Vec<String> {
     type Told<'a> = (&'a Try, u64, u64);
     let mut told: BTreeMap<(u64, &str, u64), Vec<Told<'_>>> = BTreeMap::new();

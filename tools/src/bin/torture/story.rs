@@ -385,8 +385,8 @@ impl Story {
         Ok(())
     }
 
-    /// What the user has now. That may be over the limit, by ALTER or IMPORT, but what users take
-    /// themselves never takes them there.
+    /// Counts the user's units. They may be over the limit by ALTER or IMPORT, but a user's own
+    /// calls never take them there.
     fn count(&mut self, entry: &Entry, row: &Row, had: u64) -> Told {
         let Limits { limit, grabs, .. } = self.limits;
         let live = self.users.entry((row.round, row.user.clone())).or_default();

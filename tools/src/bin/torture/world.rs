@@ -52,8 +52,8 @@ const SETTINGS: [&str; 10] = [
     "noeviction",
 ];
 
-/// What the other module is loaded with: it calls commands as a script does, which a replica
-/// refuses to write.
+/// Arguments of the other module: it calls commands as a script does, which a replica refuses to
+/// write.
 const OTHER_MODULE: [&str; 2] = ["FLAGS", "E!S"];
 
 /// All servers of one episode.
