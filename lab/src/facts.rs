@@ -13,7 +13,7 @@ pub struct Fact {
     pub id: String,
     pub asked: String,
     pub said: String,
-    /// Whether it is what the page says.
+    /// Whether the server says what the page says.
     pub holds: bool,
 }
 

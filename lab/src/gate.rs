@@ -85,7 +85,7 @@ impl Gate {
     pub fn pass(&mut self) -> bool {
         let Gate::Held(turns) = self else { return true };
         let at = Message::At { who: turns.who, pauses: std::mem::take(&mut turns.pauses) };
-        // Both fail only when the interleaver is gone, and so is the buyer then.
+        // Sending and receiving fail only when the interleaver is gone; then the buyer stops, too.
         turns.says.send(at).is_ok() && turns.hears.recv() == Ok(Order::Go)
     }
 

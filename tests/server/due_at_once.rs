@@ -21,7 +21,7 @@ const HOLD_MS: i64 = 4000;
 /// Many holds that fall due in the same millisecond.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowd {
-    /// Over how many sales they are spread.
+    /// Sales that the holds are spread over.
     pub sales: usize,
     /// Holds of each sale.
     pub holds: usize,

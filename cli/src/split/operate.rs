@@ -8,7 +8,7 @@ use seckill_balance::{share, totals, Reading};
 use super::nodes::Call;
 use super::parts::{advice, number, one, pairs, seckill, Split};
 
-/// Which split.
+/// The name of the split.
 #[derive(Args)]
 pub struct Name {
     pub name: String,

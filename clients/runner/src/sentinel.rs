@@ -56,7 +56,7 @@ impl Place {
     /// the primary, and knows its replica to be well. Elsewhere there is nothing to wait for.
     ///
     /// # Errors
-    /// A sentence when it does not come to that.
+    /// A sentence when the Sentinel does not know them in time.
     pub(crate) fn settle(&self) -> Result<(), String> {
         let Some(sentinel) = &self.sentinel else { return Ok(()) };
         let mut known = Vec::new();

@@ -80,6 +80,6 @@ impl fmt::Debug for Id {
 pub fn home(name: &str, parts: u16, user: impl AsRef<[u8]>) -> Result<(u16, String), crate::Error> {
     let sum = CRC_32.checksum(user.as_ref());
     let part = sum.checked_rem(parts.into()).ok_or(crate::Error::Usage("parts must be above 0"))?;
-    // A remainder is less than what it is of.
+    // A remainder is less than its divisor, which has 16 bits.
     Ok((part as u16, format!("{name}:{{p{part}}}")))
 }

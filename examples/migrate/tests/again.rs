@@ -109,7 +109,7 @@ fn a_line_that_says_something_else() {
     }
     // Other options may differ from those of the first run.
     shop.run(&[&all[..], &["--open=no"]].concat());
-    // Nor are names that were not there before.
+    // Names that were not in the hash before are refused.
     shop.old.call("HSET buyers gao 1");
     let (told, went_well) = shop.try_run(shop.new.port(), &all);
     assert!(

@@ -20,7 +20,7 @@ fn locks() {
     assert!(told.contains("已经抢到过"), "{told}");
     assert!(buy("b", "no").contains("秒杀失败"));
     assert_eq!(shop.books("sale:goods"), [4, 3, 0, 1, 0], "the failed one is for sale again");
-    // Somebody was still inside, twice; each is booked once.
+    // A request was still inside, twice; each is booked once.
     for left in [2, 1] {
         shop.old.call("DECR goods");
         let (told, code) = shop.end(&[]);

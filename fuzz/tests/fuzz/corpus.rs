@@ -45,7 +45,7 @@ pub fn alter(strings: &mut Vec<Vec<u8>>, other: &[Vec<u8>], random: &mut Random)
     }
 }
 
-/// The beginning of one and the end of another.
+/// Joins the beginning of one input to the end of another.
 fn splice(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     let len = random.below(bytes.len() as u64 + 1) as usize;
     let from = random.below(other.len() as u64 + 1) as usize;

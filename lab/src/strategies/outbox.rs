@@ -29,7 +29,7 @@ pub const S03: Contender = Contender {
         b.ask::<()>(&["XGROUP", "CREATE", STREAM, "writers", "0"])
     },
     books: |b| {
-        // Whoever was killed last is started again.
+        // Writers that were killed are started again.
         while write(b, "0")? + write(b, ">")? > 0 {}
         let books = status(b)?;
         let rows = b.number("SELECT COUNT(*) FROM grants")? as u64;

@@ -30,7 +30,7 @@ impl Request {
         Request::of(&[words], expected)
     }
 
-    /// Several, which are sent together.
+    /// Several commands that are sent together.
     pub fn of<W: AsRef<str>>(commands: &[&[W]], expected: &'static str) -> Request {
         let mut bytes = Vec::new();
         for words in commands {

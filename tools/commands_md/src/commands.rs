@@ -100,7 +100,7 @@ fn digest(text: &str) -> u32 {
     (hash >> 16) ^ (hash & 0xffff)
 }
 
-/// Whether those errors are among the command's.
+/// Whether the command can answer the errors of a change.
 fn changes_a_sale(spec: &Spec) -> bool {
     !spec.internal && spec.flags.split(' ').any(|flag| flag == "write")
 }

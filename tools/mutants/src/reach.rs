@@ -14,7 +14,7 @@ use crate::write::NOTING;
 
 /// Tests of the domain that take most of the time.
 const LONG: [&str; 2] = ["enumeration", "property"];
-/// So many may fail by what else the machine does.
+/// Tests that may fail because of other work on the machine.
 const LEFT_OUT_MAX: usize = 3;
 
 /// Runs each test once, alone, in a process of its own; the quickest come first.

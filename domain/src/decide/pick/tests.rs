@@ -146,7 +146,7 @@ fn what_comes_back_is_free_and_a_late_payment_takes_the_same() {
     run(&mut sale, &these("d", &[2]), 61);
     run(&mut sale, &Request::Grab(Grab { user: b"v", ..grab("e", 1) }), 110);
     assert_eq!(map(&sale), "hhss", "c's number");
-    // Its number is somebody else's, although 2 is due and would be free.
+    // The number of grant c is somebody else's, although 2 is due and would be free.
     let late = run(&mut sale, &settle("c", Deed::Confirm { reclaim: true }), 120);
     assert!(matches!(late, Outcome::Stands(GrantView { state: State::Expired, .. })));
     assert_eq!(map(&sale), "hhss");

@@ -9,7 +9,7 @@ use super::super::world::World;
 use super::strategies::SPLIT;
 use super::START;
 
-/// A number that is given as it is, or by its distance from where something stands.
+/// A number, or its distance from a number of the sale.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Size {
     Exactly(u64),

@@ -72,8 +72,8 @@ pub(super) fn filled(bench: &Bench, waiting: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// Two lists of few and one of many, asked by turns, each on a server of its own. They stay as long
-/// as they are: whoever leaves is followed by somebody who joins.
+/// Two short lists and a long one, asked by turns, each on a server of its own. Their lengths stay:
+/// for each user who leaves, another joins.
 fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
     let mut empty = filled(bench, 0)?;
     let before: f64 = empty.ask(&["MEMORY", "USAGE", SALE])?;

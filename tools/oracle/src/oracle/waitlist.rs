@@ -396,7 +396,7 @@ impl Oracle {
         self.flush_lapses();
         while !self.paused && t >= self.rules.open_at {
             let Some((entry, passed)) = self.next_served(t) else {
-                // Another hold that is due may help, if there is anybody to be helped.
+                // The expiry of a due hold may help, if somebody waits.
                 let due = self.earliest_due(t).filter(|_| lapses && lapsed < LAPSES_MAX);
                 let Some(seq) = due.filter(|_| self.head().is_some()) else { return true };
                 lapsed += 1;

@@ -53,8 +53,8 @@ impl Model for Config {
     }
 }
 
-/// Where nothing was lost and nothing came back, who hears that nothing is left hears the truth; a
-/// unit that came back since the pass began is the only excuse.
+/// SOLDOUT 0 is true where nothing was lost and nothing came back; a unit that came back since the
+/// pass began is the only exception.
 fn all_sold(_: &Config, state: &State) -> bool {
     let here: u8 = state.parts.iter().flatten().map(|part| part.available).sum();
     let left = here + state.under_way() > 0;

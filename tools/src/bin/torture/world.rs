@@ -127,7 +127,7 @@ impl<'a> World<'a> {
         self.servers[number].as_ref().ok_or_else(|| "A server is gone.".into())
     }
 
-    /// The numbers of the others.
+    /// The numbers of the replicas.
     pub fn replicas(&self) -> impl Iterator<Item = usize> {
         let primary = self.primary;
         (0..=self.setup.replicas).filter(move |number| *number != primary)
