@@ -51,7 +51,7 @@ struct Options {
     /// Keep what came of the table in this file
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
-    /// Write these files, kept of all servers, into docs/clients.md and its Chinese twin, and do
+    /// Write these files, kept of all servers, into clients/TESTED.md and its Chinese twin, and do
     /// nothing else
     #[arg(long, value_name = "FILE", num_args = 1..)]
     page: Vec<PathBuf>,

@@ -1,5 +1,5 @@
-//! The table client x case of docs/clients.md and its Chinese twin, from what the runs on all
-//! servers came to.
+//! The table client x case of clients/TESTED.md and its Chinese twin, from the results of all
+//! servers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -80,10 +80,10 @@ pub fn write(files: &[PathBuf]) -> Result<(), String> {
             None => results.push(more),
         }
     }
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (english, chinese) = tables(&results)?;
-    into(&folder.join("clients.md"), &english)?;
-    into(&folder.join("zh/clients.md"), &chinese)
+    into(&folder.join("TESTED.md"), &english)?;
+    into(&folder.join("TESTED.zh-CN.md"), &chinese)
 }
 
 /// Between the marks of this page.
