@@ -63,10 +63,8 @@ fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
     let all: Vec<&Report> = runs.runs.iter().collect();
     let sentences = all.iter().map(|run| format!("- {}", run.sentence())).collect::<Vec<_>>();
     let bars = format!("{}\n\n{}", table(&all, true), sentences.join("\n"));
-    let mut blocks = vec![
-        (DETAILS, "bars", bars),
-        (DETAILS, "reported", table(&all, false).to_string()),
-    ];
+    let mut blocks =
+        vec![(DETAILS, "bars", bars), (DETAILS, "reported", table(&all, false).to_string())];
     if let Some(parts) = all.iter().find_map(|run| parts::table(run)) {
         blocks.push((DETAILS, "parts", parts));
     }

@@ -1,6 +1,6 @@
-//! The two languages of the pages. The module's tables are written in English; the Chinese of each of
-//! their sentences stands in `zh.txt`, found by the English one, or in the row of an outcome or a
-//! term. So a sentence that changes is missing there until somebody has looked at its Chinese.
+//! The two languages of the pages. The module's tables are written in English; the Chinese of each
+//! of their sentences stands in `zh.txt`, found by the English one, or in the row of an outcome or
+//! a term. So a sentence that changes is missing there until somebody has looked at its Chinese.
 
 use std::collections::BTreeMap;
 

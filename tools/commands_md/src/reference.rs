@@ -11,7 +11,8 @@ use crate::language::Language;
 const HEAD: &str = "\
 # Events, INFO and settings
 
-Written from the module's own tables by `make docs`: change those, not this page. [中文](zh/reference.md)
+Written from the module's own tables by `make docs`: change those, not this page. The Chinese is
+in `tools/commands_md/src/zh.txt`. [中文](zh/reference.md)
 
 ## Events
 

@@ -6,7 +6,10 @@ use comfy_table::{presets, Row, Table};
 /// stands before those that it contains.
 const WORDS: [(&str, &str); 52] = [
     // What is measured.
-    ("wait of a PING: p99.9; longest, ms above idle", "PING 等多久，比空闲时多的毫秒数：p99.9；最长"),
+    (
+        "wait of a PING: p99.9; longest, ms above idle",
+        "PING 等多久，比空闲时多的毫秒数：p99.9；最长",
+    ),
     ("server time per call, us", "每次调用占用主线程，微秒"),
     ("server time per call", "每次调用占用主线程"),
     ("share of the server's core in use", "服务端那个核的占用率"),
@@ -65,8 +68,7 @@ const WORDS: [(&str, &str); 52] = [
 ];
 
 /// Names and units that both languages write alike.
-const NAMES: [&str; 8] =
-    ["Redis", "Valkey", "Lua", "everysec", "io", "threads", "pipeline", "p99"];
+const NAMES: [&str; 8] = ["Redis", "Valkey", "Lua", "everysec", "io", "threads", "pipeline", "p99"];
 
 /// A table in Chinese.
 ///
