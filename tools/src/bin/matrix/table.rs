@@ -175,7 +175,7 @@ fn results(outcomes: &[Outcome], pairs: &[Pair], words: &Words) -> String {
     let mut table = markdown();
     table.set_header(words.head);
     for refused in pairs.iter().filter(|pair| pair.what == "refuses") {
-        table.add_row([&title(&refused.from), words.refuses, "", "", "", ""]);
+        table.add_row([title(&refused.from).as_str(), words.refuses, "", "", "", ""]);
     }
     for outcome in outcomes {
         let Outcome { passed, at_last, failed, skipped, .. } = outcome;
