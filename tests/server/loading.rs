@@ -107,6 +107,29 @@ fn names_that_are_taken_are_explained() {
     }
 }
 
+/// CONFIG REWRITE, which Sentinel sends at each failover, writes the loadmodule line into the server's own
+/// file: where it stood already it is there once, and a line in an included file is doubled.
+#[test]
+fn a_configuration_that_was_rewritten_loads_the_module_again() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = module_path().display().to_string();
+    let line = format!("loadmodule {file}");
+    let included = folder.path().join("module.conf");
+    fs::write(&included, &line).expect("a configuration file");
+    for told in [line.clone(), format!("include {}", included.display())] {
+        let server = Options::new().without_module().line(&told).start();
+        assert_eq!(server.call("CONFIG REWRITE"), "+OK");
+        let conf = fs::read_to_string(server.dir().join("redis.conf")).expect("the file");
+        let again = Options::new().without_module().base(&conf);
+        if conf.matches(&line).count() + conf.matches("module.conf").count() == 1 {
+            assert_eq!(again.start().call("SECKILL.INIT k 2"), "+OK");
+        } else {
+            assert!(told.starts_with("include"), "{conf}");
+            assert_says(again, &file, "a module named seckill is loaded already");
+        }
+    }
+}
+
 /// A module that fails to load while the server runs leaves nothing behind: the one that is there
 /// goes on, and after the other one's end it can be loaded.
 #[test]
