@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use mysql::{Conn, Opts, OptsBuilder, Params};
+use mysql::{Conn, DriverError, Opts, OptsBuilder, Params};
 
 use super::database::{lasts, Database, Dialect, Value};
 use super::names::Names;
@@ -168,7 +168,9 @@ fn failure(what: &str, error: &mysql::Error) -> Failure {
             let is_busy = TOO_MANY_CONNECTIONS.contains(&answer.code);
             is_busy || (answer.code != NO_TLS && !lasts(&answer.state))
         }
-        mysql::Error::TlsError(_) | mysql::Error::UrlError(_) => false,
+        mysql::Error::TlsError(_)
+        | mysql::Error::UrlError(_)
+        | mysql::Error::DriverError(DriverError::TlsNotSupported) => false,
         // A refusal by TLS arrives as an I/O error.
         other if other.to_string().contains("certificate") => false,
         mysql::Error::IoError(_) | mysql::Error::DriverError(_) | mysql::Error::CodecError(_) => {
@@ -191,7 +193,7 @@ fn failure(what: &str, error: &mysql::Error) -> Failure {
 
 #[cfg(test)]
 mod tests {
-    use mysql::DriverError::ConnectTimeout;
+    use mysql::DriverError::{ConnectTimeout, TlsNotSupported};
 
     use super::failure;
 
@@ -199,5 +201,11 @@ mod tests {
     fn errors_are_in_words() {
         let said = failure("no database", &ConnectTimeout.into()).said;
         assert_eq!(said, "no database: Could not connect: connection timeout");
+    }
+
+    #[test]
+    fn a_server_without_tls_is_not_tried_again() {
+        assert!(!failure("no database", &TlsNotSupported.into()).heals);
+        assert!(failure("no database", &ConnectTimeout.into()).heals);
     }
 }

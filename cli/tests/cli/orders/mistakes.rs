@@ -62,7 +62,7 @@ fn says_what_is_wrong(shop: &Shop) {
     // A shop's own table of orders is in nobody's way.
     writes(shop, &[]);
     assert_equal(shop, &mut redis, KEY);
-    let ours = ["entries", "epochs", "kept", "orders", "sales"];
+    let ours = ["entries", "epochs", "kept", "orders", "sales", "units"];
     let named = |prefix: &str| ours.map(|name| format!("{prefix}{name}")).to_vec();
     assert_eq!(shop.tables(home), [vec!["orders".to_owned()], named("seckill_")].concat());
 
