@@ -73,8 +73,8 @@ func (c *Client) node(ctx context.Context, key, addr string) (*redis.Client, err
 			options.Addr = addr
 		}
 		options.MaxRetries, options.ContextTimeoutEnabled, options.MinIdleConns = -1, true, 0
-		// That of the other client serves its connections only.
-		options.PushNotificationProcessor = nil
+		// RESP2: replies of RESP3 tell nothing more. A processor of pushes serves the other client only.
+		options.Protocol, options.PushNotificationProcessor = 2, nil
 		// Each call has a deadline.
 		options.ReadTimeout, options.WriteTimeout = -1, -1
 		c.nodes[addr] = redis.NewClient(&options)

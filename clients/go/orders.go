@@ -149,18 +149,16 @@ func (o *Orders) read(ctx context.Context, after string, block time.Duration) (i
 	if err != nil || reply == nil {
 		return 0, err
 	}
-	var entries []any
-	switch streams := reply.(type) {
-	case map[any]any: // RESP3
-		entries, _ = streams[o.stream].([]any)
-	case []any:
-		if len(streams) > 0 {
-			stream, _ := streams[0].([]any)
-			if len(stream) > 1 {
-				entries, _ = stream[1].([]any)
-			}
-		}
+	// One stream: its name, and the entries.
+	streams, _ := reply.([]any)
+	if len(streams) == 0 {
+		return 0, nil
 	}
+	stream, _ := streams[0].([]any)
+	if len(stream) < 2 {
+		return 0, errNoAnswer
+	}
+	entries, _ := stream[1].([]any)
 	for _, entry := range entries {
 		if err := o.take(entry); err != nil {
 			return 0, err

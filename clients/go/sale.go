@@ -12,10 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // SaleError is a refusal of the server, which would come again; nothing has happened.
@@ -187,16 +184,7 @@ func (s *Sale) MGrab(ctx context.Context, user string, others []string, req stri
 		}
 	}
 	req = orNew(req)
-	told, durable, err := sure(ctx, s, "MGRAB", req, append(words, "REQ", req), readMulti,
-		func(m MultiAnswer) (string, bool) { return m.Outcome, m.Refusal == nil },
-		func(a, b MultiAnswer) bool {
-			for at := range a.Grants {
-				if at >= len(b.Grants) || !isSame(a.Grants[at], b.Grants[at]) {
-					return false
-				}
-			}
-			return true
-		})
+	told, durable, err := sure(ctx, s, "MGRAB", req, append(words, "REQ", req), readMulti)
 	told.value.Req, told.value.Lost, told.value.Durable = req, told.lost, durable
 	return told.value, err
 }
@@ -297,13 +285,10 @@ func orNew(req string) string {
 	return hex.EncodeToString(random)
 }
 
-func isSame(a, b Answer) bool { return a.Seq == b.Seq && a.State == b.State }
-
 func read[T any](ctx context.Context, s *Sale, name string, read func(any) (T, error), more ...any) (T, error) {
 	words := append([]any{"SECKILL." + name, s.key}, more...)
 	ends := time.Now().Add(s.options.Timeout)
-	told, err := ask(ctx, s, call{name, "", [][]any{words}, ends, 0, 0}, read,
-		func(T) string { return "OK" })
+	told, err := ask(ctx, s, call{name, "", [][]any{words}, ends, 0, 0}, read)
 	return told.value, err
 }
 
@@ -312,130 +297,7 @@ func (s *Sale) change(ctx context.Context, name, user, req string, more ...any) 
 	if req != "" {
 		words = append(words, "REQ", req)
 	}
-	told, durable, err := sure(ctx, s, name, req, words, ReadAnswer, func(a Answer) (string, bool) {
-		return a.Outcome, a.State != "" && a.State != "NOGRANT"
-	}, isSame)
+	told, durable, err := sure(ctx, s, name, req, words, ReadAnswer)
 	told.value.Req, told.value.Lost, told.value.Durable = req, told.lost, durable
 	return told.value, err
-}
-
-// Asks, and if it shall be durable makes sure of the answer: the repeated call shows that this
-// server has the grant, and the INCR comes after it, so the WAIT is for both. (Alone behind a REPLAY
-// it would wait for nothing.)
-func sure[T any](ctx context.Context, s *Sale, name, req string, words []any, read func(any) (T, error),
-	kind func(T) (string, bool), isSame func(T, T) bool) (told[T], *bool, error) {
-	word := func(value T) string { word, _ := kind(value); return word }
-	once := call{name, req, [][]any{words}, time.Now().Add(s.options.Timeout), 0, 0}
-	first, err := ask(ctx, s, once, read, word)
-	d := s.options.Durable
-	if err != nil || d == nil {
-		return first, nil, err
-	}
-	if _, hasGrant := kind(first.value); !hasGrant {
-		return first, nil, nil
-	}
-	commands := [][]any{words, {"INCR", d.Mark}, {"WAIT", d.Replicas, d.Timeout.Milliseconds()}}
-	// From now on an error does not mean that nothing has happened.
-	lost := first.lost
-	if lost == 0 {
-		lost = 1
-	}
-	again, err := ask(ctx, s, call{name, req, commands, once.ends, d.Timeout, lost}, read, word)
-	if err != nil {
-		return again, nil, err
-	}
-	if !isSame(first.value, again.value) {
-		first.value = again.value
-	}
-	reached, _ := again.replies[2].(int64)
-	durable := reached >= int64(d.Replicas)
-	return first, &durable, nil
-}
-
-type call struct {
-	name, req string
-	commands  [][]any
-	ends      time.Time
-	block     time.Duration // what the server itself waits in each attempt
-	lost      int           // attempts that had no reply before
-}
-
-type told[T any] struct {
-	value   T
-	replies []any
-	lost    int
-}
-
-const pause = 50 * time.Millisecond
-
-// Errors that come however often one asks. Others pass, and may hide what was granted.
-func (c *Client) isMistake(code string) bool {
-	return mistakes[code] || !c.isCluster() && (code == "MOVED" || code == "ASK")
-}
-
-// One attempt: the replies, or the server's error as a SaleError, or another one if nobody knows.
-// Connections that are of no more use are dropped.
-func (c *Client) attempt(ctx context.Context, key string, commands [][]any, within time.Duration) ([]any, error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	replies, err := c.send(ctx, key, commands)
-	text := firstError(replies)
-	var refused redis.Error
-	if errors.As(err, &refused) {
-		text = refused.Error() // of AUTH, or before anything was sent
-	}
-	if text != "" {
-		code, _, _ := strings.Cut(text, " ")
-		err = &SaleError{code, text}
-		if strings.Contains("READONLY LOADING MASTERDOWN CLUSTERDOWN", code) {
-			c.drop(ctx)
-		}
-	} else if err != nil && c.isCluster() {
-		c.drop(ctx)
-	}
-	return replies, err
-}
-
-// Until there is an answer.
-func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, error), word func(T) string) (told[T], error) {
-	lost, why := call.lost, errors.New("no time was left")
-	for made := 0; made < s.options.Attempts; made++ {
-		wait := time.Duration(made) * pause
-		if time.Until(call.ends) <= wait || ctx.Err() != nil {
-			break
-		}
-		time.Sleep(wait)
-		begun, left := time.Now(), time.Until(call.ends)
-		if made+1 < s.options.Attempts {
-			left /= 2
-		}
-		replies, err := s.client.attempt(ctx, s.key, call.commands, left+call.block)
-		var value T
-		outcome := "LOST"
-		refused, isRefused := err.(*SaleError)
-		if err == nil {
-			value, err = read(replies[0])
-		}
-		switch {
-		case err == nil:
-			outcome = word(value)
-		case isRefused:
-			outcome = refused.Code
-		default:
-			lost++
-		}
-		if s.options.OnAttempt != nil {
-			s.options.OnAttempt(call.name, outcome, lost, time.Since(begun))
-		}
-		if err == nil {
-			return told[T]{value, replies, lost}, nil
-		}
-		if why = err; isRefused && s.client.isMistake(refused.Code) {
-			if lost == 0 {
-				return told[T]{}, refused
-			}
-			break // It says nothing of the attempts before it.
-		}
-	}
-	return told[T]{}, &Unanswered{call.req, lost, why}
 }

@@ -10,8 +10,8 @@ import java.util.List;
 public interface Link {
     /**
      * Sends these commands over one connection to the server that has the key, and returns one reply
-     * for each: a Long, a byte[] or String, a List or Map of these, or null; for an error of the
-     * server a {@link ServerError}.
+     * for each: a Long, a byte[] or String, a List of these, a Map or a List of its entries, or null;
+     * for an error of the server a {@link ServerError}.
      *
      * @param within for how long the caller waits: a client that can be told so should give up then
      * @throws Exception when there is no whole reply

@@ -1,22 +1,25 @@
 package example.seckill;
 
 import java.nio.charset.Charset;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 
 /** Raw replies of any client: numbers, lists, and strings, which may be bytes. */
 final class Reply {
     private Reply() {}
 
+    /** A map of RESP3 is a list of names and values; some clients have it as a list of pairs. */
     static List<?> list(Object reply) {
         if (reply instanceof Map<?, ?> map) {
-            List<Object> flat = new ArrayList<>();
-            map.forEach((name, value) -> flat.addAll(java.util.Arrays.asList(name, value)));
-            return flat;
+            return list(List.copyOf(map.entrySet()));
         }
         if (reply instanceof List<?> list) {
-            return list;
+            if (list.isEmpty() || !(list.get(0) instanceof Map.Entry)) {
+                return list;
+            }
+            return list.stream().map(Map.Entry.class::cast)
+                    .flatMap(pair -> Stream.of(pair.getKey(), pair.getValue())).toList();
         }
         throw new IllegalArgumentException("not an answer of seckill: " + reply);
     }

@@ -1,11 +1,8 @@
 package example.seckill;
 
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import java.util.stream.IntStream;
@@ -105,7 +102,9 @@ public final class JedisLink implements Link {
                 // It was in use when the others were dropped: the pool is not to have it again.
                 connection.setBroken();
             }
-            return IntStream.range(0, commands.size()).mapToObj(at -> plain(replies.get(at * each + each - 1)))
+            return IntStream.range(0, commands.size()).mapToObj(at -> replies.get(at * each + each - 1))
+                    .map(reply -> reply instanceof JedisDataException error
+                            ? new ServerError(error.getMessage()) : reply)
                     .toList();
         }
     }
@@ -119,24 +118,5 @@ public final class JedisLink implements Link {
     @Override
     public boolean isCluster() {
         return cluster != null;
-    }
-
-    /** Errors are values, and RESP3's maps, which Jedis has as pairs, are maps. */
-    private static Object plain(Object reply) {
-        if (reply instanceof JedisDataException error) {
-            return new ServerError(error.getMessage());
-        }
-        if (!(reply instanceof List<?> list)) {
-            return reply;
-        }
-        if (!list.isEmpty() && list.stream().allMatch(Map.Entry.class::isInstance)) {
-            Map<Object, Object> map = new LinkedHashMap<>();
-            list.forEach(pair -> map.put(((Map.Entry<?, ?>) pair).getKey(),
-                    plain(((Map.Entry<?, ?>) pair).getValue())));
-            return map;
-        }
-        List<Object> all = new ArrayList<>();
-        list.forEach(item -> all.add(plain(item)));
-        return all;
     }
 }

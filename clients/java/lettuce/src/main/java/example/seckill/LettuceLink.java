@@ -26,7 +26,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 
 /**
- * Over Lettuce 6: a single server, Sentinel or a cluster, by one connection of its own, which threads
+ * Over Lettuce 6 and 7: a single server, Sentinel or a cluster, by one connection of its own, which threads
  * may share. WAIT holds up all calls on it: give durable sales a link of their own.
  */
 public final class LettuceLink implements Link {

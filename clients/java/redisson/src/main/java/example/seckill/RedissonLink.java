@@ -5,8 +5,10 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.redisson.api.RScript;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.RedisException;
@@ -18,6 +20,9 @@ import org.redisson.client.codec.ByteArrayCodec;
  */
 public final class RedissonLink implements Link {
     private static final String SCRIPT = "return {redis.call(unpack(ARGV))}";
+    /** Redisson 4 calls it LIST, those before it MULTI. */
+    private static final RScript.ReturnType LIST = Stream.of(RScript.ReturnType.values())
+            .filter(type -> Set.of("LIST", "MULTI").contains(type.name())).findFirst().orElseThrow();
     private final RedissonClient redisson;
 
     /** The application's own client. */
@@ -33,7 +38,7 @@ public final class RedissonLink implements Link {
             try {
                 List<Object> told = redisson.getScript(ByteArrayCodec.INSTANCE)
                         .<List<Object>>evalAsync(name, RScript.Mode.READ_WRITE, SCRIPT,
-                                RScript.ReturnType.MULTI, List.of(name), (Object[]) words)
+                                LIST, List.of(name), (Object[]) words)
                         .get(within.toNanos(), TimeUnit.NANOSECONDS);
                 replies.add(told.isEmpty() ? null : told.get(0));
             } catch (ExecutionException error) {

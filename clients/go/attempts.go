@@ -1,0 +1,157 @@
+package seckill
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What a call that changes something is answered: an Answer, or a MultiAnswer.
+type answered[T any] interface {
+	word() string
+	hasGrant() bool
+	isSame(T) bool
+}
+
+func (a Answer) word() string         { return a.Outcome }
+func (a Answer) hasGrant() bool       { return a.State != "" && a.State != "NOGRANT" }
+func (a Answer) isSame(b Answer) bool { return a.Seq == b.Seq && a.State == b.State }
+
+func (m MultiAnswer) word() string   { return m.Outcome }
+func (m MultiAnswer) hasGrant() bool { return m.Refusal == nil }
+func (m MultiAnswer) isSame(b MultiAnswer) bool {
+	for at := range m.Grants {
+		if at >= len(b.Grants) || !m.Grants[at].isSame(b.Grants[at]) {
+			return false
+		}
+	}
+	return true
+}
+
+// What OnAttempt hears of a reply.
+func wordOf(value any) string {
+	if told, is := value.(interface{ word() string }); is {
+		return told.word()
+	}
+	return "OK"
+}
+
+// Asks, and if it shall be durable makes sure of the answer: the repeated call shows that this
+// server has the grant, and the INCR comes after it, so the WAIT is for both. (Alone behind a REPLAY
+// it would wait for nothing.)
+func sure[T answered[T]](ctx context.Context, s *Sale, name, req string, words []any,
+	read func(any) (T, error)) (told[T], *bool, error) {
+	once := call{name, req, [][]any{words}, time.Now().Add(s.options.Timeout), 0, 0}
+	first, err := ask(ctx, s, once, read)
+	d := s.options.Durable
+	if err != nil || d == nil || !first.value.hasGrant() {
+		return first, nil, err
+	}
+	commands := [][]any{words, {"INCR", d.Mark}, {"WAIT", d.Replicas, d.Timeout.Milliseconds()}}
+	// From now on an error does not mean that nothing has happened.
+	lost := first.lost
+	if lost == 0 {
+		lost = 1
+	}
+	again, err := ask(ctx, s, call{name, req, commands, once.ends, d.Timeout, lost}, read)
+	if err != nil {
+		return again, nil, err
+	}
+	if !first.value.isSame(again.value) {
+		first.value = again.value
+	}
+	reached, _ := again.replies[2].(int64)
+	durable := reached >= int64(d.Replicas)
+	return first, &durable, nil
+}
+
+type call struct {
+	name, req string
+	commands  [][]any
+	ends      time.Time
+	block     time.Duration // what the server itself waits in each attempt
+	lost      int           // attempts that had no reply before
+}
+
+type told[T any] struct {
+	value   T
+	replies []any
+	lost    int
+}
+
+const pause = 50 * time.Millisecond
+
+// Errors that come however often one asks. Others pass, and may hide what was granted.
+func (c *Client) isMistake(code string) bool {
+	return mistakes[code] || !c.isCluster() && (code == "MOVED" || code == "ASK")
+}
+
+// One attempt: the replies, or the server's error as a SaleError, or another one if nobody knows.
+// Connections that are of no more use are dropped.
+func (c *Client) attempt(ctx context.Context, key string, commands [][]any, within time.Duration) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	replies, err := c.send(ctx, key, commands)
+	text := firstError(replies)
+	var refused redis.Error
+	if errors.As(err, &refused) {
+		text = refused.Error() // of AUTH, or before anything was sent
+	}
+	if text != "" {
+		code, _, _ := strings.Cut(text, " ")
+		err = &SaleError{code, text}
+		if strings.Contains("READONLY LOADING MASTERDOWN CLUSTERDOWN", code) {
+			c.drop(ctx)
+		}
+	} else if err != nil && c.isCluster() {
+		c.drop(ctx)
+	}
+	return replies, err
+}
+
+// Until there is an answer.
+func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, error)) (told[T], error) {
+	lost, why := call.lost, errors.New("no time was left")
+	for made := 0; made < s.options.Attempts; made++ {
+		wait := time.Duration(made) * pause
+		if time.Until(call.ends) <= wait || ctx.Err() != nil {
+			break
+		}
+		time.Sleep(wait)
+		begun, left := time.Now(), time.Until(call.ends)
+		if made+1 < s.options.Attempts {
+			left /= 2
+		}
+		replies, err := s.client.attempt(ctx, s.key, call.commands, left+call.block)
+		var value T
+		outcome := "LOST"
+		refused, isRefused := err.(*SaleError)
+		if err == nil {
+			value, err = read(replies[0])
+		}
+		switch {
+		case err == nil:
+			outcome = wordOf(value)
+		case isRefused:
+			outcome = refused.Code
+		default:
+			lost++
+		}
+		if s.options.OnAttempt != nil {
+			s.options.OnAttempt(call.name, outcome, lost, time.Since(begun))
+		}
+		if err == nil {
+			return told[T]{value, replies, lost}, nil
+		}
+		if why = err; isRefused && s.client.isMistake(refused.Code) {
+			if lost == 0 {
+				return told[T]{}, refused
+			}
+			break // It says nothing of the attempts before it.
+		}
+	}
+	return told[T]{}, &Unanswered{call.req, lost, why}
+}
