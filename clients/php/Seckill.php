@@ -68,11 +68,17 @@ interface SaleInterface
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
 
     /**
-     * $keep, here and below: so many units are left of the grant, or those with these numbers; the others are given back.
+     * $keep, here and below: so many units are left of the grant, or those with these numbers; the others are
+     * given back.
      *
      * @param int|list<int>|null $keep
      */
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false, int|array|null $keep = null): Answer;
+    public function confirm(
+        string $user,
+        ?string $req = null,
+        bool $reclaim = false,
+        int|array|null $keep = null,
+    ): Answer;
 
     /** @param int|list<int>|null $keep */
     public function cancel(string $user, ?string $req = null, int|array|null $keep = null): Answer;
@@ -745,8 +751,12 @@ final class Sale implements SaleInterface
         return $this->change('GRAB', $user, self::made($req), [...self::qty($qty), 'WAIT', ...$until]);
     }
 
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false, int|array|null $keep = null): Answer
-    {
+    public function confirm(
+        string $user,
+        ?string $req = null,
+        bool $reclaim = false,
+        int|array|null $keep = null,
+    ): Answer {
         return $this->change('CONFIRM', $user, $req ?? '', [...($reclaim ? ['RECLAIM'] : []), ...self::part($keep)]);
     }
 

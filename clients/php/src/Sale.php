@@ -48,8 +48,12 @@ final class Sale implements SaleInterface
         return $this->change('GRAB', $user, self::made($req), [...self::qty($qty), 'WAIT', ...$until]);
     }
 
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false, int|array|null $keep = null): Answer
-    {
+    public function confirm(
+        string $user,
+        ?string $req = null,
+        bool $reclaim = false,
+        int|array|null $keep = null,
+    ): Answer {
         return $this->change('CONFIRM', $user, $req ?? '', [...($reclaim ? ['RECLAIM'] : []), ...self::part($keep)]);
     }
 

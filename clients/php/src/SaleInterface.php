@@ -32,11 +32,17 @@ interface SaleInterface
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
 
     /**
-     * $keep, here and below: so many units are left of the grant, or those with these numbers; the others are given back.
+     * $keep, here and below: so many units are left of the grant, or those with these numbers; the others are
+     * given back.
      *
      * @param int|list<int>|null $keep
      */
-    public function confirm(string $user, ?string $req = null, bool $reclaim = false, int|array|null $keep = null): Answer;
+    public function confirm(
+        string $user,
+        ?string $req = null,
+        bool $reclaim = false,
+        int|array|null $keep = null,
+    ): Answer;
 
     /** @param int|list<int>|null $keep */
     public function cancel(string $user, ?string $req = null, int|array|null $keep = null): Answer;
