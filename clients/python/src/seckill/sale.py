@@ -113,8 +113,8 @@ class AsyncSale:
         reclaim: bool = False,
         keep: int | Sequence[int] | None = None,
     ) -> Answer[Settled]:
-        """keep, here and below: so many units are left of the grant, or those with these numbers; the
-        others are given back."""
+        """keep, here and below: so many units are left of the grant, or those with these numbers;
+        the others are given back."""
         return await self._change("CONFIRM", user, req, *["RECLAIM"][:reclaim], *self._keep(keep))
 
     async def cancel(
