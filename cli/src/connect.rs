@@ -27,7 +27,7 @@ const NO_URL: &str = "--redis: this is no address. It has the form redis://host:
 /// Never an option: what stands on a command line is for everybody on the machine to read.
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 
-/// Which server, and as whom. These options stand before or behind the subcommand.
+/// The server and the login. These options stand before or behind the subcommand.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Connection")]
 pub struct Server {

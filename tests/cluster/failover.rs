@@ -48,7 +48,7 @@ fn kill_a_primary(what: &str, waits: bool, cuts: bool) -> Found {
     open_sale(&cluster, &format!("SECKILL.INIT {SALE} {SUPPLY} LIMIT 2 OUTBOX {STREAM}"));
     let owner = cluster.first_owner(cluster.slot(SALE));
     let run = Run::new(cluster.ports(), 0, waits);
-    // The new primary has no replica yet: who waits there, waits in vain each time.
+    // The new primary has no replica yet: each WAIT there is in vain.
     let (before, after) = if waits { (GRANTS / 4, 2 * BUYERS) } else { (GRANTS, 2 * GRANTS) };
     let (mut away_ms, mut per_second) = (0, 0.0);
     let history = run.during(|| {

@@ -77,7 +77,7 @@ fn sales_that_differ_in_one_thing_have_different_digests() {
         let mut script = script();
         assert!(script[place].contains(part), "{what}");
         script[place] = script[place].replacen(part, other, 1);
-        // Keys may have any name, so what differs names the sale.
+        // Keys may have any name: the name of the sale says what differs in it.
         apply(&mut conn, what, &script);
         let digest = conn.ask(&["DEBUG", "DIGEST-VALUE", what]).items()[0].text();
         if let Some(same) = seen.insert(digest, what) {

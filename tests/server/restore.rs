@@ -219,7 +219,7 @@ fn a_broken_snapshot_does_not_start() {
     server.stop(true);
     let file = server.dir().join("dump.rdb");
     let bytes = std::fs::read(&file).expect("a snapshot");
-    // Where the base is, but for what the end of the process has changed.
+    // The place of the base, whose end the process may have changed.
     let base = bytes.windows(20).position(|part| part == &base[..20]).expect("the base");
     let mut broken = bytes.clone();
     broken[base + FORM] = 9;

@@ -14,7 +14,7 @@ pub fn seckill(words: &[&str]) -> Command {
     program
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub fn run(words: &[&str]) -> Output {
     seckill(words).output().expect("seckill runs")
 }

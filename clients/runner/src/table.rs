@@ -30,7 +30,7 @@ pub struct Case {
     /// The sale of the storm is split into so many.
     #[serde(default)]
     parts: usize,
-    /// Where it is played, and only there.
+    /// The servers of the case: one, Sentinels or a cluster.
     #[serde(default)]
     pub on: On,
     /// Wrong clients that must fail here, and nowhere else.

@@ -70,7 +70,7 @@ pub fn run(told: &Options) -> Result<(), String> {
         is_over.store(true, Ordering::Relaxed);
         done.and(ticker.join().map_err(|_| "The ticker panicked.".to_owned()))
     })?;
-    // Some libraries hide that they were refused something; the server has noted it.
+    // Some libraries hide a refusal; the server's ACL LOG has noted it.
     match admin.cmd("ACL LOG") {
         refused if refused.items().is_empty() => Ok(()),
         refused => Err(format!("Permissions stopped something: {refused}")),

@@ -171,7 +171,7 @@ fn reclaim(
     }
     let stands = match permitted && is_free(plan) {
         true => plan.push_about(effect::Reclaim { seq })?,
-        // To the caller it is an expired one.
+        // The caller is told that the grant has expired.
         false => {
             let stands = plan.push_about(effect::Settle { seq, to: State::Forfeited })?;
             GrantView { state: State::Expired, ..stands }

@@ -166,7 +166,7 @@ impl Done {
         did.then(|| Done { op: op.clone(), deadline, until })
     }
 
-    /// Sends it again. Nothing may come of it but that holds expire whose time is over.
+    /// Sends the command again. The only changes may be expiries of holds that are due.
     fn again(&self, world: &World) -> Result<(), String> {
         let t = world.sale.time(&world.now());
         let mut op = self.op.clone();

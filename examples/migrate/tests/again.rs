@@ -119,7 +119,7 @@ fn a_line_that_says_something_else() {
     assert_eq!(shop.books("sale:goods"), [6, 3, 0, 3, 0]);
 }
 
-/// Each says what it takes, and takes no word that it does not know.
+/// Each program's help names its options, and it refuses a word that it does not know.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn usage() {

@@ -37,7 +37,7 @@ fn counter() {
     assert!(!shop.try_run(shop.new.port(), &["--back=yes"]).1);
     assert_eq!(shop.old.call("GET goods"), "'1'");
     assert_eq!(shop.books("sale:goods"), [2, 0, 0, 2, 0]);
-    // Nor forth again into a sale that was taken back: refused while the old side sells.
+    // A second move into a sale that was taken back is refused while the old side sells.
     let (told, went_well) = shop.try_run(shop.new.port(), &[]);
     assert!(!went_well && told.contains("take another --sale"), "{told}");
     assert_eq!(shop.old.call("MGET goods goods:moved"), "['1' nil]");

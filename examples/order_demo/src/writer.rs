@@ -31,7 +31,7 @@ impl Writer {
             .args(["orders", "--redis", redis, "--database", database, "--stream", stream])
             .args(["--group", GROUP, "--name", name])
             .args(["--claim-after-ms", &CLAIM_AFTER_MS.to_string()])
-            // One server that is nobody's replica: what it has lost is lost.
+            // The server stands alone, so its new epoch is right about what is lost.
             .args(["--trust-epoch", "any"])
             .stdin(Stdio::null())
             .spawn()

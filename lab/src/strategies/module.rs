@@ -1,4 +1,4 @@
-//! The module's own rows: what the same shop does with SECKILL.
+//! The module's own rows: a shop that sells with SECKILL commands.
 
 use std::time::Duration;
 

@@ -217,7 +217,7 @@ impl Buyer<'_> {
         let (started, before) = (Instant::now(), client.detours);
         let reply = client.cmd(line);
         let now = client.detours;
-        // Of an answer that was asked for twice nobody knows on which connection it was written.
+        // Nobody knows on which connection the grant was written if the call was sent twice.
         self.crowd.answered.fetch_add(1, Ordering::SeqCst);
         let is_first = (before.unheard, before.asked) == (now.unheard, now.asked);
         if matches!(&reply, Reply::Error(text) if text.starts_with(b"NOSALE")) {

@@ -107,7 +107,7 @@ pub struct Rate {
     server_seconds: f64,
 }
 
-/// Sends, and says what it came to.
+/// Sends the load and returns its result.
 ///
 /// # Errors
 /// As [`send`].

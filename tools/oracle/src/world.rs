@@ -428,7 +428,7 @@ pub fn commit(sale: &mut Sale, decision: &Decision<'_>) {
     }
 }
 
-/// Kinds of events in words, in order; the same again and again is there once.
+/// Kinds of events in words, in order; repeats of one kind in a row come once.
 pub fn words(plan: &Plan<'_>) -> Vec<&'static str> {
     let mut words: Vec<_> = plan.events.iter().map(|event| event.kind.name()).collect();
     words.dedup();

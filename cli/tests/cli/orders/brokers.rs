@@ -28,7 +28,7 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/brokers").join(name)
 }
 
-/// One of the examples with what it is told; it is ended with the value.
+/// One of the example programs; dropping the value ends it.
 struct Sender(Child);
 
 impl Drop for Sender {

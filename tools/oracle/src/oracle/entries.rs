@@ -115,7 +115,7 @@ pub(super) fn number(name: &str, value: impl Display) -> String {
     format!(",\"{name}\":{value}")
 }
 
-/// The same for one that is left out where there is none.
+/// A field of a number that is left out when it is 0.
 pub(super) fn unless_0(name: &str, value: u64) -> String {
     if value == 0 {
         String::new()

@@ -131,7 +131,7 @@ pub struct Patch {
 }
 
 impl Patch {
-    /// Names nothing.
+    /// A patch that names no term.
     pub const NOTHING: Patch = Patch {
         limit: None,
         grabs: None,

@@ -77,7 +77,7 @@ impl Cluster {
         }
         let decision = current(self.primary.held[sale].sale.decide(&request, &self.now()))?;
         let Some(plan) = &decision.plan else {
-            // Nothing foreign runs in what changes nothing.
+            // No foreign code runs when nothing changes.
             self.carry_out(sale, op, decision, tally)?;
             return self.command(call, tally);
         };
@@ -104,7 +104,7 @@ impl Cluster {
         if self.is_stuck(sale, plan.as_ref()) {
             return Ok(false);
         }
-        // Whatever the oracle is asked, it turns the round first; nothing else comes of this.
+        // The oracle begins the next round at any request; the sweep asks for nothing else.
         let (op, outcome, plan) = (&Op::Sweep(0), outcome.as_ref(), plan.as_ref());
         self.do_it(Verdict { sale, op, outcome, plan }, tally)?;
         Ok(true)

@@ -14,7 +14,7 @@ pub fn once_in(random: &mut Random, times: u64) -> bool {
     random.below(times) == 0
 }
 
-/// One of several.
+/// A random element of `from`.
 pub fn pick<'a, T>(random: &mut Random, from: &'a [T]) -> &'a T {
     &from[random.below(from.len() as u64) as usize]
 }

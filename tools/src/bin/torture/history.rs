@@ -260,7 +260,7 @@ pub enum Promise {
 pub struct Crowning {
     /// From when on clients were sent to it.
     pub began: u64,
-    /// Just before it was made so, in Unix ms. What it writes has no smaller T.
+    /// A moment just before its promotion, in Unix ms. Its entries have no smaller T.
     pub from_ms: u64,
 }
 

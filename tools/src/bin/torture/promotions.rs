@@ -9,7 +9,7 @@ use seckill_random::Random;
 use crate::sentinels::{Sentinels, QUIET};
 use crate::world::World;
 
-/// As docs/sentinel.md says: so long before what is under way has come to the replicas.
+/// The pause of docs/sentinel.md, long enough for changes under way to reach the replicas.
 const PAUSED_FOR: Duration = Duration::from_millis(500);
 
 /// How the one that was the primary comes back.
