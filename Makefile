@@ -118,7 +118,7 @@ clients-deps:
 # CLIENTS="--skip Java" leaves one out that is not here.
 clients: deps clients-deps ## test: Run clients/ through its table on three servers (CLIENTS="--skip Java", JAVA_JARS=DIR)
 	@.ci/servers
-	$(BUILD) -p seckill-clients -p seckill-client --example driver
+	$(BUILD) -p seckill-clients --bin clients -p seckill-client --example driver
 	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)
 	@.ci/readme-examples $(CLIENT_LIBRARIES) $(CLIENTS)
 
