@@ -245,7 +245,7 @@ proof-parts: ## more: Go through all states of small split sales (PROOF=--small:
 fuzz: deps ## more: Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
 	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --workspace --test fuzz long -- --ignored --nocapture --test-threads=1
 
-coverage: ## more: List the lines of the domain that none of its tests runs
+coverage: ## more: List the lines of the module that no test of the domain or the server runs
 	@.ci/coverage
 
 # MUTANTS="--seed 7 --count 20 --only domain/". Stopped and started again it goes on where it was.
