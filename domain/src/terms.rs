@@ -369,3 +369,39 @@ fn name<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<[u8]>>, D::Erro
         false => Err(D::Error::custom("a name of no bytes, or of too many")),
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use core::num::NonZeroU16;
+
+    use super::*;
+
+    /// Terms and their bytes, as INIT and the base of a dump have them.
+    pub(crate) fn terms_and_bytes() -> [(Terms, &'static [u8]); 4] {
+        let (outbox, none) = (Some(Box::from(*b"s")), Terms::default());
+        let kind = UnitKind::Drawn(Draw::Equal { packets: 2 });
+        let parts = NonZeroU16::new(1024).expect("a number");
+        let split = Some(Box::new(Split { part: 2, parts, id: Box::from(*b"s-1"), total: 300 }));
+        [
+            (
+                Terms { limit: 2, open_at: 5, close_at: 9, ..none.clone() },
+                b"\x02\0\0\x05\x09\0\0\0\0\0\0\0\0\0\0",
+            ),
+            (
+                Terms { kind, outbox, ..none.clone() },
+                b"\x01\0\0\0\0\x01\x01s\x01\x02\x02\0\0\0\0\0\0\0\0",
+            ),
+            (
+                Terms { split, ..none.clone() },
+                b"\x01\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x80\x08\x03s-1\xac\x02\0",
+            ),
+            (Terms { kind: UnitKind::Numbered, ..none }, b"\x01\0\0\0\0\0\x02\0\0\0\0\0\0\0\0"),
+        ]
+    }
+
+    /// A change of terms and its bytes in ALTER.
+    pub(crate) fn change_and_bytes() -> (TermsChange, &'static [u8]) {
+        let change = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
+        (change, b"\x01\x03\0\0\0\x01\0\0\0\0\0\0\0\0\0\0")
+    }
+}

@@ -1,5 +1,6 @@
 //! The sessions in the README and in docs are real: they are replayed with redis-cli and every line
-//! is compared. Only times differ from day to day, and what a sale draws at random. A line that
+//! is compared. Only times differ from day to day, and what a sale draws at random; `…` in a line
+//! stands for what a page leaves out of it. A line that
 //! begins with # says that time passes: the command behind it is sent until its reply is the one
 //! that is shown. Blocks of the language `redis` are there to be pasted: no line of theirs may be an
 //! error.
@@ -128,6 +129,25 @@ fn masked(line: &str) -> String {
     words.into_iter().map(mask).collect()
 }
 
+/// The lines that fit those of the page become theirs.
+fn without_what_is_left_out(found: &str, written: &str) -> String {
+    let mut written = written.lines();
+    let lines = found.lines().map(|line| match written.next() {
+        Some(shown) if fits(line, shown) => format!("{shown}\n"),
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+/// Whether the line has the pieces between each `…` of the one that is shown, in their order.
+fn fits(line: &str, shown: &str) -> bool {
+    let mut pieces = shown.split('…');
+    let (Some(first), Some(last)) = (pieces.next(), pieces.next_back()) else { return false };
+    let rest = line.strip_prefix(first).and_then(|rest| rest.strip_suffix(last));
+    let rest = pieces.try_fold(rest, |rest, piece| Some(rest?.split_once(piece).map(|it| it.1)));
+    rest.flatten().is_some()
+}
+
 fn redis_cli(server: &Server, command: &str) -> String {
     let output = Command::new("redis-cli")
         .args(["-p", &server.port().to_string(), "--no-raw"])
@@ -154,8 +174,11 @@ fn every_session_is_what_redis_cli_shows() {
                     assert_pasted(&server, command, path);
                     continue;
                 };
-                let shown = || without_chance(&redis_cli(&server, command), is_random);
                 let written = without_chance(&reply, is_random);
+                let shown = || {
+                    let found = without_chance(&redis_cli(&server, command), is_random);
+                    without_what_is_left_out(&found, &written)
+                };
                 let end = Instant::now() + if is_later { LATER } else { Duration::ZERO };
                 let mut found = shown();
                 while found != written && Instant::now() < end {

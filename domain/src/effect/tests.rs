@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::admission::List;
-use crate::draw::Draw;
 use crate::ledger::record::{Asked, ReqTag};
 use crate::model::limits::{
     DRAW_AMOUNTS_MAX, EFFECTS_PER_APPLY_MAX, HOLD_MS_MAX, INTEGER_MAX, TIME_MS_MAX, UNITS_MAX,
@@ -15,7 +14,8 @@ use crate::model::limits::{
 };
 use crate::model::outcome::State;
 use crate::parts::Split;
-use crate::request::{Terms, TermsChange, UnitKind};
+use crate::request::{Terms, TermsChange};
+use crate::terms::tests::{change_and_bytes, terms_and_bytes};
 use crate::waitlist::Reason;
 
 fn bytes(change: &Change<'_>) -> Vec<u8> {
@@ -42,15 +42,8 @@ fn numbered<E>(of: E, units: &[u32]) -> Box<Numbered<E>> {
     Box::new(Numbered { units: units.into(), of })
 }
 
-/// Effects and their bytes, but for those of numbered units.
+/// Effects and their bytes, but for those of terms and of numbered units.
 fn plain_effects() -> Vec<(Effect<'static>, &'static [u8])> {
-    let terms = Terms { limit: 2, open_at: 5, close_at: 9, ..Terms::default() };
-    let outbox = Some(Box::from(*b"s"));
-    let drawn =
-        Terms { kind: UnitKind::Drawn(Draw::Equal { packets: 2 }), outbox, ..Terms::default() };
-    let split = Split::new(2, 1024, b"s-1", 300).ok().map(Box::new);
-    let part = Terms { split, ..Terms::default() };
-    let alter = TermsChange { limit: Some(3), close_at: Some(0), ..TermsChange::default() };
     let asked = Some(ReqTag { id: b"o-7", asked: Asked::UpTo });
     let bob = Users { list: List::Deny, add: true, users: vec![b"bob", b"x"] };
     vec![
@@ -73,27 +66,8 @@ fn plain_effects() -> Vec<(Effect<'static>, &'static [u8])> {
         (Effect::Restock(Restock { req: b"r1", delta: -9, applied: -3 }), b"\x09\x02r1\x11\x05"),
         (Effect::Pause(Pause), b"\x0a"),
         (Effect::Resume(Resume), b"\x0b"),
-        (Effect::Alter(Alter(Box::new(alter))), b"\x0c\x01\x03\0\0\0\x01\0\0\0\0\0\0\0\0\0\0"),
         (Effect::Users(bob), b"\x0d\x01\x01\x02\x03bob\x01x"),
         (Effect::Admit(Admit { user: b"u" }), b"\x0e\x01u"),
-        (
-            start(terms, &[]),
-            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x02\0\0\x05\x09\0\0\0\0\0\0\0\0\0\0\0",
-        ),
-        (
-            start(drawn, &[3, 4]),
-            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\x01\x01s\x01\x02\x02\0\0\0\0\0\0\0\
-              \0\x02\x03\x04",
-        ),
-        (
-            start(part, &[]),
-            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\0\0\0\0\0\0\0\0\x01\x02\x80\x08\x03s-1\
-              \xac\x02\0\0",
-        ),
-        (
-            start(Terms { kind: UnitKind::Numbered, ..Terms::default() }, &[]),
-            b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07\x01\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0",
-        ),
         (Effect::Send(Send { to: 3, total: 300, owed: 0 }), b"\x11\x03\xac\x02\0"),
         (Effect::Send(Send { to: 1023, total: 7, owed: 2 }), b"\x11\xff\x07\x07\x02"),
         (Effect::Receive(Receive { from: 3, total: 300 }), b"\x12\x03\xac\x02"),
@@ -133,10 +107,25 @@ fn numbered_effects() -> Vec<(Effect<'static>, &'static [u8])> {
     ]
 }
 
+/// INIT and ALTER, and their bytes.
+fn effects_of_terms() -> impl Iterator<Item = (Effect<'static>, Vec<u8>)> {
+    let begins = terms_and_bytes().into_iter().map(|(terms, bytes)| {
+        let amounts: &[u64] = if terms.draw().is_some() { &[3, 4] } else { &[] };
+        let tail = if amounts.is_empty() { &b"\0"[..] } else { b"\x02\x03\x04" };
+        let head = &b"\x0f\x82\x01xxxxxxxxxxxxxxxx\x07"[..];
+        (start(terms, amounts), [head, bytes, tail].concat())
+    });
+    let (change, bytes) = change_and_bytes();
+    let alter = (Effect::Alter(Alter(Box::new(change))), [b"\x0c", bytes].concat());
+    begins.chain([alter])
+}
+
 /// `snapshot` and its tests have the bytes of pieces.
 #[test]
 fn the_bytes_of_every_effect() {
-    let cases = [plain_effects(), numbered_effects()].concat();
+    let cases = [plain_effects(), numbered_effects()].concat().into_iter();
+    let cases = cases.map(|(effect, bytes)| (effect, bytes.to_vec())).chain(effects_of_terms());
+    let cases: Vec<_> = cases.collect();
     let tags: BTreeSet<u8> = cases.iter().map(|(_, bytes)| bytes[0]).collect();
     let all = EFFECTS.iter().zip(0..).filter(|(name, _)| **name != "Piece");
     assert!(all.map(|(_, tag)| tag).eq(tags), "each effect has its case");
@@ -146,7 +135,7 @@ fn the_bytes_of_every_effect() {
         {
             let change = Change { elapsed_ms, epoch, effect: effect.clone() };
             let out = bytes(&change);
-            assert_eq!(out, [head, expected].concat(), "{change:?}");
+            assert_eq!(out, [head, &expected].concat(), "{change:?}");
             let back = Change::decode(&out).unwrap();
             assert_eq!(format!("{back:?}"), format!("{change:?}"));
         }

@@ -1,6 +1,7 @@
 //! Replies of STATUS, USER, WINNERS and AUDIT.
 
 use seckill_domain::outcome::OUTCOMES;
+use seckill_domain::terms::{Section, TERMS};
 
 use super::AN_HOUR_MS;
 use crate::support::shop::counters;
@@ -69,7 +70,7 @@ fn status_shows_every_number() {
                              short 1 paused 1";
     assert_eq!(counters(&mut conn, "k"), expected_counters);
     assert_counter_names(&status);
-    let expected = [
+    let before = [
         "state 'paused'",
         "supply 6",
         "available 0",
@@ -78,11 +79,14 @@ fn status_shows_every_number() {
         "deficit 0",
         "winners 3",
         "grants 3",
-        "limit 3",
-        "grabs 9",
-        "hold_ms 0",
-        "open_at 0",
-        "close_at 0",
+    ];
+    let terms = TERMS.iter().filter(|term| term.section() == Some(Section::Sale));
+    let terms = terms.filter_map(|term| match term.field?.0 {
+        "limit" => Some("limit 3".to_owned()),
+        "grabs" => Some("grabs 9".to_owned()),
+        other => Some(format!("{other} 0")),
+    });
+    let after = [
         "now",
         "next_deadline 0",
         "created_at",
@@ -96,7 +100,8 @@ fn status_shows_every_number() {
         "fences_dropped 0",
         "counters",
     ];
-    assert_eq!(shown, expected);
+    let [before, after] = [&before[..], &after].map(|all| all.iter().map(|it| (*it).to_owned()));
+    assert_eq!(shown, before.chain(terms).chain(after).collect::<Vec<_>>());
 }
 
 /// The sale and the node count a GRAB once, answered at once or judged, and none that fails.
