@@ -26,6 +26,18 @@ fn assert_counter_names(status: &Reply) {
     assert_eq!(names, ["attempts"].into_iter().chain(answers).chain(changes).collect::<Vec<_>>());
 }
 
+/// The terms of a sale as STATUS shows them: these two, and all others 0.
+fn terms(limit: &str, grabs: &str) -> Vec<String> {
+    let shown = TERMS.iter().filter(|term| term.section() == Some(Section::Sale));
+    let names = shown.filter_map(|term| Some(term.field?.0));
+    let value = |name| match name {
+        "limit" => limit.to_owned(),
+        "grabs" => grabs.to_owned(),
+        other => format!("{other} 0"),
+    };
+    names.map(value).collect()
+}
+
 /// The fields of STATUS and their order are part of the contract: scripts read them.
 // Rules: d2f0 90fc
 #[test]
@@ -80,12 +92,6 @@ fn status_shows_every_number() {
         "winners 3",
         "grants 3",
     ];
-    let terms = TERMS.iter().filter(|term| term.section() == Some(Section::Sale));
-    let terms = terms.filter_map(|term| match term.field?.0 {
-        "limit" => Some("limit 3".to_owned()),
-        "grabs" => Some("grabs 9".to_owned()),
-        other => Some(format!("{other} 0")),
-    });
     let after = [
         "now",
         "next_deadline 0",
@@ -101,7 +107,7 @@ fn status_shows_every_number() {
         "counters",
     ];
     let [before, after] = [&before[..], &after].map(|all| all.iter().map(|it| (*it).to_owned()));
-    assert_eq!(shown, before.chain(terms).chain(after).collect::<Vec<_>>());
+    assert_eq!(shown, before.chain(terms("limit 3", "grabs 9")).chain(after).collect::<Vec<_>>());
 }
 
 /// The sale and the node count a GRAB once, answered at once or judged, and none that fails.
