@@ -95,12 +95,16 @@ impl Overlay {
         for block in core::mem::take(&mut self.stale) {
             let Some(words) = self.blocks.get(&block) else { continue };
             let mut node = units.leaves() + block;
-            self.nodes.insert(node, Runs::of_block(words));
+            let mut runs = Runs::of_block(words);
             let mut length = BLOCK;
-            while node > 1 {
-                node /= 2;
-                let runs = Overlaid { units, overlay: Some(self) }.joined(node, length);
+            // What stands above depends on what has changed below.
+            while (Overlaid { units, overlay: Some(self) }).runs(node) != runs {
                 self.nodes.insert(node, runs);
+                if node == 1 {
+                    break;
+                }
+                node /= 2;
+                runs = Overlaid { units, overlay: Some(self) }.joined(node, length);
                 length *= 2;
             }
         }
