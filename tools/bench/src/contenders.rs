@@ -1,7 +1,7 @@
 //! The contenders: the module, scripts that do the same work, and commands that do less.
 
 use crate::control::Control;
-use crate::load::Request;
+use crate::load::{Request, UNIT, UNITS};
 
 /// The sale's key, its stream, and who asks.
 pub const SALE: &str = "sale";
@@ -17,6 +17,8 @@ const HOLD_MS: &str = "900000";
 
 /// How replies begin.
 pub const GRANTED: &str = "*6\r\n$7\r\nGRANTED";
+/// Where units have numbers.
+pub const GRANTED_UNITS: &str = "*7\r\n$7\r\nGRANTED";
 pub const SOLD: &str = "*4\r\n$4\r\nSOLD";
 
 /// Names, as tables know them.
@@ -99,6 +101,38 @@ fn plain_lua(control: &mut Control, units: u64, begin: [&str; 2]) -> Result<Plai
         late: call(LATE, NEW_REQ, "*1\r\n$7\r\nSOLDOUT"),
         again: call(USER, NEW_REQ, "*2\r\n$7\r\nALREADY"),
     })
+}
+
+/// A hall: those who want one seat, and then others who take any. There are as many seats of the
+/// first as of the second kind.
+pub struct Hall {
+    pub named: Request,
+    pub lowest: Request,
+}
+
+/// The module's.
+pub fn module_hall(control: &mut Control) -> Result<Hall, String> {
+    control.tell(&["SECKILL.INIT", SALE, &(2 * UNITS).to_string(), "NUMBERED"])?;
+    let named = ["SECKILL.GRAB", SALE, USER, "UNITS", UNIT, "REQ", REQ];
+    let lowest = ["SECKILL.GRAB", SALE, LATE, "REQ", NEW_REQ];
+    Ok(Hall {
+        named: Request::new(&named, GRANTED_UNITS),
+        lowest: Request::new(&lowest, GRANTED_UNITS),
+    })
+}
+
+/// The script's.
+pub fn script_hall(control: &mut Control) -> Result<Hall, String> {
+    // There is no seat 0.
+    control.tell(&["SETBIT", "sale:seats", "0", "1"])?;
+    let text = include_str!("../scripts/seat.lua");
+    let sha: String = control.ask(&["SCRIPT", "LOAD", text])?;
+    let (keys, last) = (["sale:seats", "sale:orders", "sale:owners"], (2 * UNITS).to_string());
+    let call = |words: &[&str]| {
+        let words = [&["EVALSHA", &sha, "3"], &keys[..], words].concat();
+        Request::new(&words, "*2\r\n$7\r\nGRANTED")
+    };
+    Ok(Hall { named: call(&[USER, REQ, &last, UNIT]), lowest: call(&[LATE, NEW_REQ, &last]) })
 }
 
 /// Commands of this server that do less than a sale: a counter, one that stops at zero, a set, and

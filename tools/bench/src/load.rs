@@ -3,7 +3,10 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
+use std::ops::Range;
 use std::time::{Duration, Instant};
+
+use seckill_random::Random;
 
 use crate::control::Control;
 use crate::figures::{Figures, BUSY, PER_SECOND, SERVER_US};
@@ -12,13 +15,19 @@ use crate::figures::{Figures, BUSY, PER_SECOND, SERVER_US};
 pub const USERS: u64 = 100_000_000;
 /// The placeholder of the number: twelve digits.
 pub const NUMBER: &str = "000number000";
+/// What stands for it where no zero may be in front, such as in a unit's number: five digits behind
+/// a 1.
+pub const UNIT: &str = "1unit0";
+/// Numbers of a load whose requests have a [`UNIT`] are below this, and its units up to twice that.
+pub const UNITS: u64 = 100_000;
 const READ_BYTES: usize = 64 * 1024;
 const TIME_OUT: Duration = Duration::from_secs(120);
 
 /// A request: one command or several, written once, with another number in it each time.
 pub struct Request {
     bytes: Vec<u8>,
-    places: Vec<usize>,
+    /// Where its digits are.
+    places: Vec<Range<usize>>,
     /// How many replies it has, and how the last of them must begin.
     replies: usize,
     expected: &'static str,
@@ -39,8 +48,12 @@ impl Request {
                 bytes.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
             }
         }
-        let starts = 0..bytes.len().saturating_sub(NUMBER.len() - 1);
-        let places = starts.filter(|at| bytes[*at..].starts_with(NUMBER.as_bytes())).collect();
+        let place = |at: usize| {
+            let is_here = |word: &str| bytes[at..].starts_with(word.as_bytes());
+            let number = is_here(NUMBER).then(|| at..at + NUMBER.len());
+            number.or_else(|| is_here(UNIT).then(|| at + 1..at + UNIT.len()))
+        };
+        let places = (0..bytes.len()).filter_map(place).collect();
         Request { bytes, places, replies: commands.len(), expected }
     }
 
@@ -49,7 +62,7 @@ impl Request {
         let start = out.len();
         out.extend_from_slice(&self.bytes);
         for place in &self.places {
-            let digits = &mut out[start + place..start + place + NUMBER.len()];
+            let digits = &mut out[start..][place.clone()];
             let mut rest = number;
             for digit in digits.iter_mut().rev() {
                 *digit = b'0' + (rest % 10) as u8;
@@ -214,14 +227,8 @@ pub fn spread(count: u64, below: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |at| at * STEP % below)
 }
 
-/// Numbers below `below`, drawn with SplitMix64.
+/// Numbers below `below` that look random.
 pub fn random(seed: u64, below: u64) -> impl Iterator<Item = u64> {
-    let mut state = seed;
-    std::iter::repeat_with(move || {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (mixed ^ (mixed >> 31)) % below
-    })
+    let mut random = Random(seed);
+    std::iter::repeat_with(move || random.below(below))
 }

@@ -2,6 +2,7 @@
 
 mod forms;
 mod rounds;
+mod units;
 mod waiting;
 
 use seckill_crowd::screen::thousands;
@@ -77,6 +78,7 @@ pub fn all(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     rows.others();
     rows.waiting(plan);
     rows.rounds();
+    rows.units(plan);
     rows.reported(plan);
     rows.parts();
     rows.all

@@ -12,6 +12,7 @@ pub mod restore;
 pub mod rounds;
 pub mod sale;
 pub mod stall;
+pub mod units;
 pub mod waiting;
 
 use std::path::PathBuf;
@@ -60,7 +61,7 @@ pub struct Case {
 }
 
 /// All cases, in the order they run.
-pub const CASES: [Case; 15] = [
+pub const CASES: [Case; 16] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },
     Case { name: "io-threads", run: sale::io_threads },
@@ -75,5 +76,6 @@ pub const CASES: [Case; 15] = [
     Case { name: "growth", run: growth::run },
     Case { name: "waiting", run: waiting::run },
     Case { name: "rounds", run: rounds::run },
+    Case { name: "units", run: units::run },
     Case { name: "stall", run: stall::run },
 ];

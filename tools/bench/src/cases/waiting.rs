@@ -212,7 +212,11 @@ fn name(word: &str, number: u64) -> String {
 }
 
 /// Microseconds in the server that so many calls take at the most, such as `p99.9` of them.
-fn server_us(control: &mut Control, command: &str, percentile: &str) -> Result<f64, String> {
+pub(super) fn server_us(
+    control: &mut Control,
+    command: &str,
+    percentile: &str,
+) -> Result<f64, String> {
     let field = format!("latency_percentiles_usec_{command}");
     let field = match control.info_word("latencystats", &field) {
         Ok(found) => found,

@@ -2,14 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-use super::scenes::{self, go_on, mgrab_sale, number, wait_for, MGRAB_SALES, PERIOD_MS};
+use super::scenes::{self, go_on, mgrab_sale, number, wait_for, MGRAB_SALES, MOST, PERIOD_MS};
 use super::{Deed, Scene};
-use crate::contenders::{GRANTED, REQ, SALE, USER};
+use crate::contenders::{GRANTED, GRANTED_UNITS, REQ, SALE, USER};
 use crate::control::Control;
 use crate::load::{random, send, Manner, Request, NUMBER};
 
 /// How long repeated work goes on.
 const AGAIN_FOR: Duration = Duration::from_secs(2);
+/// How long holds that end may be in the way.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Calls between two looks at the clock.
 const AT_ONCE: usize = 10;
 /// One call after the other.
@@ -20,7 +22,7 @@ const LISTED: u64 = 100_000;
 /// The most holds that one GRAB may let expire.
 const EXPIRIES: u64 = 1_000;
 
-pub(super) static SCENES: [Scene; 12] = [
+pub(super) static SCENES: [Scene; 16] = [
     Scene {
         size: |plan| plan.sizes[1],
         set_up: scenes::due,
@@ -104,6 +106,43 @@ pub(super) static SCENES: [Scene; 12] = [
             Deed { name: "WINNERS COUNT 1000 of # grants", act: page },
         ],
     },
+    Scene {
+        size: |plan| plan.sizes[2],
+        set_up: scenes::empty,
+        lasts: false,
+        deeds: &[
+            Deed { name: "INIT of # numbers", act: init_numbers },
+            Deed { name: "RESTOCK of # numbers", act: restock_numbers },
+        ],
+    },
+    Scene {
+        size: |plan| plan.sizes[2],
+        set_up: scenes::sold_numbers,
+        lasts: false,
+        deeds: &[
+            Deed { name: "DEL of # numbers, all sold", act: delete },
+            Deed { name: "UNLINK of # numbers, all sold", act: unlink },
+            Deed { name: "FLUSHALL ASYNC of # numbers, all sold", act: flush },
+        ],
+    },
+    Scene {
+        size: |plan| plan.sizes[1] / 10,
+        set_up: scenes::due_hundreds,
+        lasts: false,
+        deeds: &[
+            Deed { name: "# holds of 100 numbers fall due at once", act: all_expire },
+            Deed { name: "GRABs QTY 100 while # holds of 100 are due", act: grab_hundred },
+        ],
+    },
+    Scene {
+        size: |plan| plan.sizes[1] / 10,
+        set_up: scenes::due_scattered,
+        lasts: false,
+        deeds: &[
+            Deed { name: "# holds of 100 scattered numbers fall due at once", act: all_expire },
+            Deed { name: "GRABs ADJACENT while # such holds are due", act: adjacent },
+        ],
+    },
     // Commands of the server itself with as many words, and as many elements of a reply.
     Scene {
         size: |_| LISTED,
@@ -159,16 +198,71 @@ fn mgrab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
     let qty = (EXPIRIES / 2).to_string();
     let words = ["SECKILL.MGRAB", "late", &all].map(str::to_owned).into_iter().chain(keys);
     let words: Vec<String> = words.chain(["QTY".to_owned(), qty]).collect();
-    for _ in 0..size / MGRAB_SALES / EXPIRIES {
-        let start = Instant::now();
-        // Many holds are ending: the same is sent again.
-        while let Err(error) = control.tell(&words) {
-            if !error.contains("many holds are ending") || start.elapsed() > AGAIN_FOR {
-                return Err(error);
-            }
+    (0..size / MGRAB_SALES / EXPIRIES).try_for_each(|_| until_granted(control, &words))
+}
+
+/// As long as many holds are ending, the command is sent again.
+fn until_granted(control: &mut Control, words: &[String]) -> Result<(), String> {
+    let start = Instant::now();
+    while let Err(error) = control.tell(words) {
+        if !error.contains("many holds are ending") || start.elapsed() > PATIENCE {
+            return Err(error);
         }
     }
     Ok(())
+}
+
+/// Sales one after the other; a sale has no more numbers.
+const HALLS: u64 = 10;
+
+fn init_numbers(control: &mut Control, size: u64) -> Result<(), String> {
+    (0..HALLS).try_for_each(|hall| init_hall(control, hall, size))
+}
+
+fn restock_numbers(control: &mut Control, size: u64) -> Result<(), String> {
+    for hall in 0..HALLS {
+        init_hall(control, hall, 0)?;
+        let (key, more) = (hall_key(hall), size.to_string());
+        control.tell(&["SECKILL.RESTOCK", &key, &more, "REQ", "all"])?;
+    }
+    Ok(())
+}
+
+fn init_hall(control: &mut Control, hall: u64, size: u64) -> Result<(), String> {
+    control.tell(&["SECKILL.INIT", &hall_key(hall), &size.to_string(), "NUMBERED"])
+}
+
+fn hall_key(hall: u64) -> String {
+    format!("hall:{hall}")
+}
+
+fn delete(control: &mut Control, _: u64) -> Result<(), String> {
+    control.tell(&["DEL", SALE])
+}
+
+fn unlink(control: &mut Control, _: u64) -> Result<(), String> {
+    control.tell(&["UNLINK", SALE])
+}
+
+/// PINGs go on while another thread of the server frees what was flushed.
+fn flush(control: &mut Control, _: u64) -> Result<(), String> {
+    control.tell(&["FLUSHALL", "ASYNC"])?;
+    control.wait_for("memory", "lazyfree_pending_objects", "0")
+}
+
+/// A tenth of all numbers go to those who ask for as many as a grant may have.
+fn grab_hundred(control: &mut Control, size: u64) -> Result<(), String> {
+    control.tell(&["CLIENT", "UNPAUSE"])?;
+    let words = ["SECKILL.GRAB", SALE, "late:000number000", "QTY", &MOST.to_string()];
+    send(control.port(), &Request::new(&words, GRANTED_UNITS), 0..size / 10, ALONE)?;
+    wait_for(control, "held", size / 10 * MOST)
+}
+
+/// Nobody can have a run until most of the holds are over.
+fn adjacent(control: &mut Control, _: u64) -> Result<(), String> {
+    control.tell(&["CLIENT", "UNPAUSE"])?;
+    let words = ["SECKILL.GRAB", SALE, "late", "QTY", &MOST.to_string(), "ADJACENT"];
+    until_granted(control, &words.map(str::to_owned))
 }
 
 fn cancel(control: &mut Control, size: u64) -> Result<(), String> {

@@ -8,7 +8,7 @@ use seckill_domain::effect::{self, Change, Effect};
 use seckill_domain::plan::Position;
 
 use crate::cases::{waiting, Bench};
-use crate::contenders::{GRANTED, PLENTY, REQ, SALE, USER};
+use crate::contenders::{GRANTED, GRANTED_UNITS, PLENTY, REQ, SALE, USER};
 use crate::control::Control;
 use crate::load::{send, spread, Request, PIPELINED, USERS};
 
@@ -23,6 +23,11 @@ pub const PERIOD_MS: u64 = 60_000;
 /// How far a sale's time is ahead of the server's clock, which then ends no round of it.
 const AHEAD_MS: u64 = 30 * PERIOD_MS;
 const DEADLINE: Duration = Duration::from_secs(120);
+
+/// Numbers that one grant may have.
+pub const MOST: u64 = 100;
+/// GRABs in one write.
+const GRABS_AT_ONCE: usize = 500;
 
 /// The sales of an MGRAB, in one slot.
 pub const MGRAB_SALES: u64 = 64;
@@ -62,27 +67,88 @@ pub fn one_user(bench: &Bench, size: u64) -> Result<Control, String> {
 /// All units of a sale with an outbox held, and all holds due: writes are paused, so that nothing
 /// expires until that ends.
 pub fn due(bench: &Bench, size: u64) -> Result<Control, String> {
-    held_until_due(bench, &[SALE.to_owned()], size)
+    let mut control = bench.server(&[])?;
+    hold_all(&mut control, SALE, size)?;
+    until_due(control, size)
 }
 
 /// Due holds in the sales of an MGRAB, as many units in all.
 pub fn due_in_many(bench: &Bench, size: u64) -> Result<Control, String> {
-    let sales: Vec<String> = (0..MGRAB_SALES).map(mgrab_sale).collect();
-    held_until_due(bench, &sales, size / MGRAB_SALES)
+    let mut control = bench.server(&[])?;
+    for sale in (0..MGRAB_SALES).map(mgrab_sale) {
+        hold_all(&mut control, &sale, size / MGRAB_SALES)?;
+    }
+    until_due(control, size / MGRAB_SALES * MGRAB_SALES)
 }
 
-fn held_until_due(bench: &Bench, sales: &[String], size: u64) -> Result<Control, String> {
+/// So many holds of as many numbers as one grant may have, all of them due.
+pub fn due_hundreds(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
-    let (supply, hold) = (size.to_string(), HOLD_MS.to_string());
-    for sale in sales {
-        let stream = format!("orders:{sale}");
-        let terms = ["LIMIT", "0", "HOLD", &hold, "OUTBOX", &stream];
-        control.tell(&[&["SECKILL.INIT", sale, &supply], &terms[..]].concat())?;
-        let grab = Request::new(&["SECKILL.GRAB", sale, USER], GRANTED);
-        send(control.port(), &grab, spread(size, USERS), PIPELINED)?;
+    open(&mut control, SALE, size * MOST, &["NUMBERED"])?;
+    grab_hundreds(&control, size)?;
+    until_due(control, size)
+}
+
+/// The same of numbers that are far from each other, in one hold and in those that end one after the
+/// other.
+pub fn due_scattered(bench: &Bench, size: u64) -> Result<Control, String> {
+    let mut control = bench.server(&[])?;
+    open(&mut control, SALE, size * MOST, &["NUMBERED"])?;
+    let units = |hold| (0..MOST).map(|row| 1 + hold + row * size).collect();
+    grab_these(&mut control, spread(size, size).map(units))?;
+    until_due(control, size)
+}
+
+/// A sale of so many numbers, all of them sold.
+pub fn sold_numbers(bench: &Bench, size: u64) -> Result<Control, String> {
+    let mut control = bench.server(&[])?;
+    control.tell(&["SECKILL.INIT", SALE, &size.to_string(), "LIMIT", "0", "NUMBERED"])?;
+    grab_hundreds(&control, size / MOST)?;
+    Ok(control)
+}
+
+/// A sale with an outbox, whose holds end soon.
+fn open(control: &mut Control, sale: &str, supply: u64, terms: &[&str]) -> Result<(), String> {
+    let (supply, hold) = (supply.to_string(), HOLD_MS.to_string());
+    let stream = format!("orders:{sale}");
+    let all = ["LIMIT", "0", "HOLD", &hold, "OUTBOX", &stream];
+    control.tell(&[&["SECKILL.INIT", sale, &supply], &all[..], terms].concat())
+}
+
+/// Each unit of a sale has a hold of its own.
+fn hold_all(control: &mut Control, sale: &str, size: u64) -> Result<(), String> {
+    open(control, sale, size, &[])?;
+    let grab = Request::new(&["SECKILL.GRAB", sale, USER], GRANTED);
+    send(control.port(), &grab, spread(size, USERS), PIPELINED).map(drop)
+}
+
+/// So many grants of as many numbers as one may have.
+fn grab_hundreds(control: &Control, count: u64) -> Result<(), String> {
+    let grab = ["SECKILL.GRAB", SALE, USER, "QTY", &MOST.to_string()];
+    let grab = Request::new(&grab, GRANTED_UNITS);
+    send(control.port(), &grab, spread(count, USERS), PIPELINED).map(drop)
+}
+
+/// Grants of exactly these numbers, each for a user of its own.
+pub fn grab_these(
+    control: &mut Control,
+    grants: impl Iterator<Item = Vec<u64>>,
+) -> Result<(), String> {
+    let mut grants = grants.peekable();
+    while grants.peek().is_some() {
+        let mut grabs = redis::pipe();
+        for units in grants.by_ref().take(GRABS_AT_ONCE) {
+            let user = format!("user:{}", units[0]);
+            grabs.cmd("SECKILL.GRAB").arg(SALE).arg(user).arg("UNITS").arg(units).ignore();
+        }
+        control.run(&grabs)?;
     }
+    Ok(())
+}
+
+/// Nothing may be written until all of these holds are due, and beyond.
+fn until_due(mut control: Control, holds: u64) -> Result<Control, String> {
     control.tell(&["CLIENT", "PAUSE", "600000", "WRITE"])?;
-    let holds = size * sales.len() as u64;
     let found = control.info("seckill", "seckill_holds")?;
     if found as u64 != holds {
         return Err(format!("of {holds} holds {found} are left: filling took too long"));

@@ -1,0 +1,156 @@
+//! Numbered units: what a seat costs beside a script that keeps seats, what GRAB takes in a hall of
+//! few seats and of very many, half of them taken, and what a number takes that nobody has.
+
+use seckill_random::Random;
+
+use super::sale::{case, AOF, LOGGED};
+use super::stall::scenes::{grab_these, number, MOST};
+use super::waiting::server_us;
+use super::Bench;
+use crate::contenders::{module_hall, script_hall, Hall, MODULE, SALE, SCRIPT};
+use crate::control::Control;
+use crate::figures::{BYTES, MIDDLE_US, US};
+use crate::load::{measure, spread, PIPELINED, UNITS};
+
+/// What is asked of a hall, beside a script.
+pub const NAMED: &str = "GRAB UNITS of one seat";
+pub const LOWEST: &str = "GRAB of the lowest free seat";
+
+/// What is asked of a hall of which half is taken.
+pub const DEEDS: [&str; 2] = [THESE, RUN];
+const THESE: &str = "GRAB UNITS of four";
+const RUN: &str = "GRAB QTY 4";
+const WANTED: usize = 4;
+
+/// Bytes of a number that nobody has.
+pub const MEMORY: &str = "memory of a free number";
+
+/// The case of a deed in a hall of so many seats.
+pub fn of_size(deed: &str, seats: u64) -> String {
+    format!("{deed} of {seats}")
+}
+
+pub fn run(bench: &mut Bench) -> Result<(), String> {
+    for round in 0..bench.plan.rounds {
+        bench.step("seats beside a script", round);
+        beside_script(bench)?;
+    }
+    for round in 0..bench.plan.few_rounds {
+        bench.step("halls of which half is taken", round);
+        half_taken(bench, round as u64)?;
+    }
+    memory(bench)
+}
+
+/// Sets a contender up on a fresh server.
+type SetUp = fn(&mut Control) -> Result<Hall, String>;
+
+fn beside_script(bench: &mut Bench) -> Result<(), String> {
+    let contenders: [(&str, SetUp); 2] = [(MODULE, module_hall), (SCRIPT, script_hall)];
+    for (who, set_up) in contenders {
+        let mut control = bench.server(&AOF)?;
+        let Hall { named, lowest } = set_up(&mut control)?;
+        for (what, request) in [(NAMED, named), (LOWEST, lowest)] {
+            let users = spread(bench.plan.calls, UNITS);
+            let rate = measure(&mut control, &request, users, PIPELINED)?;
+            rate.note(&mut bench.figures, &case(what, LOGGED), who);
+        }
+    }
+    Ok(())
+}
+
+/// A small and a large hall, asked by turns. What was granted is given back, so that each call finds
+/// half of the seats taken.
+fn half_taken(bench: &mut Bench, seed: u64) -> Result<(), String> {
+    let [small, _, large] = bench.plan.sizes;
+    let mut halls = [HalfTaken::new(bench, small, seed)?, HalfTaken::new(bench, large, seed)?];
+    // Thirty of them take longer than the p99.9.
+    let calls = bench.plan.calls * 3 / 10;
+    for deed in DEEDS {
+        halls.iter_mut().try_for_each(|hall| hall.control.tell(&["CONFIG", "RESETSTAT"]))?;
+        for _ in 0..calls {
+            halls.iter_mut().try_for_each(|hall| hall.grab(deed))?;
+        }
+        for hall in &mut halls {
+            for (percentile, unit) in [("p50", MIDDLE_US), ("p99.9", US)] {
+                let took = server_us(&mut hall.control, "seckill.grab", percentile)?;
+                bench.figures.add(&of_size(deed, hall.seats), MODULE, unit, took);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A hall, and which of its seats are taken.
+struct HalfTaken {
+    control: Control,
+    seats: u64,
+    is_taken: Vec<bool>,
+    random: Random,
+    grants: u64,
+}
+
+impl HalfTaken {
+    /// Each seat is taken with a chance of one half.
+    fn new(bench: &Bench, seats: u64, seed: u64) -> Result<HalfTaken, String> {
+        let mut random = Random(seed);
+        let is_taken: Vec<bool> = (0..seats).map(|_| random.below(2) == 0).collect();
+        let mut control = bench.server(&[])?;
+        control.tell(&["SECKILL.INIT", SALE, &seats.to_string(), "LIMIT", "0", "NUMBERED"])?;
+        let taken = (1..=seats).zip(&is_taken).filter(|(_, is_taken)| **is_taken);
+        let taken: Vec<u64> = taken.map(|(seat, _)| seat).collect();
+        let grants = taken.chunks(MOST as usize).map(<[u64]>::to_vec);
+        grab_these(&mut control, grants)?;
+        let available = number(&mut control, "available")?;
+        match available == seats - taken.len() as u64 {
+            true => Ok(HalfTaken { control, seats, is_taken, random, grants: 0 }),
+            false => Err(format!("{available} of {seats} seats are free")),
+        }
+    }
+
+    fn grab(&mut self, deed: &str) -> Result<(), String> {
+        self.grants += 1;
+        let user = format!("late:{}", self.grants);
+        let mut words = vec!["SECKILL.GRAB".to_owned(), SALE.to_owned(), user.clone()];
+        match deed {
+            THESE => {
+                words.push("UNITS".to_owned());
+                words.extend(self.free_seats().iter().map(u64::to_string));
+            }
+            _ => words.extend(["QTY".to_owned(), WANTED.to_string()]),
+        }
+        let reply: Vec<redis::Value> = self.control.ask(&words)?;
+        match reply.first() {
+            Some(redis::Value::BulkString(word)) if word == b"GRANTED" => {
+                self.control.tell(&["SECKILL.REFUND", SALE, &user])
+            }
+            _ => Err(format!("{deed} is answered {reply:?}")),
+        }
+    }
+
+    /// Four of them, here and there.
+    fn free_seats(&mut self) -> Vec<u64> {
+        let mut found = Vec::new();
+        while found.len() < WANTED {
+            let seat = 1 + self.random.below(self.seats);
+            if !self.is_taken[seat as usize - 1] && !found.contains(&seat) {
+                found.push(seat);
+            }
+        }
+        found
+    }
+}
+
+/// A sale of very many numbers beside one of as many units without.
+fn memory(bench: &mut Bench) -> Result<(), String> {
+    let [.., large] = bench.plan.sizes;
+    let mut control = bench.server(&[])?;
+    let mut bytes = |key: &str, terms: &[&str]| -> Result<f64, String> {
+        control.tell(&[&["SECKILL.INIT", key, &large.to_string()], terms].concat())?;
+        control.ask(&["MEMORY", "USAGE", key])
+    };
+    let plain = bytes("plain", &[])?;
+    let numbered = bytes("named", &["NUMBERED"])?;
+    bench.figures.add(MEMORY, MODULE, BYTES, (numbered - plain) / large as f64);
+    Ok(())
+}
