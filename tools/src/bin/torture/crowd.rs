@@ -16,7 +16,7 @@ use redis::Connection;
 
 use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
-use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Terms, Try};
+use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Promise, Terms, Try};
 use crate::seats;
 use crate::shared::Shared;
 use crate::waiting;
@@ -88,6 +88,8 @@ struct Order {
     req: String,
     /// ` QTY n`, ` UPTO n` or nothing.
     amount: String,
+    /// Numbers of its units, as far as they are known.
+    units: Vec<u64>,
     left: Vec<Deed>,
 }
 
@@ -103,7 +105,7 @@ impl Crowd {
         shared: Arc<Shared>,
         sales: &[Open],
         count: usize,
-        wait: bool,
+        (wait, promise): (bool, Promise),
         seed: u64,
     ) -> Crowd {
         let boards: Arc<Vec<Mutex<Vec<Order>>>> =
@@ -114,6 +116,7 @@ impl Crowd {
                 boards: Arc::clone(&boards),
                 sales: sales.to_vec(),
                 wait,
+                promise,
                 number,
                 random: Random(seed ^ (number as u64) << 32),
                 old: Vec::new(),
@@ -148,6 +151,7 @@ struct Client {
     boards: Arc<Vec<Mutex<Vec<Order>>>>,
     sales: Vec<Open>,
     wait: bool,
+    promise: Promise,
     number: usize,
     random: Random,
     /// Orders of several units, by sale, of which a part may be given back late.
@@ -231,8 +235,10 @@ impl Client {
         for sale in sales {
             let (user, req) = (user.clone(), req.clone());
             let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund];
-            left.extend(self.keeps(sale, ""));
-            self.pin(sale, Order { user, req, amount: String::new(), left });
+            left.extend(self.keeps(sale, &[]));
+            let order = Order { user, req, amount: String::new(), units: Vec::new(), left };
+            self.pin(sale, order.clone());
+            self.keep_told(sale, &order);
         }
     }
 
@@ -254,10 +260,11 @@ impl Client {
             1 => format!(" UPTO {}", 1 + self.random.below(4)),
             _ => String::new(),
         };
+        let units = seats::named(kind, &amount);
         let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund, Deed::Grab];
         // Of UPTO nobody knows how many it was; what draws and rounds take no import.
         if !amount.is_empty() {
-            left.extend(self.keeps(sale, &amount));
+            left.extend(self.keeps(sale, &units));
         }
         let takes_imports = match self.sales[sale].terms.kind {
             Kind::Plain => !amount.contains("UPTO"),
@@ -269,7 +276,7 @@ impl Client {
             left.push(Deed::Import);
         }
         left.extend(waiting::deeds(&self.sales[sale].terms.kind, &amount, &mut self.random));
-        Order { user, req: self.new_req("o"), amount, left }
+        Order { user, req: self.new_req("o"), amount, units, left }
     }
 
     /// Others may know of the order before it is granted, and cancel it.
@@ -316,7 +323,7 @@ impl Client {
     }
 
     fn deed(&mut self, sale: usize, order: &Order, deed: Deed) {
-        let Order { user, req, amount, .. } = order;
+        let Order { user, req, amount, units: known, .. } = order;
         let key = &self.sales[sale].key;
         let line = match deed {
             Deed::Grab => {
@@ -340,7 +347,7 @@ impl Client {
             Deed::Cancel => format!("SECKILL.CANCEL {key} {user} REQ {req}"),
             Deed::Keep(by, units) => {
                 let command = format!("{by:?}").to_uppercase();
-                let kept = seats::kept(&self.sales[sale].terms.kind, amount, units);
+                let kept = seats::kept(&self.sales[sale].terms.kind, known, units);
                 format!("SECKILL.{command} {key} {user} REQ {req} KEEP {kept}")
             }
             Deed::Place => format!("SECKILL.PLACE {key} {user}"),
@@ -349,6 +356,7 @@ impl Client {
         self.ask(sale, deed, (user, req), &line);
         if deed == Deed::Grab && !amount.is_empty() {
             self.keep_at_once(sale, order);
+            self.keep_told(sale, order);
         }
     }
 

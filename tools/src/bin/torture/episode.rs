@@ -41,8 +41,9 @@ impl Episode<'_> {
         let setup = self.setting.setup();
         let mut world = World::start(self.module, &setup, self.disks, Arc::clone(&shared))?;
         let sales = open(&world, &mut random)?;
-        let wait = self.setting.waits();
-        let crowd = Crowd::start(Arc::clone(&shared), &sales, self.clients, wait, random.number());
+        let counts = (self.setting.waits(), self.setting.promise());
+        let (clients, seed) = (self.clients, random.number());
+        let crowd = Crowd::start(Arc::clone(&shared), &sales, clients, counts, seed);
         let befell = self.faults(&mut world, &mut random, tally);
         // Also when a fault went wrong: the threads must end.
         let histories = crowd.finish(sales.len())?;

@@ -32,17 +32,24 @@ pub fn imported(kind: &Kind, amount: &str) -> String {
     }
 }
 
-/// Whether a part of an order for so much can be given back: numbers must be named, and who did not
-/// ask for any does not know them before.
-pub fn takes_keep(kind: &Kind, amount: &str) -> bool {
-    !matches!(kind, Kind::Numbered) || amount.starts_with(" UNITS ")
+/// The numbers that an order asks for by name.
+pub fn named(kind: &Kind, amount: &str) -> Vec<u64> {
+    match (kind, amount.strip_prefix(" UNITS ")) {
+        (Kind::Numbered, Some(units)) => units.split(' ').flat_map(str::parse).collect(),
+        _ => Vec::new(),
+    }
 }
 
-/// The argument of KEEP: so many, or the first so many numbers that were asked for.
-pub fn kept(kind: &Kind, amount: &str, qty: u64) -> String {
-    match (kind, amount.strip_prefix(" UNITS ")) {
-        (Kind::Numbered, Some(units)) => {
-            let kept: Vec<&str> = units.split(' ').take(qty as usize).collect();
+/// Whether a part of an order can be given back: numbers must be known, because they are named.
+pub fn takes_keep(kind: &Kind, units: &[u64]) -> bool {
+    !matches!(kind, Kind::Numbered) || !units.is_empty()
+}
+
+/// The argument of KEEP: so many, or the first so many numbers of the order.
+pub fn kept(kind: &Kind, units: &[u64], qty: u64) -> String {
+    match kind {
+        Kind::Numbered => {
+            let kept: Vec<String> = units.iter().take(qty as usize).map(u64::to_string).collect();
             format!("UNITS {}", kept.join(" "))
         }
         _ => qty.to_string(),

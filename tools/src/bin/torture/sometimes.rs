@@ -35,7 +35,7 @@ type Told = (&'static str, fn(&Seen<'_>) -> bool);
 type Heard = (&'static str, fn(&Op, &Answer) -> bool);
 
 /// Situations that the outbox tells.
-const TOLD: [Told; 13] = [
+const TOLD: [Told; 14] = [
     ("sometimes: KEEP of a hold", |m| m.is("TRIM") && m.row.state == State::Held),
     ("sometimes: KEEP of what is sold", |m| m.is("TRIM") && m.row.state == State::Sold),
     ("sometimes: KEEP of what is paid", |m| m.is("CONFIRM") && m.entry.returned > 0),
@@ -50,6 +50,9 @@ const TOLD: [Told; 13] = [
     ("sometimes: a hold expires after KEEP", |m| m.is("EXPIRE") && m.is_trimmed()),
     ("sometimes: IMPORT after KEEP", |m| m.is("IMPORT") && m.is_trimmed()),
     ("sometimes: KEEP of seats", |m| m.entry.returned > 0 && !m.row.units.is_empty()),
+    ("sometimes: KEEP of seats of an MGRAB", |m| {
+        m.entry.returned > 0 && !m.row.units.is_empty() && m.row.req.starts_with('m')
+    }),
     ("sometimes: RECLAIM gets its units", |m| m.is("RECLAIM")),
     ("sometimes: RECLAIM is refused for good", |m| m.is("RECLAIM-REFUSED")),
     ("sometimes: an offer expires and the next one gets it", |m| {

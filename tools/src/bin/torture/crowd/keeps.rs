@@ -1,7 +1,7 @@
 //! Parts of orders that clients give back: of their own and others' orders, at once and late.
 
 use super::{Client, Order};
-use crate::history::{Deed, Keeper};
+use crate::history::{Answer, Answered, Deed, Keeper, Promise};
 use crate::seats;
 
 /// Orders of several units that a client comes back to after some seconds.
@@ -9,9 +9,9 @@ const OLD_ORDERS: usize = 40;
 
 impl Client {
     /// Parts that are given back of an order: some of them several times, and in any order.
-    pub(super) fn keeps(&mut self, sale: usize, amount: &str) -> Vec<Deed> {
+    pub(super) fn keeps(&mut self, sale: usize, units: &[u64]) -> Vec<Deed> {
         let of = &self.sales[sale];
-        let takes_it = of.takes_amounts() && seats::takes_keep(&of.terms.kind, amount);
+        let takes_it = of.takes_amounts() && seats::takes_keep(&of.terms.kind, units);
         let most = if takes_it { 3 } else { 0 };
         (0..most).map(|_| self.keep()).collect()
     }
@@ -31,7 +31,7 @@ impl Client {
 
     /// KEEP for an order that was just granted, or was offered meanwhile.
     pub(super) fn keep_at_once(&mut self, sale: usize, order: &Order) {
-        if !seats::takes_keep(&self.sales[sale].terms.kind, &order.amount) {
+        if !seats::takes_keep(&self.sales[sale].terms.kind, &order.units) {
             return;
         }
         if self.random.below(2) == 0 {
@@ -46,6 +46,29 @@ impl Client {
                 }
             }
             _ => self.old.push((sale, order.clone())),
+        }
+    }
+
+    /// The numbers that the last call to a sale was told. They are the order's for good only where
+    /// everything that counts survives: after a loss the order is granted others.
+    fn told_units(&self, sale: usize) -> Vec<u64> {
+        let call = self.history[sale].last().and_then(|op| op.tries.last());
+        let told = call.and_then(|call| call.answered.as_ref());
+        let lasts = |told: &&Answered| told.kept && self.promise == Promise::Everything;
+        match told.filter(lasts).map(|told| &told.answer) {
+            Some(Answer::Granted { units, .. }) => units.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Of seats that nobody named, a part is given back once they are known.
+    pub(super) fn keep_told(&mut self, sale: usize, order: &Order) {
+        let units = self.told_units(sale);
+        if order.units.is_empty() && units.len() > 1 {
+            let left = self.keeps(sale, &units);
+            let order = Order { units, left, ..order.clone() };
+            self.pin(sale, order.clone());
+            self.keep_at_once(sale, &order);
         }
     }
 }
