@@ -9,13 +9,32 @@ const RUNS: u64 = 60;
 
 /// Sales that differ much.
 pub fn corpus(seed: u64) -> Vec<Sample> {
-    let sales: Vec<Sample> = (0..RUNS).flat_map(|run| samples(seed * 1_000_000 + run)).collect();
+    let sales: Vec<Sample> = runs(seed).take(RUNS as usize).flatten().collect();
     let terms = || sales.iter().map(|sample| sample.sale.terms());
     assert!(terms().any(|terms| terms.draw().is_some()), "some draw");
     assert!(terms().any(|terms| terms.schedule.is_some()), "some repeat");
     assert!(terms().any(|terms| !terms.admission.is_open()), "some admit");
-    assert!(sales.iter().map(|sample| sample.sale.balances().grants).sum::<u64>() > RUNS);
+    assert!(terms().any(|terms| terms.is_numbered()), "of some the units have numbers");
+    assert!(grants(&sales) > RUNS);
     sales
+}
+
+/// Sales whose units have numbers.
+pub fn numbered(seed: u64) -> Vec<Sample> {
+    let is_sold = |sample: &Sample| sample.sale.balances().grants > 0;
+    let all = runs(seed).flatten().filter(|sample| sample.sale.terms().is_numbered());
+    let sales: Vec<Sample> = all.filter(is_sold).take(RUNS as usize).collect();
+    assert!(grants(&sales) > 3 * RUNS);
+    sales
+}
+
+/// What each run of the simulation ends with.
+fn runs(seed: u64) -> impl Iterator<Item = Vec<Sample>> {
+    (0..).map(move |run| samples(seed * 1_000_000 + run))
+}
+
+fn grants(sales: &[Sample]) -> u64 {
+    sales.iter().map(|sample| sample.sale.balances().grants).sum()
 }
 
 /// One of several.

@@ -91,6 +91,19 @@ fn fill(server: &Server, seed: u64) {
             conn.cmd(&line);
         }
     }
+    assert_eq!(conn.call("SECKILL.INIT hall 90 LIMIT 0 HOLD 100000 OUTBOX out NUMBERED"), "+OK");
+    for round in 0..15 {
+        for line in [
+            format!("SECKILL.GRAB hall u{round} QTY 3 REQ r{round}"),
+            format!("SECKILL.GRAB hall v{round} UNITS {} {} REQ r{round}", 90 - round, 70 - round),
+            format!("SECKILL.CONFIRM hall v{round} REQ r{round} KEEP UNITS {}", 70 - round),
+            format!("SECKILL.CANCEL hall u{} REQ r{}", round / 2, round / 2),
+            format!("SECKILL.IMPORT hall v{round} 1 REQ r{round} UNITS {}", 90 - round),
+            format!("SECKILL.RESTOCK hall 1 REQ t{round}"),
+        ] {
+            conn.cmd(&line);
+        }
+    }
     assert_eq!(conn.call("SECKILL.ALTER like LIMIT 9 ADMIT 7"), "+OK");
     assert_eq!(conn.call("SECKILL.PAUSE like"), "+OK");
 }

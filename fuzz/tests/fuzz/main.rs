@@ -3,7 +3,7 @@
 //! cargo-fuzz have the same checks.
 //!
 //! * `arguments` calls every command, `payloads` restores dumps, `files` starts servers: real ones.
-//! * `snapshots` loads and `effects` applies without a server.
+//! * `snapshots` loads and `effects` applies without a server, `numbers` both where units have numbers.
 //! * `memcheck` does some of it under valgrind, and everything else that servers do to sales.
 //! * `corpus` is what is altered: sales that the simulation ends with, on all kinds of terms.
 //!
@@ -15,6 +15,7 @@ mod corpus;
 mod effects;
 mod files;
 mod memcheck;
+mod numbers;
 mod payloads;
 mod snapshots;
 

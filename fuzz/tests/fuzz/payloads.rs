@@ -13,7 +13,7 @@ use crate::{long, rebuild, seed, Figures};
 const BATCH: u64 = 50;
 
 /// Calls to the restored sale, besides AUDIT before and after.
-const USES: [&str; 9] = [
+const USES: [&str; 16] = [
     "SECKILL.STATUS x",
     "SECKILL.WINNERS x 0 STATE ALL",
     "SECKILL.USER x a",
@@ -23,6 +23,14 @@ const USES: [&str; 9] = [
     "SECKILL.CANCEL x a REQ new",
     "SECKILL.RESTOCK x -1 REQ new",
     "SECKILL.IMPORT x b 2 REQ new",
+    // Where units have numbers.
+    "SECKILL.UNITS x 1",
+    "SECKILL.UNIT x 1",
+    "SECKILL.GRAB x c UNITS 2 1 REQ new",
+    "SECKILL.GRAB x d QTY 2 ADJACENT REQ new",
+    "SECKILL.CONFIRM x c REQ new KEEP UNITS 2",
+    "SECKILL.RESTOCK x 1 REQ more",
+    "SECKILL.IMPORT x e 2 REQ new UNITS 1 3",
 ];
 
 fn words(line: &str) -> Vec<u8> {

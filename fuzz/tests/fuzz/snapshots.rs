@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use crate::corpus::{alter, corpus, pick};
 use crate::random::Random;
+use crate::sim::Sample;
 use crate::sound::{try_follow, try_load};
 use crate::{long, rebuild, seed, Figures};
 
-fn load(rounds: u64, seed: u64) -> Figures {
-    let (sales, mut random) = (corpus(seed), Random(seed));
+pub fn load(sales: &[Sample], rounds: u64, seed: u64) -> Figures {
+    let mut random = Random(seed);
     let dumps: Vec<_> = sales.iter().map(|sample| rebuild::dump(&sample.sale)).collect();
     for dump in &dumps {
         assert!(try_load(dump, "as it is"));
@@ -24,8 +25,8 @@ fn load(rounds: u64, seed: u64) -> Figures {
 }
 
 /// The pieces as text: each is taken or refused by itself.
-fn follow(rounds: u64, seed: u64) {
-    let (sales, mut random) = (corpus(seed), Random(seed));
+pub fn follow(sales: &[Sample], rounds: u64, seed: u64) {
+    let mut random = Random(seed);
     let texts = |(_, text): (u64, Vec<u8>)| text;
     let log = |sale| rebuild::log(sale).into_iter().map(texts).collect::<Vec<Vec<u8>>>();
     let logs: Vec<_> = sales.iter().map(|sample| log(&sample.sale)).collect();
@@ -38,17 +39,18 @@ fn follow(rounds: u64, seed: u64) {
 
 #[test]
 fn altered_snapshots() {
-    let figures = load(20_000, 1);
+    let sales = corpus(1);
+    let figures = load(&sales, 20_000, 1);
     assert!(figures.taken > 500 && figures.refused > 5000, "{figures:?}");
-    follow(5000, 1);
+    follow(&sales, 5000, 1);
 }
 
 #[test]
 #[ignore = "long: make fuzz"]
 fn long_altered_snapshots() {
-    let since = Instant::now();
-    load(long(2_000_000), seed()).print("snapshots", since);
+    let (sales, since) = (corpus(seed()), Instant::now());
+    load(&sales, long(2_000_000), seed()).print("snapshots", since);
     let (since, rounds) = (Instant::now(), long(500_000));
-    follow(rounds, seed());
+    follow(&sales, rounds, seed());
     println!("rewritten logs: {rounds} tried, {:.1} s", since.elapsed().as_secs_f64());
 }

@@ -86,9 +86,18 @@ fn each_request(split: &[u8]) -> Vec<Request<'_>> {
             no_deficit: false,
             units: &[],
         }),
+        Request::Import(Import {
+            user: USER,
+            qty: 2,
+            req: b"numbers",
+            at: None,
+            no_deficit: false,
+            units: &[1, 3],
+        }),
         Request::Settle(Settle { user: USER, which: Which::Req(b"never"), deed: Deed::Cancel }),
         Request::Wait(Wait { grab: exact(b"waits"), until: 0 }),
         Request::Pick(Pick { grab: exact(b"picks"), wish: Wish::Adjacent, waits: false }),
+        Request::Pick(Pick { grab: exact(b"one"), wish: Wish::These(vec![2]), waits: false }),
         Request::List(ListChange { list: List::Deny, add: true, users: &[USER] }),
         Request::Receive(Receive { split, from: 1, total: 9 }),
         Request::Send(Send { split, to: 1, total: 9, owed: true }),
@@ -164,8 +173,9 @@ fn assert_usable(mut sale: Sale, how: &str) {
     rebuild::check(&sale).unwrap_or_else(|wrong| panic!("{how}, sold from: {wrong}"));
 }
 
-const DEEDS: [Deed; 7] = [
+const DEEDS: [Deed<'_>; 8] = [
     Deed::Extend { ms: 9000 },
+    Deed::Keep { by: Keeper::Refund, kept: Kept::These(&[1, 2, 3]) },
     Deed::Keep { by: Keeper::Cancel, kept: Kept::AtMost(1) },
     Deed::Keep { by: Keeper::Refund, kept: Kept::AtMost(1) },
     Deed::Cancel,
