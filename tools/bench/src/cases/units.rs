@@ -59,8 +59,8 @@ fn beside_script(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// A small and a large hall, asked by turns. What was granted is given back, so that each call finds
-/// half of the seats taken.
+/// A small and a large hall, asked by turns. What was granted is given back, so that each call
+/// finds half of the seats taken.
 fn half_taken(bench: &mut Bench, seed: u64) -> Result<(), String> {
     let [small, _, large] = bench.plan.sizes;
     let mut halls = [HalfTaken::new(bench, small, seed)?, HalfTaken::new(bench, large, seed)?];

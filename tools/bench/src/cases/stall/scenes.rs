@@ -89,8 +89,8 @@ pub fn due_hundreds(bench: &Bench, size: u64) -> Result<Control, String> {
     until_due(control, size)
 }
 
-/// The same of numbers that are far from each other, in one hold and in those that end one after the
-/// other.
+/// The same of numbers that are far from each other, in one hold and in those that end one after
+/// the other.
 pub fn due_scattered(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     open(&mut control, SALE, size * MOST, &["NUMBERED"])?;
