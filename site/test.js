@@ -75,6 +75,13 @@ test('every link within the site leads to a page, and to a heading of it', () =>
   assert.ok(pages.length > 50 && followed > 2000, `${pages.length} pages, ${followed} links`)
 })
 
+test('no page shows a mark of Markdown', () => {
+  const shown = (html) => html.replace(/<(pre|code|script|style)\b.*?<\/\1>/gs, '').replace(/<[^>]*>/g, '')
+  const pages = readdirSync(site, { recursive: true }).filter((name) => name.endsWith('.html'))
+  const marked = pages.filter((name) => shown(readFileSync(join(site, name), 'utf8')).includes('**'))
+  assert.deepEqual(marked, [])
+})
+
 test('search finds "hold expires" on the page about holds', async () => {
   const page = await open('/')
   const found = await search(page, 'hold expires')

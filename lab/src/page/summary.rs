@@ -119,7 +119,7 @@ pub fn verdict(report: &Report, language: Language) -> String {
              {ours} rows {clean} hold."
         ),
         Language::Chinese => format!(
-            "**文章或评论推荐的写法里，{recommended} 种在某个执行顺序下出错。**另有文章自己当作反例的 {shown_wrong} 种、\
+            "**文章或评论推荐的写法里，{recommended} 种在某个执行顺序下出错。** 另有文章自己当作反例的 {shown_wrong} 种、\
              实验室自己加的变体 {lab} 种也出错；一共 {all} 行。没有进程崩溃时准确的写法里，进程崩溃会让 {lose} 种丢一件库存或卡住活动；\
              还有 {hide} 种在响应丢失后，抢到的人再问会被说没有。始终不出错：{holds}。本模块的 {ours} 行里 {clean} 行不出错。"
         ),
