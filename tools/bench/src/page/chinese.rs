@@ -4,7 +4,7 @@ use comfy_table::{presets, Row, Table};
 
 /// Words of the tables and their Chinese, replaced one after the other in each cell: a longer one
 /// stands before those that it contains.
-const WORDS: [(&str, &str); 52] = [
+const WORDS: [(&str, &str); 65] = [
     // What is measured.
     (
         "wait of a PING: p99.9; longest, ms above idle",
@@ -34,6 +34,19 @@ const WORDS: [(&str, &str); 52] = [
     (" us, module ", " 微秒，本模块 "),
     ("Lua script", "Lua 脚本"),
     ("INCREX with LBOUND", "INCREX 带 LBOUND"),
+    // Numbered units.
+    ("INIT of ", "一次 INIT，"),
+    ("DEL of ", "DEL，"),
+    ("UNLINK of ", "UNLINK，"),
+    ("FLUSHALL ASYNC of ", "FLUSHALL ASYNC，"),
+    (" numbers, all sold", " 个号，全部已售"),
+    (" holds of 100 numbers fall due at once", " 个各占 100 个号的预占同时到期"),
+    (" holds of 100 scattered numbers fall due at once", " 个各占 100 个散号的预占同时到期"),
+    ("GRABs QTY 100 while ", "GRAB QTY 100，同时有 "),
+    (" holds of 100 are due", " 个各占 100 个号的预占到期"),
+    ("GRABs ADJACENT while ", "GRAB ADJACENT，同时有 "),
+    (" such holds are due", " 个这样的预占到期"),
+    (" numbers", " 个号"),
     // What others wait for.
     (" holds fall due at once", " 个预占同时到期"),
     ("GRABs QTY 1000 while ", "GRAB QTY 1000，同时有 "),
@@ -42,6 +55,7 @@ const WORDS: [(&str, &str); 52] = [
     ("CANCELs when ", "CANCEL，同时有 "),
     (" fences are over", " 个防悬挂标记过期"),
     ("RESTOCK of 100,000 where ", "RESTOCK 100,000 件，有 "),
+    ("RESTOCK of ", "一次 RESTOCK，"),
     (" who wait are dropped by CLOSEAT", " 个候补者因 CLOSEAT 被除名"),
     ("AUDIT where ", "AUDIT，有 "),
     (" wait", " 人候补"),
