@@ -79,7 +79,7 @@ fn what_is_no_list_is_refused() {
     server.assert_sound("k");
 }
 
-// Rules: 11ba
+// Rules: 3faf 9768
 #[test]
 fn numbers_decide() {
     let server = Server::start();
@@ -118,7 +118,7 @@ fn numbers_decide() {
     assert!((60..140).contains(&passed), "{passed} of 200 other ids are even");
 }
 
-// Rules: 56e0 7adc
+// Rules: a227 fc19 7adc
 #[test]
 fn a_share_is_the_same_however_often_one_asks() {
     let server = Server::start();
@@ -306,7 +306,7 @@ fn admission_survives_reload_rewrite_and_replication() {
 }
 
 /// A log that lost its tail must not sell what was sold already, to whoever asks.
-// Rules: f12f
+// Rules: dfb2
 #[test]
 fn a_sale_without_all_its_pieces_sells_nothing() {
     let server = Options::new().line("appendonly yes").line("aof-use-rdb-preamble no").start();

@@ -33,7 +33,7 @@ fn versions(audit: &Reply) -> [i64; 2] {
     [version.items()[0].int(), version.items()[1].int()]
 }
 
-// Rules: 16f1
+// Rules: 7542
 #[test]
 fn an_audit_lets_others_change_the_sale() {
     let server = full();
@@ -58,7 +58,7 @@ fn an_audit_lets_others_change_the_sale() {
 }
 
 /// Several at once, one after the other; and what can't wait is answered in one step.
-// Rules: 16f1
+// Rules: 9cab
 #[test]
 fn audits_wait_for_each_other_but_transactions_for_none() {
     let server = full();

@@ -8,7 +8,7 @@ use seckill::command::table::TABLE;
 /// Far enough for every test to end before.
 const AN_HOUR_MS: i64 = 3_600_000;
 
-// Rules: bf7c 87f1 f66a
+// Rules: bf7c 87f1 17e8 7a20
 #[test]
 fn init_creates_a_sale_once() {
     let server = Server::start();
@@ -65,7 +65,7 @@ fn init_compares_with_what_it_was_first_told() {
     ]);
 }
 
-// Rules: 004f 5e98 13f3 c35b ee7a cedf aa2d
+// Rules: 004f 5e98 b084 c35b ee7a cedf aa2d
 #[test]
 fn grab_takes_exactly_qty_or_nothing() {
     let server = Server::start();
@@ -173,7 +173,7 @@ fn a_winner_always_learns_that_he_won() {
     assert_eq!(conn.call("SECKILL.GRAB k a"), "['ALREADY' 1 2 'SOLD' 0]");
 }
 
-// Rules: 4e3b aeef bc26 f4a2
+// Rules: 4e3b aeef bc26 f4a2 3fe3 6289
 #[test]
 fn the_window_opens_and_closes_by_the_clock() {
     let server = Server::start();
@@ -207,7 +207,7 @@ fn the_window_opens_and_closes_by_the_clock() {
     assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), "closed");
 }
 
-// Rules: c59b 76dc efbb bcf6
+// Rules: c59b 76dc efbb e662 b9e9
 #[test]
 fn restock_adds_withdraws_and_replays() {
     let server = Server::start();
@@ -234,7 +234,7 @@ fn restock_adds_withdraws_and_replays() {
     server.assert_sound("k");
 }
 
-// Rules: bcf6
+// Rules: 329a
 #[test]
 fn the_last_1024_restocks_are_remembered() {
     let server = Server::start();
@@ -269,7 +269,7 @@ fn pause_and_resume_are_idempotent() {
     assert_eq!(version(&server), 5);
 }
 
-// Rules: 5d3b cee1
+// Rules: 5d3b dba4 6e7e
 #[test]
 fn alter_changes_grants_to_come() {
     let server = Server::start();

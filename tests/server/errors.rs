@@ -38,7 +38,7 @@ pub fn assert_listed(line: &str, error: &str) {
     assert!(is_listed, "{line}: {error} is not among the errors of {name}");
 }
 
-// Rules: 677b 2325
+// Rules: 7bf7 5511 6046 7e17 7087 7a20
 #[test]
 fn mistakes_have_their_text_and_change_nothing() {
     let server = Server::start();
@@ -55,7 +55,7 @@ fn mistakes_have_their_text_and_change_nothing() {
     assert_eq!(conn.call("EXISTS new"), "0");
 }
 
-// Rules: 677b
+// Rules: 7bf7 5511
 #[test]
 fn parsing_comes_before_the_key() {
     let server = Server::start();
@@ -67,7 +67,7 @@ fn parsing_comes_before_the_key() {
     }
 }
 
-// Rules: 677b
+// Rules: 7bf7
 #[test]
 fn a_wrong_number_of_arguments_is_seen_by_the_server() {
     let server = Server::start();
@@ -131,7 +131,7 @@ fn assert_no_round_begins(conn: &mut Conn, init: &str, error: &str) {
     assert_eq!(number(conn, "k", "round"), round);
 }
 
-// Rules: f12f
+// Rules: dfb2
 #[test]
 fn a_sale_at_a_bound_changes_no_more() {
     let server = Server::start();
@@ -146,7 +146,7 @@ fn a_sale_at_a_bound_changes_no_more() {
     server.assert_sound("k");
 }
 
-// Rules: f12f
+// Rules: dfb2
 #[test]
 fn a_sale_whose_outbox_takes_nothing_changes_no_more() {
     let server = Server::start();
@@ -158,6 +158,7 @@ fn a_sale_whose_outbox_takes_nothing_changes_no_more() {
 }
 
 /// Requests against the terms of the sale itself.
+// Rules: e7e6
 #[test]
 fn what_only_the_sale_can_tell_is_listed() {
     let server = Server::start();
@@ -211,7 +212,7 @@ fn what_only_the_sale_can_tell_is_listed() {
     }
 }
 
-// Rules: 687b 844a
+// Rules: 0a12 844a
 #[test]
 fn id_lengths_have_edges() {
     let server = Server::start();
@@ -236,7 +237,7 @@ fn id_lengths_have_edges() {
 }
 
 /// A client that resends or gives up looks at the first word: it must be a code.
-// Rules: 2325
+// Rules: 6a53
 #[test]
 fn error_statistics_have_our_codes() {
     let server = Server::start();

@@ -134,7 +134,7 @@ fn ten_thousand_arguments_are_refused() {
     server.assert_sound("k");
 }
 
-// Rules: 687b
+// Rules: 7838
 #[test]
 fn integers_hold_at_and_over_every_edge() {
     let server = Server::start();

@@ -86,23 +86,27 @@ fn a_sale_is_never_copied() {
     assert_eq!(sales(&server), "1");
 }
 
-// Rules: f66a
+// Rules: 2d60
 #[test]
 fn a_sale_can_expire() {
     let server = Server::start();
     let mut conn = server.conn();
     conn.check(&[
-        ("SECKILL.INIT k 9", "+OK"),
+        ("SECKILL.INIT k 9 OUTBOX s", "+OK"),
         ("EXPIRE k 100", "1"),
         ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 8]"),
+        ("SECKILL.ALTER k HOLD 900000", "+OK"),
     ]);
+    assert_eq!(conn.cmd("SECKILL.GRAB k h").items()[3].text(), "HELD");
     let left = conn.cmd("PTTL k").int();
     assert!((1..=100_000).contains(&left), "a grant keeps the key's time: {left}");
     conn.check(&[("PERSIST k", "1"), ("TTL k", "-1"), ("PEXPIRE k 20", "1")]);
     wait_until("the key expires", || server.call("EXISTS k") == "0");
     wait_until("its memory is freed", || sales(&server) == "0");
     conn.check(&[
+        ("XLEN s", "4"),
         ("SECKILL.GRAB k b", "-NOSALE no sale at this key (the key is the first argument)"),
+        ("SECKILL.CONFIRM k h", "-NOSALE no sale at this key (the key is the first argument)"),
         ("SECKILL.INIT k 2", "+OK"),
         ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 1]"),
     ]);

@@ -74,7 +74,7 @@ const ROUNDS: [(&str, &[&str]); 3] = [
     ),
 ];
 
-// Rules: e139
+// Rules: bb47
 #[test]
 fn every_change_appends_its_entries_exactly() {
     let server = Server::start();
@@ -158,6 +158,7 @@ fn entries_tell_the_times_of_the_grant() {
 }
 
 /// Ids and users are bytes: they arrive in the stream as they came.
+// Rules: 0a12
 #[test]
 fn entries_keep_bytes_as_they_are() {
     let server = Server::start();

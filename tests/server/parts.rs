@@ -84,7 +84,7 @@ fn a_part_is_told_which_it_is_once() {
 }
 
 /// The homes are those that zlib's crc32 gives in every language.
-// Rules: c56f e8f6 c41f
+// Rules: c56f e8f6 4ddb b95e
 #[test]
 fn users_have_one_home() {
     let server = Server::start();
@@ -151,7 +151,7 @@ fn users_of_another_part_are_sent_away_before_anything_is_judged() {
     assert_eq!(counters.field("attempts").int(), 1, "who is sent away has not tried");
 }
 
-// Rules: 59f7 6f6e 3bcd 06d9 bc41 caea 2de4 a2cf de06
+// Rules: 59f7 6f6e 3bcd 7a5e bc41 caea 4480 a2cf de06
 #[test]
 fn units_move_by_totals() {
     let (server, mut conn) = two_parts("LIMIT 0");
@@ -249,7 +249,7 @@ fn what_can_not_move_is_refused() {
     server.assert_sound("p0");
 }
 
-// Rules: c64a afcf 4c4c 4b66
+// Rules: c64a afcf 4c4c 9100 2c8b
 #[test]
 fn sold_out_is_said_when_nothing_can_come_any_more() {
     let (server, mut conn) = two_parts("LIMIT 0 HOLD 900000 OUTBOX o");
@@ -341,7 +341,7 @@ fn assert_told(all: &[Entry]) {
 }
 
 /// Only what changed is told of; a repeated SEND goes out without a word.
-// Rules: 06d9 2de4
+// Rules: fe17 e7d0
 #[test]
 fn repeats_are_replicated_where_a_wait_counts_on_them() {
     let (server, mut conn) = two_parts("OUTBOX o");
@@ -381,7 +381,7 @@ fn repeats_are_replicated_where_a_wait_counts_on_them() {
 
 /// A balancer that finds units under way which it did not send itself: its WAIT must not be content
 /// with what this connection wrote before, which is nothing.
-// Rules: 06d9
+// Rules: fe17 dc76
 #[test]
 fn a_wait_behind_a_repeated_send_covers_the_first() {
     let (server, mut conn) = two_parts("");

@@ -27,7 +27,7 @@ fn draw_all(conn: &mut Conn, key: &str, first: usize) -> Vec<i64> {
     amounts
 }
 
-// Rules: 4fb2
+// Rules: 8401 6785
 #[test]
 fn all_packets_are_the_whole_supply() {
     let server = Server::start();

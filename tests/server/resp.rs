@@ -102,7 +102,7 @@ fn assert_replies_of_buyers(server: &Server) {
     }
 }
 
-// Rules: 6d3b
+// Rules: 4295
 #[test]
 fn a_grant_row_has_nine_elements() {
     let server = Server::start();
@@ -126,7 +126,7 @@ fn a_grant_row_has_nine_elements() {
 }
 
 /// Maps are flat arrays in RESP2.
-// Rules: 16f1 90fc
+// Rules: a0f1 90fc
 #[test]
 fn status_and_audit_are_maps() {
     let server = Server::start();

@@ -10,7 +10,7 @@ use crate::support::{wait_until, Conn, Options, Server};
 const NOT_NUMBERED: &str = "-NOTNUMBERED sale has no numbered units";
 const MISMATCH: &str = "-REQMISMATCH request id was used with other arguments";
 
-// Rules: 96e6 13f3 8d51 e76e c01b 61a1 b3f7 3883 f82f 3fa4 8d62 840f
+// Rules: 6692 4929 8d51 e76e c01b 61a1 b3f7 3883 fc14 c4ef 3fa4 8d62 840f
 #[test]
 fn a_buyer_gets_the_lowest_the_adjacent_or_these_units() {
     let server = Server::sleeping();
@@ -104,6 +104,7 @@ fn what_a_grab_is_refused() {
     assert_eq!(number(&mut conn, "k", "version"), 1, "nothing has changed it");
 }
 
+// Rules: 4145 5df7
 #[test]
 fn what_others_are_refused() {
     let server = Server::sleeping();

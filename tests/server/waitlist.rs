@@ -33,7 +33,7 @@ pub fn told(conn: &mut Conn, skipped: usize) -> Vec<String> {
     all[skipped..].iter().map(line).collect()
 }
 
-// Rules: 6326 090a 6907 148f d803 f52e d4d0 cf53 3308 1214
+// Rules: 82e5 090a 6907 148f d803 f52e d4d0 cf53 3308 e197 8309 16a6
 #[test]
 fn who_asks_too_late_waits_and_is_offered_what_comes_back() {
     let (server, mut conn) =
@@ -63,7 +63,9 @@ fn who_asks_too_late_waits_and_is_offered_what_comes_back() {
             ("SECKILL.PLACE k cy", "['WAITING' 3 2 2]"),
             ("SECKILL.PLACE k dan", "['NONE']"),
             ("SECKILL.WAITERS k 0 COUNT 2", "[2 [[1 'ann' 1 'a' T 0] [2 'bob' 1 'b' T T]]]"),
+            ("SECKILL.WAITERS k 1 COUNT 1", "[2 [[2 'bob' 1 'b' T T]]]"),
             ("SECKILL.WAITERS k 2", "[0 [[3 'cy' 1 'c' T 0]]]"),
+            ("SECKILL.WAITERS k 4", "[0 []]"),
             ("SECKILL.CONFIRM k ann REQ a", "['NOGRANT' 0 0 0]"),
             ("SECKILL.EXTEND k ann 5 REQ a", "['NOGRANT' 0 0 0]"),
             ("SECKILL.REFUND k ann REQ a", "['NOGRANT' 0 0 0]"),
@@ -132,7 +134,7 @@ fn an_import_takes_its_entry_off_the_list() {
     server.assert_sound("k");
 }
 
-// Rules: 6326 6907
+// Rules: 82e5 ac60 6907
 #[test]
 fn what_no_list_can_keep_is_refused() {
     let server = Server::start();

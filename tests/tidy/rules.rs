@@ -1,7 +1,7 @@
-//! Each rule of docs/commands.md has a test. A rule is a sentence of the command table with a number
-//! behind it, which is a digest of its words; tests name it in a line `// Rules: 1a2b 3c4d` above
-//! `#[test]`. A rule whose words change has a new number, which nobody names until somebody has looked
-//! at its tests. An error is a rule that tests name by quoting it, word for word.
+//! Each sentence of docs/commands.md has a test. Behind a rule of the command table stands a number for
+//! each of its sentences, which is a digest of its words; tests name it in a line `// Rules: 1a2b 3c4d`
+//! above `#[test]`. A sentence whose words change has a new number, which nobody names until somebody
+//! has looked at its tests. An error is a rule that tests name by quoting it, word for word.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,16 +26,18 @@ const NOT_QUOTED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Each number with the first line or the last of the paragraph that it belongs to.
-fn rules() -> BTreeMap<&'static str, &'static str> {
-    let number = |line: &'static str| {
-        let (rule, number) = line.strip_suffix(" -->")?.rsplit_once(" <!-- ")?;
-        Some((number, rule))
-    };
+/// Each number with the first line or the last of the paragraph that it belongs to, and which of its
+/// sentences it is.
+fn rules() -> BTreeMap<&'static str, (usize, &'static str)> {
     let mut rules = BTreeMap::new();
-    for (number, rule) in PAGE.lines().filter_map(number) {
-        let known = rules.insert(number, rule);
-        assert!(known.is_none_or(|known| known == rule), "two rules have the number {number}");
+    for line in PAGE.lines() {
+        let numbered = line.strip_suffix(" -->").and_then(|line| line.rsplit_once(" <!-- "));
+        let Some((rule, numbers)) = numbered else { continue };
+        for (at, number) in numbers.split(' ').enumerate() {
+            let known = rules.insert(number, (at, rule));
+            let is_new = known.is_none_or(|known| known == (at, rule));
+            assert!(is_new, "two rules have the number {number}");
+        }
     }
     rules
 }
@@ -72,12 +74,12 @@ fn named() -> Vec<(String, String)> {
 #[test]
 fn each_rule_of_the_commands_has_a_test() {
     let (rules, named) = (rules(), named());
-    assert!(rules.len() > 120 && errors().len() > 100, "they are found");
+    assert!(rules.len() > 150 && errors().len() > 100, "they are found");
     let without = rules.iter().filter(|(number, _)| named.iter().all(|(of, _)| of != *number));
     assert_none(
         "rules of docs/commands.md without a test. Are they new, or were their words changed? Look \
          whether a test holds them, and name the number above it behind `// Rules: `",
-        without.map(|(number, rule)| format!("{number} {rule}")).collect(),
+        without.map(|(number, (at, rule))| format!("{number}, sentence {}: {rule}", at + 1)).collect(),
     );
     let gone = named.iter().filter(|(number, _)| !rules.contains_key(number.as_str()));
     assert_none(

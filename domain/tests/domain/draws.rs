@@ -117,7 +117,7 @@ fn assert_uniform(counts: &[u64], what: &str) {
 
 /// 10 packets of 100.00 yuan, again and again: at each position the amounts are distributed like
 /// those of the naive method, with the same mean everywhere.
-// Rules: 4fb2
+// Rules: 8401
 #[test]
 fn packets_follow_the_double_mean_method() {
     const SALES: u64 = 10_000;

@@ -259,7 +259,7 @@ fn user_lists_the_newest_grants_first() {
     assert_eq!(conn.cmd("SECKILL.USER k a").items()[0], Reply::Int(0), "150 grabs are used up");
 }
 
-// Rules: 349e 9a7f 0a07 209d
+// Rules: 349e 9a7f 0a07 8d77 cd30 bac4
 #[test]
 fn winners_are_walked_by_seq() {
     let server = Server::start();

@@ -36,6 +36,7 @@ fn prepare(conn: &mut Conn) {
     );
 }
 
+// Rules: b7dd
 #[test]
 fn a_stream_that_takes_nothing_stops_every_change() {
     let server = Server::start();
@@ -118,7 +119,7 @@ fn an_expiry_waits_for_the_stream_and_loses_nothing() {
 }
 
 /// One command makes the sale, its stream and the entry: no transaction, which a log can lose.
-// Rules: e139
+// Rules: bb47
 #[test]
 fn a_missing_stream_is_made_by_the_same_command() {
     let server = Server::start();

@@ -87,10 +87,27 @@ fn head(language: Language) -> String {
     both.enumerate().map(paragraph).collect()
 }
 
-/// A rule as it stands on the page, with its number: a digest of the English `rule`, so that a rule
-/// whose words change has another number, which no test names. Readers of the page don't see it.
+/// A rule as it stands on the page, with a number for each of its sentences: a digest of the English
+/// one, so that a sentence whose words change has another number, which no test names. Readers of the
+/// page don't see it.
 fn numbered(shown: impl Display, rule: &str) -> String {
-    format!("{shown} <!-- {:04x} -->", digest(rule))
+    let rule = rule.replace('\n', " ");
+    let numbers = sentences(&rule).into_iter().map(|one| format!("{:04x}", digest(one)));
+    format!("{shown} <!-- {} -->", numbers.collect::<Vec<_>>().join(" "))
+}
+
+/// A sentence ends with a full stop, behind which another one begins; `...` ends none.
+fn sentences(rule: &str) -> Vec<&str> {
+    let (mut all, mut from) = (Vec::new(), 0);
+    for (at, _) in rule.match_indices(". ") {
+        let begins = |next: char| next.is_ascii_uppercase() || next == '`';
+        if rule[at + 2..].starts_with(begins) && !rule[..at].ends_with('.') {
+            all.push(&rule[from..=at]);
+            from = at + 2;
+        }
+    }
+    all.push(&rule[from..]);
+    all
 }
 
 /// FNV-1a, folded to 16 bits.
