@@ -52,6 +52,7 @@ mod persistence;
 mod promotion;
 mod races;
 mod readme;
+mod real_time;
 mod red_packets;
 mod replica_signals;
 mod replication;

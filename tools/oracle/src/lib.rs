@@ -4,6 +4,7 @@
 //! * `oracle` is the sale as the specification tells it: a list of grants and nothing clever.
 //! * `world` puts a primary, a replica that only applies effects and the oracle side by side and
 //!   compares them after every step.
+//! * `linear` looks for an order in which one sale can have given what many clients were told at once.
 //! * `rebuild` saves and loads a sale in both binary forms.
 //! * `sales` makes sales for tests that are about something else.
 //! * `shorthand` is how tests write effects.
@@ -11,6 +12,7 @@
 //! * `turns` holds what an outbox tells of a waiting list to the rules, without the sale's word.
 //! * `sim` simulates nodes, logs and faults around the oracle.
 
+pub mod linear;
 pub mod oracle;
 pub mod rebuild;
 pub mod sales;

@@ -1,0 +1,307 @@
+//! Whether what many clients were told at once is linearizable: a search for an order of all calls in
+//! which the oracle gives every reply, and in which no call comes before one that was answered before it
+//! was sent (the search of Wing and Gong, with a memory of the states that led nowhere).
+//!
+//! A read must be as current as any other call: one that shows what was so before an answered change
+//! fits nowhere.
+
+use std::collections::hash_map::DefaultHasher;
+use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+
+use super::oracle::{Answer, Bytes, Op, Oracle, Row, Run};
+use super::world::expected_counters;
+
+/// Numbers from here on are moments or epochs. They are all the same to the search, which knows no
+/// clock.
+const TIMES_FROM: u64 = 100_000_000_000;
+
+/// Answers of calls that have changed and counted nothing, whatever the sale was.
+const NO_CHANGE: [&str; 2] = ["NOGRANT 0 0 0", "REQMISMATCH"];
+
+/// Holds and waiters that the sweeper settles in one step, at the most.
+const STEP: usize = 1000;
+
+/// What a client asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// What may change the sale.
+    Change(Op),
+    Status,
+    User(Bytes),
+    Place(Bytes),
+    /// WINNERS with STATE LIVE.
+    Winners {
+        cursor: u64,
+        count: u64,
+    },
+}
+
+/// A call and its reply.
+#[derive(Clone, Debug)]
+pub struct Told {
+    /// When it was sent and when its reply was there, by one clock for all calls.
+    pub sent: u64,
+    pub answered: u64,
+    pub call: Call,
+    /// Its elements joined by spaces, null as `nil`; of STATUS and its counters `name=value` each.
+    pub reply: String,
+}
+
+/// An order in which `sale` can have taken all calls, by their indices.
+///
+/// # Errors
+/// The longest order that was found, and what is told of the calls that could have come next.
+pub fn linearization(sale: &Oracle, clock: u64, calls: &[Told]) -> Result<Vec<usize>, String> {
+    let (order, known) = (Vec::new(), HashSet::new());
+    let mut search = Search { clock, calls, order, longest: (Vec::new(), sale.clone()), known };
+    match search.goes_on(sale) {
+        true => Ok(search.order),
+        false => Err(search.told()),
+    }
+}
+
+struct Search<'c> {
+    clock: u64,
+    calls: &'c [Told],
+    order: Vec<usize>,
+    /// The longest order that was found, and the sale after it.
+    longest: (Vec<usize>, Oracle),
+    /// What was taken and what the sale was then, of all that led nowhere.
+    known: HashSet<(Vec<bool>, u64)>,
+}
+
+impl Search<'_> {
+    /// Whether there is an order of the calls that are left.
+    fn goes_on(&mut self, sale: &Oracle) -> bool {
+        if self.order.len() > self.longest.0.len() {
+            self.longest = (self.order.clone(), sale.clone());
+        }
+        if self.order.len() == self.calls.len() {
+            return true;
+        }
+        let taken = taken(&self.order, self.calls.len());
+        let next = next(&taken, self.calls);
+        if !self.known.insert((taken, self.state(sale))) {
+            return false;
+        }
+        // A read that fits changes nothing for the others, so it may as well come now.
+        let fits = |at: &usize| self.reads(sale, *at);
+        if let Some(at) = next.iter().copied().find(fits) {
+            return self.takes(at, sale);
+        }
+        let calls = self.calls;
+        let has_order = next.into_iter().any(|at| {
+            let Call::Change(op) = &calls[at].call else { return false };
+            let mut after = sale.clone();
+            self.answer(&mut after, op).reply == timeless(&calls[at].reply)
+                && self.takes(at, &after)
+        });
+        if has_order {
+            return true;
+        }
+        // Waiters that the last call let be served are served by the sweeper, some time later.
+        let mut swept = sale.clone();
+        self.answer(&mut swept, &Op::Sweep(STEP)).changed && self.goes_on(&swept)
+    }
+
+    /// All that a call can be answered by.
+    fn state(&self, sale: &Oracle) -> u64 {
+        let mut state = DefaultHasher::new();
+        let lists = (sale.rows(), sale.waiters(), sale.fences());
+        (status(sale, self.clock), format!("{lists:?}")).hash(&mut state);
+        state.finish()
+    }
+
+    /// The oracle's answer to a call that may change the sale.
+    fn answer(&self, sale: &mut Oracle, op: &Op) -> Answer {
+        let Answer { reply, changed } =
+            sale.ask(op, self.clock, Run { name: self.clock, epoch: None }, None);
+        Answer { reply: timeless(&reply), changed }
+    }
+
+    fn takes(&mut self, at: usize, after: &Oracle) -> bool {
+        self.order.push(at);
+        let goes_on = self.goes_on(after);
+        if !goes_on {
+            self.order.pop();
+        }
+        goes_on
+    }
+
+    /// Whether the call is a read that is told what is so; a change that was refused so is one, too.
+    fn reads(&self, sale: &Oracle, at: usize) -> bool {
+        let Told { call, reply, .. } = &self.calls[at];
+        let (reply, should) = (timeless(reply), self.shown(sale, call));
+        match call {
+            Call::Change(_) => reply == should && NO_CHANGE.contains(&reply.as_str()),
+            Call::Status => {
+                let fields: HashSet<&str> = reply.split(' ').collect();
+                should.split(' ').all(|field| fields.contains(field))
+            }
+            _ => reply == should,
+        }
+    }
+
+    /// What the oracle says to a call.
+    fn shown(&self, sale: &Oracle, call: &Call) -> String {
+        match call {
+            Call::Change(op) => self.answer(&mut sale.clone(), op).reply,
+            Call::Status => timeless(&status(sale, self.clock)),
+            Call::User(user) => timeless(&of_user(sale, user)),
+            Call::Place(user) => sale.place(user, self.clock).unwrap_or_else(|| "NONE".into()),
+            Call::Winners { cursor, count } => timeless(&winners(sale, *cursor, *count)),
+        }
+    }
+
+    fn told(&self) -> String {
+        let (order, sale) = &self.longest;
+        let show = |at: usize| {
+            let Told { sent, answered, call, reply } = &self.calls[at];
+            format!("{sent} to {answered}: {call:?}: {}", timeless(reply))
+        };
+        let last = order.iter().rev().take(5).rev().map(|at| show(*at));
+        let next = next(&taken(order, self.calls.len()), self.calls).into_iter();
+        let next = next.map(|at| {
+            format!("{}\n  the oracle: {}", show(at), self.shown(sale, &self.calls[at].call))
+        });
+        format!(
+            "{} of {} calls have an order, the last of them are:\n{}\nNone of these comes next:\n{}",
+            order.len(),
+            self.calls.len(),
+            last.collect::<Vec<_>>().join("\n"),
+            next.collect::<Vec<_>>().join("\n")
+        )
+    }
+}
+
+fn taken(order: &[usize], calls: usize) -> Vec<bool> {
+    let mut taken = vec![false; calls];
+    order.iter().for_each(|at| taken[*at] = true);
+    taken
+}
+
+/// Calls that may come next: no other one that is left was answered before they were sent.
+fn next(taken: &[bool], calls: &[Told]) -> Vec<usize> {
+    let left = || (0..calls.len()).filter(|at| !taken[*at]);
+    let first_answer = left().map(|at| calls[at].answered).min().unwrap_or(u64::MAX);
+    left().filter(|at| calls[*at].sent <= first_answer).collect()
+}
+
+/// The words of a reply with `T` for each moment.
+fn timeless(reply: &str) -> String {
+    let is_time = |number: &str| number.parse().is_ok_and(|number: u64| number >= TIMES_FROM);
+    let timeless = |word: &str| match word.split_once('=') {
+        Some((name, value)) if is_time(value) => format!("{name}=T"),
+        None if is_time(word) => "T".into(),
+        _ => word.to_owned(),
+    };
+    reply.split(' ').map(timeless).collect::<Vec<_>>().join(" ")
+}
+
+fn status(sale: &Oracle, clock: u64) -> String {
+    let numbers = sale.numbers(clock).into_iter().chain(expected_counters(sale));
+    let names = [
+        "waitlist",
+        "offer_ms",
+        "overtake",
+        "waiting",
+        "waiting_units",
+        "waiting_since",
+        "offered",
+    ];
+    let list = sale.list_numbers().map(|numbers| names.into_iter().zip(numbers));
+    let numbers = numbers.chain(list.into_iter().flatten());
+    let fields = numbers.map(|(name, value)| format!(" {name}={value}"));
+    format!("state={}{}", sale.state(clock), fields.collect::<String>())
+}
+
+fn of_user(sale: &Oracle, user: &[u8]) -> String {
+    let allowance = sale.allowance(user).map_or("-1".into(), |units| units.to_string());
+    let rows = sale.rows_of(user).map(shown).collect::<String>();
+    format!("{allowance} {}{rows}", sale.admission(user))
+}
+
+fn winners(sale: &Oracle, cursor: u64, count: u64) -> String {
+    let last = sale.rows().len() as u64;
+    let next = if cursor + count < last { cursor + count } else { 0 };
+    let page = sale.rows().iter().skip(cursor as usize).take(count as usize);
+    format!("{next}{}", page.filter(|row| row.is_live()).map(shown).collect::<String>())
+}
+
+/// A grant row, with a space before it.
+fn shown(row: &Row) -> String {
+    let Row { seq, user, qty, state, at, deadline, req, epoch, round, .. } = row;
+    let req = req.as_ref().map_or("nil".into(), |req| req.escape_ascii().to_string());
+    let user = user.escape_ascii();
+    format!(" {seq} {user} {qty} {state} {at} {deadline} {req} {epoch} {round}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::oracle::{Ask, Deed, ListRules, Pick, Rules};
+    use super::*;
+
+    const CLOCK: u64 = 1_800_000_000_000;
+
+    fn sale() -> Oracle {
+        let list = Some(ListRules { max: 9, offer_ms: 0, overtake: 0 });
+        Oracle::init(1, Rules { limit: 1, hold_ms: 1000, list, ..Rules::default() }, CLOCK, 1)
+            .unwrap()
+    }
+
+    fn told(sent: u64, answered: u64, call: Call, reply: &str) -> Told {
+        Told { sent, answered, call, reply: reply.into() }
+    }
+
+    fn grab(user: &str, req: &str) -> Call {
+        let (user, req) = (user.into(), req.into());
+        Call::Change(Op::Join { user, ask: Ask::Unsaid, req, until: 0 })
+    }
+
+    fn cancel(user: &str, req: &str) -> Call {
+        let pick = Pick::Req(req.into());
+        Call::Change(Op::Settle { user: user.into(), pick, deed: Deed::Cancel })
+    }
+
+    /// `a` has the unit, `b` waits and gets it when `a` gives it back. PLACE of `b` is asked from
+    /// `sent` to `answered`.
+    fn place_of_b(sent: u64, answered: u64, reply: &str) -> Result<Vec<usize>, String> {
+        let calls = [
+            told(0, 10, grab("a", "1"), "GRANTED 1 1 HELD 1800000001000 0"),
+            told(20, 30, grab("b", "2"), "WAITING 1 0 0"),
+            told(40, 60, cancel("a", "1"), "CANCELLED 1 1 0"),
+            told(sent, answered, Call::Place("b".into()), reply),
+        ];
+        linearization(&sale(), CLOCK, &calls)
+    }
+
+    #[test]
+    fn a_read_may_show_what_was_so_at_any_moment_of_the_call() {
+        assert_eq!(place_of_b(5, 15, "NONE"), Ok(vec![0, 3, 1, 2]));
+        assert_eq!(place_of_b(25, 45, "WAITING 1 0 0"), Ok(vec![0, 1, 3, 2]));
+        assert_eq!(place_of_b(50, 55, "WAITING 1 0 0"), Ok(vec![0, 1, 3, 2]));
+        assert_eq!(place_of_b(50, 55, "NONE"), Ok(vec![0, 1, 2, 3]));
+    }
+
+    #[test]
+    fn a_read_that_is_stale_or_early_is_found() {
+        let stale = place_of_b(61, 70, "WAITING 1 0 0").unwrap_err();
+        assert!(stale.starts_with("3 of 4 calls have an order"), "{stale}");
+        assert!(place_of_b(31, 39, "NONE").is_err(), "after the answer of the join");
+        assert!(place_of_b(5, 15, "WAITING 1 0 0").is_err(), "before the join was sent");
+    }
+
+    #[test]
+    fn calls_at_once_are_put_into_the_order_that_their_replies_tell() {
+        let calls = [
+            told(0, 50, grab("a", "1"), "WAITING 1 0 0"),
+            told(0, 50, grab("b", "2"), "GRANTED 1 1 HELD 1800000001000 0"),
+            told(0, 50, Call::User("b".into()), "1 OK"),
+        ];
+        assert_eq!(linearization(&sale(), CLOCK, &calls), Ok(vec![2, 1, 0]));
+        let mut late = calls.clone();
+        late[2] = told(51, 60, Call::User("b".into()), "1 OK");
+        assert!(linearization(&sale(), CLOCK, &late).is_err());
+    }
+}
