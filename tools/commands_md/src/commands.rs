@@ -87,9 +87,9 @@ fn head(language: Language) -> String {
     both.enumerate().map(paragraph).collect()
 }
 
-/// A rule as it stands on the page, with a number for each of its sentences: a digest of the English
-/// one, so that a sentence whose words change has another number, which no test names. Readers of the
-/// page don't see it.
+/// A rule as it stands on the page, with a number for each of its sentences: a digest of the
+/// English one, so that a sentence whose words change has another number, which no test names.
+/// Readers of the page don't see it.
 fn numbered(shown: impl Display, rule: &str) -> String {
     let rule = rule.replace('\n', " ");
     let numbers = sentences(&rule).into_iter().map(|one| format!("{:04x}", digest(one)));

@@ -4,7 +4,8 @@
 //! * `oracle` is the sale as the specification tells it: a list of grants and nothing clever.
 //! * `world` puts a primary, a replica that only applies effects and the oracle side by side and
 //!   compares them after every step.
-//! * `linear` looks for an order in which one sale can have given what many clients were told at once.
+//! * `linear` looks for an order in which one sale can have given what many clients were told at
+//!   once.
 //! * `rebuild` saves and loads a sale in both binary forms.
 //! * `sales` makes sales for tests that are about something else.
 //! * `shorthand` is how tests write effects.

@@ -1,15 +1,15 @@
-//! Whether what many clients were told at once is linearizable: a search for an order of all calls in
-//! which the oracle gives every reply, and in which no call comes before one that was answered before it
-//! was sent (the search of Wing and Gong, with a memory of the states that led nowhere).
+//! Whether what many clients were told at once is linearizable: a search for an order of all calls
+//! in which the oracle gives every reply, and in which no call comes before one that was answered
+//! before it was sent (the search of Wing and Gong, with a memory of the states that led nowhere).
 //!
-//! A read must be as current as any other call: one that shows what was so before an answered change
-//! fits nowhere.
+//! A read must be as current as any other call: one that shows what was so before an answered
+//! change fits nowhere.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
-use super::oracle::{Answer, Bytes, Op, Oracle, Row, Run};
+use super::oracle::{Answer, Bytes, Epochs, Op, Oracle, Row};
 use super::world::expected_counters;
 
 /// Numbers from here on are moments or epochs. They are all the same to the search, which knows no
@@ -24,6 +24,7 @@ const STEP: usize = 1000;
 
 /// What a client asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant)] // A history has 200 of them.
 pub enum Call {
     /// What may change the sale.
     Change(Op),
@@ -116,7 +117,7 @@ impl Search<'_> {
     /// The oracle's answer to a call that may change the sale.
     fn answer(&self, sale: &mut Oracle, op: &Op) -> Answer {
         let Answer { reply, changed } =
-            sale.ask(op, self.clock, Run { name: self.clock, epoch: None }, None);
+            sale.ask(op, self.clock, Epochs { node: self.clock, sale: None }, None);
         Answer { reply: timeless(&reply), changed }
     }
 
@@ -129,7 +130,7 @@ impl Search<'_> {
         goes_on
     }
 
-    /// Whether the call is a read that is told what is so; a change that was refused so is one, too.
+    /// Whether the call is a read that is told what is so. A change that was refused is one, too.
     fn reads(&self, sale: &Oracle, at: usize) -> bool {
         let Told { call, reply, .. } = &self.calls[at];
         let (reply, should) = (timeless(reply), self.shown(sale, call));
@@ -166,7 +167,7 @@ impl Search<'_> {
             format!("{}\n  the oracle: {}", show(at), self.shown(sale, &self.calls[at].call))
         });
         format!(
-            "{} of {} calls have an order, the last of them are:\n{}\nNone of these comes next:\n{}",
+            "{} of {} calls have an order, the last of them are:\n{}\nNone of these is next:\n{}",
             order.len(),
             self.calls.len(),
             last.collect::<Vec<_>>().join("\n"),
