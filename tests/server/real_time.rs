@@ -46,7 +46,7 @@ fn draw(random: &mut Random, waits: bool) -> (Call, String) {
         0..=17 => {
             let qty = 1 + number % 3;
             let (ask, line) = (Ask::Qty(qty), format!("SECKILL.GRAB k {user} QTY {qty} REQ {id}"));
-            match waits && number % 4 > 0 {
+            match waits && !number.is_multiple_of(4) {
                 true => (
                     Call::Change(Op::Join { user: name, ask, req, until: 0 }),
                     format!("{line} WAIT"),
