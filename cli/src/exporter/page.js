@@ -116,7 +116,7 @@ function fields(title, pairs) {
 function chart(title, classes, points, from, to) {
   const box = node('div');
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  const [width, height, left, bottom] = [Math.max(280, Math.min(640, innerWidth - 60)), 176, 52, 20];
+  const [width, height, left, bottom] = [Math.max(280, Math.min(430, innerWidth - 60)), 176, 52, 20];
   svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
   const draw = (name, settings, text) => {
     const made = document.createElementNS('http://www.w3.org/2000/svg', name);
@@ -124,7 +124,8 @@ function chart(title, classes, points, from, to) {
     if (text !== undefined) made.textContent = text;
     svg.append(made);
   };
-  const top = Math.max(1, ...points.flatMap((point) => point.slice(1)));
+  // Even, as the middle of the axis has a number, too.
+  const top = 2 * Math.ceil(Math.max(1, ...points.flatMap((point) => point.slice(1))) / 2);
   const x = (at) => left + (width - left - 8) * (at - from) / Math.max(1, to - from);
   const y = (number) => 10 + (height - bottom - 10) * (1 - number / top);
   for (const part of [0, 0.5, 1]) {

@@ -37,6 +37,8 @@ pub struct Snapshot {
     pub refused: Option<String>,
     /// Sales that are known and were not asked, because there are too many.
     pub left_out: u64,
+    /// All keys had been looked through before: there are no other sales.
+    pub is_all: bool,
     /// How long reading took.
     pub took: Duration,
     /// When it was read, in Unix ms of this machine.
@@ -151,6 +153,7 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
         left_out: (names.len() - asked.len()) as u64,
         took: started.elapsed(),
         at_ms: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        is_all: false,
     })
 }
 

@@ -136,12 +136,14 @@ impl Target {
 
     /// Reads over the connection, or over a new one if the last one broke.
     fn read(&self, connection: &mut Option<Connection>) -> Result<Snapshot, String> {
+        // In this order: the names of a search that ends in between may be missing.
+        let is_all = self.sales.are_searched();
         let names = self.sales.names();
         let mut redis = match connection.take() {
             Some(redis) => redis,
             None => connect(&self.server)?,
         };
-        let snapshot = read::snapshot(&mut redis, &names, self.most)?;
+        let snapshot = Snapshot { is_all, ..read::snapshot(&mut redis, &names, self.most)? };
         *connection = Some(redis);
         Ok(snapshot)
     }
@@ -171,9 +173,7 @@ impl Target {
                 Sight::Blind(format!("no sale at {} may be read: {why}", self.name))
             }
             _ if !snapshot.sales.is_empty() => Sight::Clear,
-            _ if !self.sales.are_searched() => {
-                Sight::NoSale(format!("looking for sales at {}", self.name))
-            }
+            _ if !snapshot.is_all => Sight::NoSale(format!("looking for sales at {}", self.name)),
             _ => Sight::NoSale(format!("{} has no sale {} yet", self.name, self.sales.wanted())),
         }
     }
@@ -206,7 +206,8 @@ impl Target {
                 *lock(&self.replicas) = self.modules_of(snapshot.replicas());
             }
             // Before the end of the first search it is unknown whether there is a sale.
-            let is_known = self.sales.are_searched() || matches!(sight, Sight::Blind(_));
+            let is_all = read.is_ok_and(|snapshot| snapshot.is_all);
+            let is_known = is_all || matches!(sight, Sight::Blind(_));
             if is_known && sight != told {
                 match &sight {
                     Sight::Clear => tell!("seckill exporter: {}: all is well", self.name),
@@ -214,7 +215,8 @@ impl Target {
                 }
                 told = sight;
             }
-            wait(if told == Sight::Clear { RECORD_EVERY } else { LOOK_AGAIN }, stop);
+            let is_well = is_known && told == Sight::Clear;
+            wait(if is_well { RECORD_EVERY } else { LOOK_AGAIN }, stop);
         }
     }
 

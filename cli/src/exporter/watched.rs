@@ -3,17 +3,22 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use seckill_domain::outcome::OUTCOMES;
 use seckill_domain::terms::TERMS;
 use seckill_harness::server::Options;
+use seckill_harness::wait_until;
 
 use super::families::{all, answers_of_info};
 use super::find::Names;
 use super::read::{self, Group, Outbox, Sale, Snapshot};
 use super::rows::{CHANGES, NOT_SHOWN, OF_INFO, OF_STATUS, WELL};
+use super::target::{self, Sight};
 use crate::connect::{connect, Target};
 use crate::metrics::{Family, Kind};
+use crate::stop::Stop;
 use crate::{orders, split};
 
 /// A snapshot of a server and a sale that have all that there can be.
@@ -157,4 +162,24 @@ fn every_number_of_a_server_is_known() {
     }
     let answers: BTreeSet<_> = OUTCOMES.iter().map(|row| row.counter.to_str().unwrap()).collect();
     assert_eq!(BTreeSet::from_iter(answers_of_info(&snapshot.info)), answers);
+}
+
+/// A reading has the sales that were known when it began, so it can't tell that there is none.
+#[test]
+fn a_reading_before_the_end_of_the_search_does_not_say_that_there_is_no_sale() {
+    let server = Options::new().start();
+    assert_eq!(server.call("SECKILL.INIT s:1 20"), "+OK");
+    let url = format!("redis://127.0.0.1:{}/", server.port());
+    let address = Target::Address(redis::Client::open(url).unwrap());
+    let target = target::Target::of(address, &["s:*".to_owned()], 9);
+    let early = target.now();
+    let stop = Stop::on_signals().expect("signals");
+    thread::scope(|scope| {
+        scope.spawn(|| target.sales.look(&target.server, Duration::from_secs(1), &stop));
+        wait_until("the search ends", || target.sales.are_searched());
+        stop.tell();
+    });
+    let looks = format!("looking for sales at {}", target.name);
+    assert_eq!(target.sight(&early), Sight::NoSale(looks));
+    wait_until("a newer reading has it", || target.sight(&target.now()) == Sight::Clear);
 }
