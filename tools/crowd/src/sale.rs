@@ -141,13 +141,18 @@ pub fn grants(
 
 /// A flat map as `name value, name value`.
 fn one_line(map: &[redis::Value]) -> String {
-    let word = |value: &redis::Value| match value {
-        redis::Value::Array(items) if items.is_empty() => "none".into(),
-        other => {
-            redis::from_redis_value_ref::<String>(other).unwrap_or_else(|_| format!("{other:?}"))
-        }
-    };
     let pairs: Vec<String> =
         map.chunks(2).map(|pair| pair.iter().map(word).collect::<Vec<_>>().join(" ")).collect();
     pairs.join(", ")
+}
+
+/// A value as people read it: an array as its elements, with spaces between them.
+fn word(value: &redis::Value) -> String {
+    match value {
+        redis::Value::Array(items) if items.is_empty() => "none".into(),
+        redis::Value::Array(items) => items.iter().map(word).collect::<Vec<_>>().join(" "),
+        other => {
+            redis::from_redis_value_ref::<String>(other).unwrap_or_else(|_| format!("{other:?}"))
+        }
+    }
 }
