@@ -8,7 +8,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 use crate::amounts::{Kind, COINS_BOUND};
-use crate::event::{Event, Played};
+use crate::round::{Event, Played};
 use seckill_chart::{picture, style, text, Area, Drawn, INK, PALE_INK};
 use seckill_crowd::screen::thousands;
 

@@ -3,32 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::amounts::Amounts;
-use crate::event::{Played, Round};
+use crate::round::{Grant, Played, Round, Terms};
 use seckill_crowd::heard::Heard;
 use seckill_crowd::sale::{compare, Row, Winner};
 use seckill_crowd::wire::{user_name, Reply};
-
-/// The promises of a round.
-#[derive(Clone, Copy)]
-pub struct Terms {
-    pub budget: u64,
-    pub lasts_ms: u64,
-    pub amounts: Amounts,
-}
-
-/// The coins of one user in a round.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Grant {
-    pub seq: u64,
-    pub user: u32,
-    pub asked: u64,
-    pub qty: u64,
-    /// The coins left after it.
-    pub available: u64,
-    /// ms since the round opened.
-    pub after_ms: u64,
-}
 
 /// Sums of the earlier rounds: the sale's seqs and counters run on.
 #[derive(Default)]

@@ -6,20 +6,17 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::{Client, Connection};
-use serde_json::Value;
+use redis::Connection;
 
-use crate::amounts::Amounts;
-use crate::check::{self, Grant, Past, Terms};
+use crate::check::{self, Past};
+use crate::round::{Event, Played, Round, ROUNDS};
 use crate::{report, watch};
 use seckill_crowd::plan::{Click, Plan};
-use seckill_crowd::sale::{self, Audit, Row};
+use seckill_crowd::sale;
 use seckill_crowd::screen::progress_bar;
-use seckill_crowd::wire::{user_name, write_command, Reply};
+use seckill_crowd::wire::{user_name, write_command};
 use seckill_crowd::{self, Rush};
 
-/// Rounds that are played.
-pub const ROUNDS: u64 = 3;
 /// To the last round fewer come, so that something is left.
 const LAST_ROUND_SHARE: u32 = 3;
 /// The break after a round: for users who come late, and for reading it before the next.
@@ -33,54 +30,6 @@ const CLOCKS: Duration = Duration::from_millis(5);
 const PREPARATION_MS: u64 = 600;
 /// The order of those who come late: none that a plan has.
 const LATE_ORDER: u8 = 2;
-
-/// An event and who comes to it.
-pub struct Event<'a> {
-    pub client: &'a Client,
-    pub key: &'a str,
-    pub budget: u64,
-    pub users: u32,
-    pub clients: u32,
-    pub every_ms: u32,
-    pub lasts_ms: u32,
-    pub amounts: Amounts,
-}
-
-/// A round as the crowd heard it and as the server tells it.
-pub struct Round {
-    /// 1 is the first.
-    pub number: u64,
-    /// When it opened, in Unix ms of the server.
-    pub opened_at: u64,
-    pub users: u32,
-    pub answers: Vec<(Click, Reply)>,
-    /// So many of them, the first ones, were asked for before the opening.
-    pub early: usize,
-    /// Clicks that were never sent because the round was over.
-    pub unsent: u64,
-    /// How often STATUS was read while the crowd clicked.
-    pub looks: u64,
-    pub rows: Vec<Row>,
-    pub status: Value,
-    /// `[round, supply, sold, winners]`, the newest first.
-    pub totals: Vec<[u64; 4]>,
-    pub audit: Audit,
-}
-
-/// A round that is found to be right.
-pub struct Played {
-    pub number: u64,
-    pub users: u32,
-    /// In seq order.
-    pub grants: Vec<Grant>,
-}
-
-impl Played {
-    /// All coins of the round.
-    pub fn paid(&self) -> u64 {
-        self.grants.iter().map(|grant| grant.qty).sum()
-    }
-}
 
 impl Event<'_> {
     /// Plays all rounds; prints and checks each of them.
@@ -101,12 +50,6 @@ impl Event<'_> {
             played.push(this);
         }
         Ok(played)
-    }
-
-    /// The terms that the answers are checked against.
-    pub fn terms(&self) -> Terms {
-        let lasts_ms = u64::from(self.lasts_ms);
-        Terms { budget: self.budget, lasts_ms, amounts: self.amounts }
     }
 
     /// Makes the sale and returns when its first round opens.

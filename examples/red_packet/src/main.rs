@@ -14,6 +14,7 @@ mod check;
 mod event;
 mod packets;
 mod report;
+mod round;
 #[cfg(test)]
 mod tests;
 mod watch;
@@ -26,7 +27,7 @@ use clap::Parser;
 use redis::{Client, Connection};
 
 use amounts::Amounts;
-use event::Event;
+use round::Event;
 use seckill_crowd::sale;
 
 const CLIENTS_MAX: i64 = 20_000;
@@ -65,10 +66,6 @@ struct Options {
     /// started on a free port
     #[arg(long)]
     url: Option<String>,
-    /// The module's file, for the server that is started [default: the one built here, or
-    /// $SECKILL_MODULE]
-    #[arg(long, value_name = "FILE")]
-    module: Option<PathBuf>,
 }
 
 fn from_to<T>(least: i64, most: i64) -> RangedI64ValueParser<T>
@@ -93,7 +90,7 @@ fn run(options: &Options) -> Result<String, String> {
     match &options.url {
         Some(url) => play(options, url),
         None => {
-            let module = seckill_harness::program::module_file(options.module.clone())?;
+            let module = seckill_harness::program::module_file(None)?;
             let server = seckill_harness::program::server_for_crowd(&module, clients)?;
             play(options, &server.url())
         }

@@ -3,7 +3,7 @@
 use comfy_table::Table;
 
 use crate::amounts::{Kind, COINS_BOUND};
-use crate::event::{Event, Played, Round, ROUNDS};
+use crate::round::{Event, Played, Round, ROUNDS};
 use seckill_crowd::heard::Heard;
 use seckill_crowd::screen::{align_right, bar, table, thousands};
 

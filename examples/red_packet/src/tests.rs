@@ -6,9 +6,9 @@ use redis::{Client, Connection};
 use serde_json::json;
 
 use crate::amounts::{Amounts, Kind, COINS_BOUND};
-use crate::check::{check, Past, Terms};
-use crate::event::{Event, Played, Round};
+use crate::check::{check, Past};
 use crate::packets::Packet;
+use crate::round::{Event, Grant, Played, Round, Terms};
 use seckill_crowd::plan::Click;
 use seckill_crowd::sale::{Audit, Row, Winner};
 use seckill_crowd::wire::{user_name, Reply};
@@ -87,12 +87,12 @@ fn perfect(number: u64, past: u64) -> (Round, Played) {
         let qty = asked.min(available);
         available -= qty;
         let after_ms = u64::from(user);
-        grants.push(crate::check::Grant { seq, user, asked, qty, available, after_ms });
+        grants.push(Grant { seq, user, asked, qty, available, after_ms });
     }
     assert!(available == 0 && grants[2].qty < grants[2].asked, "{grants:?}");
     let mut answers = vec![(click(3, 0), Reply::NotOpen { in_ms: 9 })];
     answers.extend(grants.iter().map(|grant| {
-        let crate::check::Grant { seq, qty, available, .. } = *grant;
+        let Grant { seq, qty, available, .. } = *grant;
         (click(grant.user, 0), Reply::Granted { seq, qty, state: "SOLD".into(), available })
     }));
     let told = |user: usize| (grants[user].seq, grants[user].qty, "SOLD".to_owned());
@@ -101,7 +101,7 @@ fn perfect(number: u64, past: u64) -> (Round, Played) {
     let (seq, qty, state) = told(1);
     answers.push((click(1, 2), Reply::Already { seq, qty, state }));
     answers.push((click(3, 0), Reply::SoldOut { held: 0 }));
-    let row = |grant: &crate::check::Grant| {
+    let row = |grant: &Grant| {
         let (seq, user, qty) = (grant.seq, user_name(grant.user), grant.qty);
         let winner = Winner { seq, user, qty, state: "SOLD".into() };
         Row { winner, at: OPENED_AT + grant.after_ms, round: number }

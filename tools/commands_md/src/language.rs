@@ -9,7 +9,7 @@ use seckill::command::vocabulary::Arg;
 use seckill_domain::outcome::OUTCOMES;
 
 /// Blocks with an empty line between them: a sentence of the command table, then its Chinese.
-const CHINESE: &str = include_str!("zh.txt");
+pub const CHINESE: &str = include_str!("zh.txt");
 
 /// The language of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,16 +51,16 @@ impl Language {
 }
 
 /// Stands on the page in front of a sentence that nobody has translated.
-const MISSING: &str = "**(no Chinese yet)** ";
+pub const MISSING: &str = "**(no Chinese yet)** ";
 
-fn pairs() -> impl Iterator<Item = (String, String)> {
+pub fn pairs() -> impl Iterator<Item = (String, String)> {
     let blocks = CHINESE.trim_end().split("\n\n").filter_map(|block| block.split_once('\n'));
     let blocks = blocks.chain(rows());
     blocks.map(|(english, chinese)| (filled(english, ", "), filled(chinese, "、")))
 }
 
 /// The sentences that stand in a row beside their Chinese: those of answers and of terms.
-fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
+pub fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     fn of(args: &'static [Arg]) -> Vec<&'static Arg> {
         args.iter().flat_map(|arg| [vec![arg], of(arg.children)].concat()).collect()
     }
@@ -69,57 +69,4 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     let rows: BTreeMap<_, _> =
         args.chain(OUTCOMES.iter().map(|it| (it.about, it.about_zh))).collect();
     rows.into_iter()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{commands, reference};
-    use std::collections::BTreeSet;
-
-    /// Both pages that are written from tables.
-    fn pages(language: Language) -> String {
-        commands::markdown(language) + &reference::markdown(language)
-    }
-
-    #[test]
-    fn every_sentence_has_its_chinese() {
-        let page = pages(Language::Chinese);
-        let missing = page.lines().filter_map(|line| line.split_once(MISSING));
-        let missing: BTreeSet<_> = missing.map(|(_, sentence)| sentence).collect();
-        assert!(
-            missing.is_empty(),
-            "These sentences of the tables have no Chinese. Add each to \
-             tools/commands_md/src/zh.txt, a line of English and below it one of Chinese, and run \
-             `make docs`:\n{}",
-            missing.into_iter().collect::<Vec<_>>().join("\n")
-        );
-    }
-
-    #[test]
-    fn no_chinese_is_left_over_from_a_sentence_that_changed() {
-        let english = pages(Language::English);
-        for (sentence, _) in pairs() {
-            assert!(
-                english.contains(&sentence),
-                "tools/commands_md/src/zh.txt translates what no table says \
-                 (any more): {sentence}"
-            );
-        }
-        let blocks = CHINESE.trim_end().split("\n\n").count();
-        let blocks = blocks + rows().count();
-        assert_eq!(pairs().count(), blocks, "each block has two lines");
-        let all: BTreeSet<_> = pairs().map(|(sentence, _)| sentence).collect();
-        assert_eq!(all.len(), blocks, "no sentence comes twice");
-    }
-
-    /// Words in capitals are commands, options, outcomes and states: a translation keeps them, and
-    /// numbers, and what is between backticks.
-    #[test]
-    fn chinese_names_what_english_names() {
-        for (english, chinese) in pairs() {
-            assert_eq!(commands::named(&english), commands::named(&chinese), "{chinese}");
-            assert!(!chinese.is_ascii(), "{chinese}");
-        }
-    }
 }

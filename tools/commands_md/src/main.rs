@@ -40,6 +40,54 @@ fn main() -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use language::{pairs, rows, CHINESE, MISSING};
+    use std::collections::BTreeSet;
+
+    /// Both pages that are written from tables.
+    fn sentences(language: Language) -> String {
+        commands::markdown(language) + &reference::markdown(language)
+    }
+
+    #[test]
+    fn every_sentence_has_its_chinese() {
+        let page = sentences(Language::Chinese);
+        let missing = page.lines().filter_map(|line| line.split_once(MISSING));
+        let missing: BTreeSet<_> = missing.map(|(_, sentence)| sentence).collect();
+        assert!(
+            missing.is_empty(),
+            "These sentences of the tables have no Chinese. Add each to \
+             tools/commands_md/src/zh.txt, a line of English and below it one of Chinese, and run \
+             `make docs`:\n{}",
+            missing.into_iter().collect::<Vec<_>>().join("\n")
+        );
+    }
+
+    #[test]
+    fn no_chinese_is_left_over_from_a_sentence_that_changed() {
+        let english = sentences(Language::English);
+        for (sentence, _) in pairs() {
+            assert!(
+                english.contains(&sentence),
+                "tools/commands_md/src/zh.txt translates what no table says \
+                 (any more): {sentence}"
+            );
+        }
+        let blocks = CHINESE.trim_end().split("\n\n").count();
+        let blocks = blocks + rows().count();
+        assert_eq!(pairs().count(), blocks, "each block has two lines");
+        let all: BTreeSet<_> = pairs().map(|(sentence, _)| sentence).collect();
+        assert_eq!(all.len(), blocks, "no sentence comes twice");
+    }
+
+    /// Words in capitals are commands, options, outcomes and states: a translation keeps them, and
+    /// numbers, and what is between backticks.
+    #[test]
+    fn chinese_names_what_english_names() {
+        for (english, chinese) in pairs() {
+            assert_eq!(commands::named(&english), commands::named(&chinese), "{chinese}");
+            assert!(!chinese.is_ascii(), "{chinese}");
+        }
+    }
 
     #[test]
     fn rows_have_the_elements_that_the_page_names() {

@@ -12,10 +12,9 @@ use seckill_crowd::sale;
 use seckill_harness::program::Server;
 use seckill_harness::wait::holds_in_time;
 
-use super::nodes::tell;
+use super::nodes::{tell, KEY};
 use crate::ask::command;
 
-pub const KEY: &str = "sale:durability";
 const BUYERS: usize = 16;
 const WAIT_MS: u64 = 1_000;
 const WAIT_FOR_DISK: &str = "WAITAOF 0 1 2000";

@@ -20,7 +20,7 @@ use clap::Args;
 use comfy_table::{presets, Table};
 
 use buyers::{Buyers, Wait};
-use nodes::{has_coordinated, Nodes};
+use nodes::{has_coordinated, How, Nodes};
 use seckill_harness::program::Server;
 use seckill_harness::watch::Watch;
 
@@ -59,17 +59,6 @@ enum Disaster {
     Partition,
     /// Sentinels are told to promote one of so many replicas.
     Failover(usize, How, Wait),
-}
-
-/// The operator's way of a failover.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum How {
-    /// `SENTINEL FAILOVER`
-    AtOnce,
-    /// `CLIENT PAUSE 4000 WRITE` on the primary, and `SENTINEL FAILOVER` half a second later.
-    PauseFirst,
-    /// `SENTINEL FAILOVER mymaster COORDINATED`, which Valkey has since version 9.
-    Coordinated,
 }
 
 use Disaster::{Failover, HostDies, Kill, KillAfterSnapshot, KillOnSlowDisk, Partition};

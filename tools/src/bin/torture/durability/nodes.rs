@@ -9,10 +9,9 @@ use seckill_harness::program::Server;
 use seckill_harness::sentinel::{Sentinel, Trio};
 use seckill_harness::wait::holds_in_time;
 
-use super::buyers::KEY;
-use super::How;
 use crate::ask::command;
 
+pub const KEY: &str = "sale:durability";
 pub const POLL_EVERY: Duration = Duration::from_millis(5);
 const STOCK: u64 = 100_000_000;
 /// One way. A host in the same city is about so far away.
@@ -21,6 +20,17 @@ const LINES: [&str; 2] =
     ["sentinel down-after-milliseconds mymaster 5000", "sentinel failover-timeout mymaster 60000"];
 /// From CLIENT PAUSE to SENTINEL FAILOVER, as docs/sentinel.md says.
 const PAUSED_FOR: Duration = Duration::from_millis(500);
+
+/// The operator's way of a failover.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// `SENTINEL FAILOVER`
+    AtOnce,
+    /// `CLIENT PAUSE 4000 WRITE` on the primary, and `SENTINEL FAILOVER` half a second later.
+    PauseFirst,
+    /// `SENTINEL FAILOVER mymaster COORDINATED`, which Valkey has since version 9.
+    Coordinated,
+}
 
 /// The servers, with the links by which others reach each of them.
 pub struct Nodes {
