@@ -50,9 +50,6 @@ struct Play {
     /// Where the picture is written
     #[arg(long, value_name = "FILE", default_value = "target/budget.svg")]
     svg: PathBuf,
-    /// The module's file [default: the one built here, or $SECKILL_MODULE]
-    #[arg(long, value_name = "FILE")]
-    module: Option<PathBuf>,
 }
 
 #[derive(Subcommand)]
@@ -103,7 +100,7 @@ fn main() -> ExitCode {
 
 fn play(options: &Play) -> Told<()> {
     seckill_harness::limits::allow_connections(options.workers as usize)?;
-    let server = Server::start(&module_file(options.module.clone())?, &["--save", ""])?;
+    let server = Server::start(&module_file(None)?, &["--save", ""])?;
     let mut conn = server.connect()?;
     let mut init = redis::cmd("SECKILL.INIT");
     init.arg(KEY).arg(options.budget).arg("LIMIT").arg(0).arg("HOLD").arg(options.hold_ms);

@@ -13,7 +13,7 @@ fn a_small_budget_is_used_up() {
     let svg = std::env::temp_dir().join(format!("budget-{}.svg", std::process::id()));
     let mut demo = Command::new(env!("CARGO_BIN_EXE_budget"));
     demo.args(["--workers", "30", "--budget", "400000", "--kill-ms", "100", "--hold-ms", "600"]);
-    let output = demo.arg("--svg").arg(&svg).arg("--module").arg(module_path()).output();
+    let output = demo.arg("--svg").arg(&svg).env("SECKILL_MODULE", module_path()).output();
     let output = output.expect("it runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let error = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -13,7 +13,6 @@ mod pay;
 mod pay_check;
 mod report;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -54,10 +53,6 @@ struct Options {
     /// started on a free port
     #[arg(long)]
     url: Option<String>,
-    /// The module's file, for the server that is started [default: the one built here, or
-    /// $SECKILL_MODULE]
-    #[arg(long, value_name = "FILE")]
-    module: Option<PathBuf>,
 }
 
 fn from_to(least: i64, most: i64) -> RangedI64ValueParser<u32> {
@@ -79,7 +74,7 @@ fn run(options: &Options) -> Result<String, String> {
     match &options.url {
         Some(url) => sell(options, url),
         None => {
-            let module = seckill_harness::program::module_file(options.module.clone())?;
+            let module = seckill_harness::program::module_file(None)?;
             let server =
                 seckill_harness::program::server_for_crowd(&module, options.clients as usize)?;
             sell(options, &server.url())

@@ -31,9 +31,6 @@ struct Options {
     /// Where the picture is written
     #[arg(long, value_name = "FILE", default_value = "target/parts-flow.svg")]
     svg: PathBuf,
-    /// The module's file [default: the one built here, or $SECKILL_MODULE]
-    #[arg(long, value_name = "FILE")]
-    module: Option<PathBuf>,
     /// The program seckill [default: the one built here]
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
@@ -53,7 +50,7 @@ fn run(options: &Options) -> Told<()> {
             here.with_file_name("seckill")
         }
     };
-    let cluster = Cluster::start(&module_file(options.module.clone())?, program)?;
+    let cluster = Cluster::start(&module_file(None)?, program)?;
     println!("{NODES} nodes, {} parts, {} units", options.parts, options.units);
     let without = sell(&cluster, options, "alone", false)?;
     let with = sell(&cluster, options, "phone", true)?;

@@ -35,9 +35,6 @@ struct Options {
     /// Where the picture is written
     #[arg(long, value_name = "FILE", default_value = "target/waiting-list.svg")]
     svg: PathBuf,
-    /// The module's file [default: the one built here, or $SECKILL_MODULE]
-    #[arg(long, value_name = "FILE")]
-    module: Option<PathBuf>,
 }
 
 fn from_to(least: i64, most: i64) -> RangedI64ValueParser<u32> {
@@ -60,7 +57,7 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Told<()> {
-    let server = Server::start(&module_file(options.module.clone())?, &["--save", ""])?;
+    let server = Server::start(&module_file(None)?, &["--save", ""])?;
     let mut conn = server.connect()?;
     let without = Sale::open(&mut conn, "without", options, false)?.sell(&mut conn)?;
     let with = Sale::open(&mut conn, "with", options, true)?.sell(&mut conn)?;

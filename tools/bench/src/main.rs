@@ -22,7 +22,7 @@ mod profile;
 mod report;
 mod rows;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -40,6 +40,9 @@ const CONNECTIONS: usize = 1_200;
 
 /// Where full runs are kept, one of each server.
 const RUNS: &str = "docs/bench.json";
+
+/// The module whose commands judge nothing.
+const NOOP: &str = "target/release/libseckill_noop.so";
 
 /// Measures what a call of the module costs the server that SECKILL_TEST_SERVER names, or the one
 /// on the path, beside what does the same work, and says which bars hold.
@@ -63,12 +66,6 @@ struct Options {
     /// Measure nothing, show where the server spends its time (perf); --docs writes it there
     #[arg(long)]
     profile: bool,
-    /// The module's file [default: the one built here, or $SECKILL_MODULE]
-    #[arg(long, value_name = "FILE")]
-    module: Option<PathBuf>,
-    /// The file of the module whose commands judge nothing
-    #[arg(long, value_name = "FILE", default_value = "target/release/libseckill_noop.so")]
-    noop_module: PathBuf,
 }
 
 fn main() -> ExitCode {
@@ -152,8 +149,8 @@ fn chosen(options: &Options) -> Result<Vec<&'static Case>, String> {
 
 fn set_up(options: &Options) -> Result<Bench, String> {
     seckill_harness::limits::allow_connections(CONNECTIONS)?;
-    let module = module_file(options.module.clone())?;
-    let noop = module_file(Some(options.noop_module.clone()))?;
+    let module = module_file(None)?;
+    let noop = module_file(Some(NOOP.into()))?;
     if !host::leave_the_servers_core() {
         eprintln!("One core: load and server share it, so the figures say little.");
     }

@@ -11,6 +11,8 @@ use clap::Parser;
 use seckill_parts::proof::search::{search, Found, LARGE, MUTANTS, SMALL};
 use seckill_parts::table;
 
+const THREADS: usize = 2;
+
 /// Searches all orders of messages, failures and repairs of small split sales
 #[derive(Parser)]
 struct Options {
@@ -23,8 +25,6 @@ struct Options {
     /// Prints how each broken build is found
     #[arg(long)]
     paths: bool,
-    #[arg(long, default_value_t = 2)]
-    threads: usize,
 }
 
 fn main() -> ExitCode {
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
     let mut states = 0;
     let large = if options.small { &[] } else { LARGE };
     for config in SMALL.iter().chain(large).filter(|one| one.name.contains(&options.only)) {
-        let found = search(config, None, options.threads);
+        let found = search(config, None, THREADS);
         let law = found.broken.as_ref().map(|(law, _)| *law);
         table.add_row(row(config.name, &found, law.unwrap_or("all laws hold")));
         eprintln!("{}: {} states", config.name, found.states);
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
         }
     }
     for mutant in MUTANTS.iter().filter(|one| one.what.contains(&options.only)) {
-        let found = search(&mutant.config, Some(mutant.law), options.threads);
+        let found = search(&mutant.config, Some(mutant.law), THREADS);
         let law = found.broken.as_ref().map(|(law, _)| *law);
         table.add_row(row(mutant.what, &found, law.unwrap_or("NOT FOUND")));
         if law.is_none() {
