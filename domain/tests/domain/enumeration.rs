@@ -22,9 +22,10 @@ use std::rc::Rc;
 use seckill_domain::request::{Now, Request};
 use seckill_domain::Sale;
 
+use super::compare::Check;
 use super::oracle::{Ask, GatePatch, ListPatch, Op, Patch, Rules};
 use super::rebuild;
-use super::world::{Check, World, EPOCH_STEP};
+use super::world::{World, EPOCH_STEP};
 
 /// Operations in the longest sequence, INIT not counted.
 const DEPTH: usize = 6;

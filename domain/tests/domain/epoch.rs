@@ -201,6 +201,6 @@ fn a_sale_whose_epochs_are_used_up_refuses() {
     sale.apply(version, [last]).unwrap();
     let decision =
         sale.decide(&Request::Resume, &Now { clock_ms: CLOCK, node_epoch: 600 }).unwrap();
-    assert_eq!(super::world::reply(&decision.outcome), "ERR exhausted");
+    assert_eq!(super::replies::reply(&decision.outcome), "ERR exhausted");
     assert!(decision.changes().is_empty());
 }

@@ -18,9 +18,10 @@ use self::altering::*;
 use super::oracle::{Ask, Op, Patch, Rules};
 use super::random::Random;
 use super::rebuild;
+use super::requests::request;
 use super::shorthand::effect;
 use super::sound::{assert_sound, scramble, try_apply, try_follow, try_load};
-use super::world::{commit, encoded, request, World};
+use super::world::{commit, encoded, World};
 
 const START: u64 = 1_000_000;
 

@@ -28,5 +28,5 @@ mod property;
 mod simulation;
 mod waiting;
 
-use seckill_oracle::{oracle, rebuild, shorthand, sim, sound, world};
+use seckill_oracle::{compare, oracle, rebuild, replies, requests, shorthand, sim, sound, world};
 use seckill_random as random;

@@ -15,9 +15,10 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
 use seckill_domain::effect::{Change, Effect};
 
+use super::compare::expected_counters;
 use super::oracle::{Deed, Drawing, Op, Rules, FENCE_MS, INTEGER_MAX};
 use super::rebuild;
-use super::world::{expected_counters, World};
+use super::world::World;
 use plan::Plan;
 use strategies::{plan, sale};
 

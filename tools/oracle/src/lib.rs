@@ -4,6 +4,7 @@
 //! * `oracle` is the sale as the specification tells it: a list of grants and nothing clever.
 //! * `world` puts a primary, a replica that only applies effects and the oracle side by side and
 //!   compares them after every step.
+//! * `compare` holds a sale against the oracle; `requests` and `replies` stand between the two.
 //! * `linear` looks for an order in which one sale can have given what many clients were told at
 //!   once.
 //! * `rebuild` saves and loads a sale in both binary forms.
@@ -13,9 +14,12 @@
 //! * `turns` holds what an outbox tells of a waiting list to the rules, without the sale's word.
 //! * `sim` simulates nodes, logs and faults around the oracle.
 
+pub mod compare;
 pub mod linear;
 pub mod oracle;
 pub mod rebuild;
+pub mod replies;
+pub mod requests;
 pub mod sales;
 pub mod shorthand;
 pub mod sim;

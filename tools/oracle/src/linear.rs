@@ -9,8 +9,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
 
+use super::compare::expected_counters;
 use super::oracle::{Answer, Bytes, Epochs, Op, Oracle, Row};
-use super::world::expected_counters;
 
 /// Numbers from here on are moments or epochs. They are all the same to the search, which knows no
 /// clock.

@@ -1,48 +1,26 @@
 //! A primary, its replica and the oracle side by side.
 
-use std::fmt::Debug;
-use std::num::NonZeroU16;
-
-use seckill_domain::admission::{Admission, AdmissionChange, List, Modulo, Sample};
 use seckill_domain::audit::AuditWalk;
 use seckill_domain::decide::{decide_new, Decided, Decision, NextRound};
-use seckill_domain::draw::Draw;
 use seckill_domain::effect::{Change, Changes};
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
-use seckill_domain::outcome::{Elements, GrantView, Misuse, Outcome, Place, State, OUTCOMES};
-use seckill_domain::parts::Split;
+use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
-use seckill_domain::record::Asked;
-use seckill_domain::request::{
-    self, Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, Kept, ListChange, Now, Receive,
-    Request, Restock, Send, Settle, Terms, TermsChange, UnitKind, Wait, Which, Wish,
-};
-use seckill_domain::rounds::Schedule;
-use seckill_domain::status::Status;
-use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
+use seckill_domain::request::{Init, Now, Request};
 use seckill_domain::Sale;
 
-use super::oracle::{
-    self, Ask, Drawing, Epochs, GatePatch, Gates, Op, Oracle, Patch, Pick, Row, Rules, SECRET,
-};
+use super::compare::{self, Check};
+use super::oracle::{Ask, Epochs, Op, Oracle, Rules, SECRET};
 use super::rebuild;
+use super::replies::{reply, with_units};
+use super::requests::{amount, amounts, request, terms};
 use super::stored_entry::{texts, StoredEntry};
-
-/// A difference, in words.
-pub type Check = Result<(), String>;
 
 /// Fails with both values when they differ.
 macro_rules! same {
     ($what:expr, $sale:expr, $oracle:expr) => {
-        equal($what, &$sale, &$oracle)?
+        compare::same($what, &$sale, &$oracle)?
     };
-}
-
-fn equal<T: PartialEq + Debug>(what: &str, is: &T, should: &T) -> Check {
-    match is == should {
-        true => Ok(()),
-        false => Err(format!("{what}: is {is:?}, should be {should:?}")),
-    }
 }
 
 /// How far apart two epochs of a node are.
@@ -308,9 +286,13 @@ impl World {
     /// Compares primary, replica and oracle in everything that can be read.
     pub fn verify(&self) -> Check {
         self.verify_numbers()?;
-        self.verify_rows()?;
-        self.verify_users()?;
-        verify_list(&self.sale, &self.oracle, &self.now())?;
+        let (sale, oracle, now) = (&self.sale, &self.oracle, self.now());
+        if let Some(map) = sale.units_from(1, INTEGER_MAX) {
+            same!("numbers", String::from_utf8_lossy(&map).into_owned(), oracle.map());
+        }
+        compare::verify_rows(sale, oracle)?;
+        compare::verify_users(sale, oracle, &now)?;
+        compare::verify_list(sale, oracle, &now)?;
         let balances = self.sale.balances();
         same!("law", self.sale.is_lawful(), true);
         same!("sum", balances.available + balances.held + balances.sold, balances.supply);
@@ -325,100 +307,8 @@ impl World {
     }
 
     fn verify_numbers(&self) -> Check {
-        let status = self.sale.status(&self.now());
-        same!("state", status.state, self.oracle.state(self.clock));
-        for ((field, is), (_, should)) in
-            numbers(&status).iter().zip(self.oracle.numbers(self.clock))
-        {
-            same!(field, *is, should);
-        }
-        for ((field, is), (_, should)) in
-            counters(&status).iter().zip(expected_counters(&self.oracle))
-        {
-            same!(field, *is, should);
-        }
-        let times = [status.round, status.round_ends_at, status.next_round_at];
-        same!("round", times, self.oracle.round_times(self.clock));
-        same!("packets", status.packets, self.oracle.packets());
-        verify_part(&self.sale, &self.oracle, &status)?;
-        let unmet = status.unmet_units.map(|units| units as i64);
-        same!("unmet", unmet, self.oracle.part_numbers().last().copied());
-        let totals = self.sale.round_totals();
-        let totals: Vec<_> =
-            totals.map(|total| (total.round, total.supply, total.sold, total.winners)).collect();
-        same!("totals", totals, self.oracle.totals());
-        Ok(())
+        compare::verify_numbers(&self.sale, &self.oracle, &self.now(), true)
     }
-
-    fn verify_rows(&self) -> Check {
-        if let Some(map) = self.sale.units_from(1, INTEGER_MAX) {
-            same!("numbers", String::from_utf8_lossy(&map).into_owned(), self.oracle.map());
-        }
-        let ledger = self.sale.ledger();
-        same!("rows", ledger.len(), self.oracle.rows().len() as u64);
-        for row in self.oracle.rows() {
-            let kept = self.oracle.is_kept(row).then(|| row.clone());
-            same!("row", row_of(&self.sale, row.seq), kept);
-        }
-        for seq in [0, ledger.len() + 1, ledger.len() + (1 << 32), u64::MAX] {
-            same!("a seq that was not granted", ledger.grant(seq).is_some(), false);
-        }
-        Ok(())
-    }
-
-    fn verify_users(&self) -> Check {
-        let ledger = self.sale.ledger();
-        let stranger = b"nobody grabs as this one".to_vec();
-        for user in self.oracle.users().into_iter().chain([&stranger]) {
-            let mine: Vec<&Row> = self.oracle.rows_of(user).collect();
-            let is: Vec<u64> = self.sale.grants_of(user).map(|grant| grant.seq).collect();
-            same!("grants of a user", is, mine.iter().map(|row| row.seq).collect::<Vec<_>>());
-            for row in &mine {
-                let Some(req) = &row.req else { continue };
-                same!("by req", self.sale.by_req(user, req), Some(row.seq));
-                same!("req of a stranger", self.sale.by_req(&stranger, req).is_some(), false);
-            }
-            let admittance = self.sale.admittance(user).name();
-            same!("admission", admittance, self.oracle.admission(user));
-            let mine: Vec<&Row> = self.oracle.rows_now(user).collect();
-            let holding = self.sale.holding_of(user);
-            let live: Vec<&&Row> = mine.iter().filter(|row| row.is_live()).collect();
-            let newest = |row: Option<u64>| row.unwrap_or(0);
-            same!("live units", holding.live_units, live.iter().map(|row| row.qty).sum::<u64>());
-            same!("live grants", holding.live_grants as usize, live.len());
-            same!("newest", u64::from(holding.newest), newest(mine.first().map(|row| row.seq)));
-            let newest_live = newest(live.first().map(|row| row.seq));
-            same!("newest live", u64::from(holding.newest_live), newest_live);
-            let t = self.sale.time(&self.now());
-            let stays = live.iter().find(|row| !row.is_due(t)).map(|row| row.seq);
-            let found = ledger.newest_live(&ledger.find(user), t).map(|grant| grant.seq);
-            same!("newest live and not due", found, stays);
-            same!("allowance", self.sale.allowance(&holding), self.oracle.allowance(user));
-        }
-        Ok(())
-    }
-}
-
-/// Compares the waiting list, and holds it to its promise.
-pub fn verify_list(sale: &Sale, oracle: &Oracle, now: &Now) -> Check {
-    let status = sale.status(now);
-    let terms = ["waitlist", "offer_ms", "overtake"].map(|name| status.term(name));
-    let numbers = terms.into_iter().chain([status.waiting]);
-    let numbers = numbers.chain([status.waiting_units, status.waiting_since]);
-    let numbers: Option<Vec<u64>> = numbers.chain([status.offered]).collect();
-    same!("list", numbers, oracle.list_numbers().map(Vec::from));
-    let list = sale.waitlist().into_iter().flat_map(|list| list.iter_from(0));
-    let list = list.map(|it| (it.ticket, it.user, it.req, it.qty, it.at, it.until));
-    let waiters = oracle.waiters();
-    let theirs =
-        waiters.iter().map(|it| (it.ticket, &it.user[..], &it.req[..], it.qty, it.at, it.until));
-    same!("waiters", list.collect::<Vec<_>>(), theirs.collect::<Vec<_>>());
-    for waiter in waiters {
-        let place = sale.place(&waiter.user, now).map(|it| reply(&Outcome::Waiting(it)));
-        same!("place", place, oracle.place(&waiter.user, now.clock_ms));
-    }
-    same!("place of nobody", sale.place(b"nobody waits as this one", now), None);
-    oracle.check_overtaking()
 }
 
 /// Commits what was decided, if anything.
@@ -454,413 +344,9 @@ fn loaded(sale: &Sale, seed: u64) -> Result<Sale, String> {
     rebuild::load(&rebuild::dump(sale), seed).map_err(|why| format!("the dump is refused: {why:?}"))
 }
 
-fn keeper(by: oracle::Keeper) -> Keeper {
-    match by {
-        oracle::Keeper::Confirm => Keeper::Confirm,
-        oracle::Keeper::Cancel => Keeper::Cancel,
-        oracle::Keeper::Refund => Keeper::Refund,
-    }
-}
-
 /// The text of a change.
 pub fn encoded(change: &Change<'_>) -> Vec<u8> {
     let mut text = Vec::new();
     change.encode(&mut text);
     text
-}
-
-/// A grant of the sale in the oracle's form.
-pub fn row_of(sale: &Sale, seq: u64) -> Option<Row> {
-    let grant = sale.grant(seq)?;
-    let units = sale.numbers().map(|numbers| [numbers.of(seq), numbers.first_of(seq)]);
-    let units = units.map(|lists| lists.map(|units| units.into_iter().map(u64::from).collect()));
-    let [units, first_units] = units.unwrap_or_default();
-    Some(Row {
-        seq: grant.seq,
-        user: grant.user.to_vec(),
-        qty: grant.qty,
-        first: sale.first_qty(seq)?,
-        state: grant.state.name(),
-        at: grant.at,
-        deadline: grant.view().deadline,
-        req: grant.req_id().map(<[u8]>::to_vec),
-        asked: match grant.req.map(|req| req.asked) {
-            None => "",
-            Some(Asked::Exactly) => "QTY",
-            Some(Asked::UpTo) => "UPTO",
-            Some(Asked::Either) => "ANY",
-            Some(Asked::Offered) => "OFFER",
-        },
-        epoch: grant.epoch,
-        round: grant.round,
-        refused: grant.state == State::Forfeited,
-        units,
-        first_units,
-    })
-}
-
-fn stream(name: char) -> Box<[u8]> {
-    String::from(name).into_bytes().into()
-}
-
-/// The domain's form of the oracle's terms.
-pub fn terms(rules: &Rules) -> Terms {
-    Terms {
-        limit: rules.limit,
-        grabs: rules.grabs,
-        hold_ms: rules.hold_ms,
-        open_at: rules.open_at,
-        close_at: rules.close_at,
-        outbox: rules.outbox.map(stream),
-        kind: match rules.drawing {
-            Drawing::Named if rules.numbered => UnitKind::Numbered,
-            Drawing::Named => UnitKind::Counted,
-            Drawing::Packets { packets, min } => UnitKind::Drawn(Draw::Packets { packets, min }),
-            Drawing::Uniform { low, high } => UnitKind::Drawn(Draw::Uniform { low, high }),
-            Drawing::Equal { packets } => UnitKind::Drawn(Draw::Equal { packets }),
-            Drawing::List(amounts) => UnitKind::Drawn(Draw::list(amounts)),
-        },
-        schedule: rules.every.map(|every| Schedule {
-            period_ms: every.period,
-            offset_ms: every.offset,
-            lasts_ms: every.lasts,
-            carry: every.carry,
-        }),
-        admission: admission(&rules.gates),
-        split: rules.part.map(split),
-        waitlist: rules.list.map(|list| WaitTerms {
-            max: list.max,
-            offer_ms: list.offer_ms,
-            overtake: list.overtake,
-        }),
-    }
-}
-
-fn split(part: oracle::Part) -> Box<Split> {
-    Box::new(Split {
-        part: part.number as u16,
-        parts: NonZeroU16::new(part.of as u16).unwrap_or(NonZeroU16::MIN),
-        id: part.split.as_bytes().into(),
-        total: part.total,
-    })
-}
-
-pub fn amounts(rules: &Rules) -> Vec<u64> {
-    match rules.drawing {
-        Drawing::List(amounts) => amounts.to_vec(),
-        _ => Vec::new(),
-    }
-}
-
-fn modulo((modulus, residues): (u64, &[u64])) -> Box<Modulo> {
-    Box::new(Modulo::new(modulus, residues.to_vec()))
-}
-
-fn sample((permille, salt): (u64, &str)) -> Box<Sample> {
-    Box::new(Sample { permille, salt: salt.as_bytes().into() })
-}
-
-fn admission(gates: &Gates) -> Admission {
-    Admission {
-        allowlist: gates.allowlist,
-        modulo: gates.modulo.map(modulo),
-        sample: gates.sample.map(sample),
-        admit: gates.admit,
-        mask: gates.mask,
-    }
-}
-
-fn admission_change(patch: &GatePatch) -> AdmissionChange {
-    AdmissionChange {
-        allowlist: patch.allowlist,
-        modulo: patch.modulo.map(|numbers| numbers.map(modulo)),
-        sample: patch.sample.map(|share| share.map(sample)),
-        admit: patch.admit,
-        mask: patch.mask,
-    }
-}
-
-fn terms_change(patch: &Patch) -> TermsChange {
-    TermsChange {
-        limit: patch.limit,
-        grabs: patch.grabs,
-        hold_ms: patch.hold_ms,
-        open_at: patch.open_at,
-        close_at: patch.close_at,
-        outbox: patch.outbox.map(stream),
-        admission: admission_change(&patch.gates),
-        waitlist: WaitTermsChange {
-            max: patch.list.max,
-            offer_ms: patch.list.offer_ms,
-            overtake: patch.list.overtake,
-        },
-    }
-}
-
-/// The amount that a GRAB asks for.
-pub fn amount(ask: &Ask) -> Amount {
-    match ask {
-        Ask::Qty(qty) => Amount::Exactly(*qty),
-        Ask::UpTo(qty) => Amount::UpTo(*qty),
-        Ask::Unsaid => Amount::Unsaid,
-    }
-}
-
-/// A GRAB that says which numbers it wants.
-fn pick<'a>(
-    user: &'a [u8],
-    qty: u64,
-    wish: &oracle::Wish,
-    req: Option<&'a Vec<u8>>,
-) -> request::Pick<'a> {
-    let grab = Grab { user, amount: Amount::Exactly(qty), req: req.map(Vec::as_slice) };
-    let wish = match wish {
-        oracle::Wish::Adjacent => Wish::Adjacent,
-        oracle::Wish::These(units) => Wish::These(units.iter().map(|unit| *unit as u32).collect()),
-    };
-    request::Pick { grab, wish, waits: false }
-}
-
-fn which(pick: &Pick) -> Which<'_> {
-    match pick {
-        Pick::Only => Which::Only,
-        Pick::Seq(seq) => Which::Seq(*seq),
-        Pick::Req(req) => Which::Req(req),
-    }
-}
-
-/// The request of a command; `None` for what happens around the sale.
-pub fn request(op: &Op) -> Option<Request<'_>> {
-    Some(match op {
-        // A repeated INIT draws another id and secret.
-        Op::Init { supply, rules } => Request::Init(Init {
-            supply: *supply,
-            terms: terms(rules),
-            amounts: amounts(rules),
-            id: 78,
-            secret: [8; 16],
-        }),
-        Op::Grab { user, ask, req } => {
-            Request::Grab(Grab { user, amount: amount(ask), req: req.as_deref() })
-        }
-        Op::Join { user, ask, req, until } => Request::Wait(Wait {
-            grab: Grab { user, amount: amount(ask), req: Some(req) },
-            until: *until,
-        }),
-        Op::KeepUnits { user, pick, by, units } => {
-            let deed = Deed::Keep { by: keeper(*by), kept: Kept::These(units) };
-            Request::Settle(Settle { user, which: which(pick), deed })
-        }
-        Op::Settle { user, pick, deed } => Request::Settle(Settle {
-            user,
-            which: which(pick),
-            deed: match deed {
-                oracle::Deed::Confirm => Deed::Confirm { reclaim: false },
-                oracle::Deed::Reclaim => Deed::Confirm { reclaim: true },
-                oracle::Deed::Cancel => Deed::Cancel,
-                oracle::Deed::Extend(ms) => Deed::Extend { ms: *ms },
-                oracle::Deed::Refund => Deed::Refund,
-                oracle::Deed::Keep(by, units) => {
-                    Deed::Keep { by: keeper(*by), kept: Kept::AtMost(*units) }
-                }
-            },
-        }),
-        Op::Import { user, qty, req, at, no_deficit } => {
-            let (qty, at, no_deficit) = (*qty, *at, *no_deficit);
-            Request::Import(Import { user, qty, req, at, no_deficit, units: &[] })
-        }
-        Op::ImportUnits { user, units, req } => {
-            let qty = units.len() as u64;
-            Request::Import(Import { user, qty, req, at: None, no_deficit: false, units })
-        }
-        Op::Choose { user, qty, wish, req } => Request::Pick(pick(user, *qty, wish, req.as_ref())),
-        Op::Restock { delta, req } => Request::Restock(Restock { delta: *delta, req }),
-        Op::Pause => Request::Pause,
-        Op::Resume => Request::Resume,
-        Op::Alter(patch) => Request::Alter(terms_change(patch)),
-        Op::Enlist { list, add, users } => Request::List(ListChange {
-            list: match list {
-                oracle::List::Allow => List::Allow,
-                oracle::List::Deny => List::Deny,
-            },
-            add: *add,
-            users,
-        }),
-        Op::Send { split, to, total, owed } => {
-            Request::Send(Send { split: split.as_bytes(), to: *to, total: *total, owed: *owed })
-        }
-        Op::Receive { split, from, total } => {
-            Request::Receive(Receive { split: split.as_bytes(), from: *from, total: *total })
-        }
-        Op::Elsewhere { split, units, pass } => {
-            Request::Elsewhere(Elsewhere { split: split.as_bytes(), units: *units, pass: *pass })
-        }
-        Op::Sweep(_) | Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => return None,
-        Op::ToRound(..) | Op::ToClose(_) => return None,
-        Op::Promote | Op::Rewrite | Op::Restore => return None,
-    })
-}
-
-/// The reply with the numbers of its grant, if units have numbers.
-pub fn with_units(outcome: &Outcome, units: Option<&[u32]>) -> String {
-    let is_of_grant = matches!(
-        outcome,
-        Outcome::Granted { .. }
-            | Outcome::Already(_)
-            | Outcome::Replay(_)
-            | Outcome::Stands(_)
-            | Outcome::NoGrant
-            | Outcome::Fenced
-    );
-    let units = units.filter(|_| is_of_grant).map(|units| format!(" {units:?}"));
-    reply(outcome) + &units.unwrap_or_default()
-}
-
-/// An outcome in the words of the specification.
-pub fn reply(outcome: &Outcome) -> String {
-    if let Some((word, elements)) = outcome.elements() {
-        return match elements {
-            Elements::Nothing => word.into(),
-            Elements::Number(number) => format!("{word} {number}"),
-            Elements::Grant(grant, available) => {
-                let GrantView { seq, qty, state, deadline } = *grant;
-                let text = format!("{word} {seq} {qty} {} {deadline}", state.name());
-                available.map_or(text.clone(), |available| format!("{text} {available}"))
-            }
-            Elements::Place(Place { ticket, ahead, units_ahead }) => {
-                format!("{word} {ticket} {ahead} {units_ahead}")
-            }
-        };
-    }
-    match outcome {
-        Outcome::Stands(grant) => {
-            format!("{} {} {} {}", grant.state.name(), grant.seq, grant.qty, grant.deadline)
-        }
-        Outcome::NoGrant => "NOGRANT 0 0 0".into(),
-        Outcome::Fenced => "CANCELLED 0 0 0".into(),
-        Outcome::Restocked { applied, available } => format!("{applied} {available}"),
-        Outcome::Moved { total, available } => format!("{total} {available}"),
-        Outcome::Elsewhere { units, pass } => format!("{units} {pass}"),
-        Outcome::Changed { users } => users.to_string(),
-        Outcome::ManyOwnEnding => "TRYAGAIN own".into(),
-        Outcome::ManyEnding => "TRYAGAIN others".into(),
-        Outcome::Misuse(misuse) => error(*misuse).into(),
-        // `Done`; answers to GRAB are above.
-        _ => "OK".into(),
-    }
-}
-
-/// A mistake in the words of the specification.
-fn error(misuse: Misuse) -> &'static str {
-    match misuse {
-        Misuse::SaleExists => "SALEEXISTS",
-        Misuse::ReqMismatch => "REQMISMATCH",
-        Misuse::WindowEmpty | Misuse::HoldTooLong => "ERR terms",
-        Misuse::OutboxTooLong | Misuse::OutboxSet => "ERR outbox",
-        Misuse::Ambiguous => "AMBIGUOUS",
-        Misuse::SupplyTooLarge => "ERR supply",
-        Misuse::GrantsFull => "ERR grants",
-        Misuse::Exhausted => "ERR exhausted",
-        Misuse::DrawTakesNoAmount => "ERR amount",
-        Misuse::DrawTakesNoKeep => "ERR keep",
-        Misuse::DrawTakesNoLimit => "ERR limit",
-        Misuse::DrawFixesSupply => "ERR fixed",
-        Misuse::PeriodOutOfRange | Misuse::LastsOutOfRange => "ERR rounds",
-        Misuse::RoundsTakeNoImport | Misuse::DrawListRepeats => "ERR rounds",
-        Misuse::ModNoResidue | Misuse::ModResidueTooLarge => "ERR admission",
-        Misuse::ModTooManyResidues | Misuse::SampleTooLarge => "ERR admission",
-        Misuse::SaltTooLong => "ERR admission",
-        Misuse::WaitlistTooLong | Misuse::OfferTooLong => "ERR list",
-        Misuse::OfferNeedsTime | Misuse::WaitlistTakesNoDraw => "ERR list",
-        Misuse::DrawNoPackets | Misuse::DrawMinZero | Misuse::DrawSupplyTooSmall => "ERR draw",
-        Misuse::DrawAmountZero | Misuse::DrawRangeEmpty => "ERR draw",
-        Misuse::DrawSumDiffers => "ERR draw",
-        Misuse::WrongPart => "WRONGPART",
-        Misuse::NotAPart => "ERR no part",
-        Misuse::NotThisSplit => "ERR split",
-        Misuse::NotAnotherPart => "ERR peer",
-        Misuse::MovedTooMany => "ERR moved",
-        Misuse::ShareAboveTotal => "ERR share",
-        Misuse::PartOutOfRange | Misuse::SplitIdSize => "ERR part",
-        Misuse::PartTakesNoDraw => "ERR part draws",
-        Misuse::NumberedTakesNoDraw => "ERR numbered",
-        Misuse::TooManyUnits => "ERR numbers",
-        Misuse::NumberedOnlyGrows => "ERR negative",
-        Misuse::NumberedTakesNoUpTo => "ERR upto",
-        Misuse::NumberedTakesNoKeep => "ERR keep",
-        Misuse::KeepsNoUnit => "ERR none kept",
-        Misuse::TooManyAtOnce => "ERR many",
-        Misuse::NotNumbered => "NOTNUMBERED",
-        Misuse::NoSuchUnit => "ERR no unit",
-        Misuse::ImportNeedsUnits => "ERR units",
-        _ => "ERR other",
-    }
-}
-
-/// Compares what a part was given, and what moved between it and the others. What it refused is
-/// counted by each node alone.
-pub fn verify_part(sale: &Sale, oracle: &Oracle, status: &Status) -> Check {
-    let mut numbers = oracle.part_numbers();
-    numbers.pop();
-    same!("part", part_numbers(sale, status), numbers);
-    let pairs = sale.part().map_or(&[][..], |part| part.pairs);
-    let pairs = pairs.iter().map(|pair| (pair.peer.into(), pair.sent, pair.received));
-    same!("pairs", pairs.collect::<Vec<(u64, u64, u64)>>(), oracle.pairs());
-    same!("the law of a part", oracle.part_adds_up(), true);
-    Ok(())
-}
-
-/// The numbers of a part in STATUS and PARTS, in the oracle's order.
-fn part_numbers(sale: &Sale, status: &Status) -> Vec<i64> {
-    let Some(part) = sale.part() else { return Vec::new() };
-    let numbers = [
-        status.term("part"),
-        status.term("parts"),
-        status.sent,
-        status.received,
-        status.elsewhere,
-        Some(part.escrow.pass),
-    ];
-    let numbers = numbers.into_iter().flatten().map(|number| number as i64);
-    status.put_in.into_iter().chain(numbers).collect()
-}
-
-/// The numbers of STATUS, in the oracle's order.
-pub fn numbers(status: &Status) -> [(&'static str, u64); 21] {
-    let term = |name| status.term(name).unwrap_or_default();
-    [
-        ("supply", status.supply),
-        ("available", status.available),
-        ("held", status.held),
-        ("sold", status.sold),
-        ("deficit", status.deficit),
-        ("winners", status.winners),
-        ("grants", status.grants),
-        ("limit", term("limit")),
-        ("grabs", term("grabs")),
-        ("hold_ms", term("hold_ms")),
-        ("open_at", term("open_at")),
-        ("close_at", term("close_at")),
-        ("now", status.now),
-        ("next_deadline", status.next_deadline),
-        ("created_at", status.created_at),
-        ("last_grant_at", status.last_grant_at),
-        ("epoch", status.epoch),
-        ("version", status.version),
-        ("rev", status.rev),
-        ("outbox_error", status.outbox_error),
-        ("fences_dropped", status.fences_dropped),
-    ]
-}
-
-/// The counters of STATUS, as the oracle has them.
-pub fn expected_counters(oracle: &Oracle) -> Vec<(&'static str, u64)> {
-    let rows = OUTCOMES[1..].iter();
-    let refusals = rows.map(|row| (row.counter.to_str().unwrap_or_default(), row.word));
-    oracle.counters(&refusals.collect::<Vec<_>>())
-}
-
-/// The counters of STATUS, in the oracle's order.
-pub fn counters(status: &Status) -> Vec<(&'static str, u64)> {
-    status.counters.all().collect()
 }

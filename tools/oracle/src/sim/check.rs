@@ -3,24 +3,18 @@
 use std::hash::Hasher;
 
 use seckill_domain::decide::mgrab::{MultiDecision, MultiOutcome};
-use seckill_domain::ledger::Grant;
 use seckill_domain::outbox::Field;
-use seckill_domain::outcome::{Outcome, State, OUTCOMES};
-use seckill_domain::record::Asked;
-use seckill_domain::status::Status;
-use seckill_domain::Sale;
+use seckill_domain::outcome::Outcome;
 use siphasher::sip::SipHasher13;
 
 use super::cluster::Cluster;
-use super::compare::{same, Check};
 use super::node::Held;
-use crate::oracle::{Bytes, Op, Oracle, Row};
+use crate::compare::{
+    same, verify_list, verify_numbers, verify_rows, verify_user, verify_users, Check,
+};
+use crate::oracle::{Bytes, Op};
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;
-use crate::world::{counters, expected_counters, numbers, verify_list, verify_part};
-
-/// The counters that are the same on every node come behind those of refusals.
-const REFUSALS: std::ops::Range<usize> = 2..1 + OUTCOMES.len();
 
 impl Cluster {
     /// Compares a sale of the primary with its model. `is_full`: also what a step can't reach.
@@ -36,15 +30,11 @@ impl Cluster {
         let attempts = status.counters.tallies.granted + held.refusals;
         same("attempts", &status.counters.attempts(), &attempts)?;
         let Some(oracle) = model else { return Ok(()) };
-        verify_numbers(&status, oracle, self.clock)?;
-        verify_part(&held.sale, oracle, &status)?;
-        let totals = held.sale.round_totals();
-        let totals = totals.map(|total| (total.round, total.supply, total.sold, total.winners));
-        same("totals", &totals.collect(), &oracle.totals())?;
+        verify_numbers(&held.sale, oracle, &self.now(), false)?;
         verify_rows(&held.sale, oracle)?;
         verify_list(&held.sale, oracle, &self.now())?;
         if is_full {
-            verify_users(&held.sale, oracle)?;
+            verify_users(&held.sale, oracle, &self.now())?;
             let pieces = rebuild::pieces(&held.sale);
             same("fences", &rebuild::fences_in(&pieces), &oracle.fences().to_vec())?;
         }
@@ -59,7 +49,7 @@ impl Cluster {
         let (Some(oracle), Some(user)) = (&self.models[sale], user_of(op)) else {
             return Ok(());
         };
-        verify_user(&held.sale, oracle, user)
+        verify_user(&held.sale, oracle, user, &self.now())
     }
 
     /// Invariants of a command that changed the sale, whatever its terms are.
@@ -91,7 +81,7 @@ impl Cluster {
             verify_limits(held, user, round)?;
         }
         match &self.models[sale] {
-            Some(oracle) => verify_user(&held.sale, oracle, user),
+            Some(oracle) => verify_user(&held.sale, oracle, user, &self.now()),
             None => Ok(()),
         }
     }
@@ -179,81 +169,4 @@ fn verify_limits(held: &Held, user: &[u8], round: u64) -> Check {
         true => Err(format!("{} has {units} units in {grants} grants", user.escape_ascii())),
         false => Ok(()),
     }
-}
-
-/// The numbers of STATUS. Refusals are of one node, and counted elsewhere.
-fn verify_numbers(status: &Status, oracle: &Oracle, clock: u64) -> Check {
-    same("state", &status.state, &oracle.state(clock))?;
-    for ((field, is), (_, should)) in numbers(status).iter().zip(oracle.numbers(clock)) {
-        if *field != "outbox_error" {
-            same(field, is, &should)?;
-        }
-    }
-    let all = counters(status).into_iter().zip(expected_counters(oracle)).enumerate();
-    for (place, ((field, is), (_, should))) in all {
-        if place != 0 && !REFUSALS.contains(&place) {
-            same(field, &is, &should)?;
-        }
-    }
-    let times = [status.round, status.round_ends_at, status.next_round_at];
-    same("round", &times, &oracle.round_times(clock))?;
-    same("packets", &status.packets, &oracle.packets())
-}
-
-fn verify_rows(sale: &Sale, oracle: &Oracle) -> Check {
-    same("rows", &sale.ledger().len(), &(oracle.rows().len() as u64))?;
-    for row in oracle.rows() {
-        let grant = sale.grant(row.seq);
-        let is_it = match oracle.is_kept(row) {
-            true => grant.is_some_and(|grant| is_row(sale, &grant, row)),
-            false => grant.is_none(),
-        };
-        if !is_it {
-            return Err(format!("row: is {grant:?}, should be {row:?}"));
-        }
-    }
-    Ok(())
-}
-
-fn is_row(sale: &Sale, grant: &Grant<'_>, row: &Row) -> bool {
-    let asked = match grant.req.map(|req| req.asked) {
-        None => "",
-        Some(Asked::Exactly) => "QTY",
-        Some(Asked::UpTo) => "UPTO",
-        Some(Asked::Either) => "ANY",
-        Some(Asked::Offered) => "OFFER",
-    };
-    grant.seq == row.seq
-        && grant.user == row.user
-        && grant.qty == row.qty
-        && sale.first_qty(grant.seq) == Some(row.first)
-        && grant.state.name() == row.state
-        && grant.at == row.at
-        && grant.view().deadline == row.deadline
-        && grant.req_id() == row.req.as_deref()
-        && asked == row.asked
-        && grant.epoch == row.epoch
-        && grant.round == row.round
-        && (grant.state == State::Forfeited) == row.refused
-}
-
-fn verify_users(sale: &Sale, oracle: &Oracle) -> Check {
-    verify_user(sale, oracle, &b"nobody grabs as this one".to_vec())?;
-    oracle.users().into_iter().try_for_each(|user| verify_user(sale, oracle, user))
-}
-
-/// The indexes of a user lead to what they have.
-fn verify_user(sale: &Sale, oracle: &Oracle, user: &Bytes) -> Check {
-    let is: Vec<u64> = sale.grants_of(user).map(|grant| grant.seq).collect();
-    same("grants of a user", &is, &oracle.rows_of(user).map(|row| row.seq).collect())?;
-    for row in oracle.rows_of(user) {
-        let Some(req) = &row.req else { continue };
-        same("by req", &sale.by_req(user, req), &Some(row.seq))?;
-    }
-    same("admission", &sale.admittance(user).name(), &oracle.admission(user))?;
-    let holding = sale.holding_of(user);
-    let live: Vec<&Row> = oracle.rows_now(user).filter(|row| row.is_live()).collect();
-    same("live units", &holding.live_units, &live.iter().map(|row| row.qty).sum())?;
-    same("live grants", &(holding.live_grants as usize), &live.len())?;
-    same("allowance", &sale.allowance(&holding), &oracle.allowance(user))
 }

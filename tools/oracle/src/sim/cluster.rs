@@ -8,7 +8,6 @@ use seckill_domain::effect::Change;
 use seckill_domain::request::Now;
 use seckill_domain::Sale;
 
-use super::compare::{same, Check};
 use super::model::{hear, Model, Way};
 use super::node::{digest, version_in, Held, Node, Txn, What};
 use super::paid::Paid;
@@ -16,6 +15,7 @@ use super::setup::Setup;
 use super::step::Step;
 use super::tally::Tally;
 use super::versions::{self, Versions};
+use crate::compare::{same, Check};
 use crate::rebuild;
 
 /// Transactions between two checkpoints of the models.

@@ -14,16 +14,18 @@ use seckill_domain::request::{Amount, Grab, Request};
 use seckill_domain::Sale;
 
 use super::cluster::Cluster;
-use super::compare::{same, Check};
 use super::model::Heard;
 use super::node::{digest, Part, Txn, What, KEY};
 use super::sometimes::Seen;
 use super::step::Step;
 use super::tally::Tally;
 use super::versions;
+use crate::compare::{same, Check};
 use crate::oracle::{Ask, Bytes, Epochs, Op};
+use crate::replies::{reply, with_units};
+use crate::requests::{amount, request};
 use crate::stored_entry::{texts, StoredEntry};
-use crate::world::{amount, encoded, epoch_of, reply, request, with_units, words};
+use crate::world::{encoded, epoch_of, words};
 
 /// The changes of a command: its part of the history, its entries, the kinds of its events.
 struct Made {

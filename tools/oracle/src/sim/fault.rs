@@ -3,7 +3,6 @@
 use std::rc::Rc;
 
 use super::cluster::{Cluster, Dumped, Log};
-use super::compare::{same, Check};
 use super::model::{begin, Heard, Way};
 use super::node::{arrived, digest, Node, Part, Txn, What};
 use super::paid;
@@ -11,6 +10,7 @@ use super::step::Step;
 use super::tally::Tally;
 use super::versions;
 use super::versions::REPLICAS;
+use crate::compare::{same, Check};
 use crate::rebuild;
 
 impl Cluster {

@@ -6,8 +6,8 @@ use seckill_domain::ledger::Grant;
 use seckill_domain::outbox::Field;
 use seckill_domain::Sale;
 
-use super::compare::{same, Check};
 use super::turns;
+use crate::compare::{same, Check};
 use crate::stored_entry::StoredEntry;
 use crate::turns::Turns;
 

@@ -18,7 +18,6 @@
 mod check;
 mod cluster;
 mod command;
-mod compare;
 mod dice;
 mod fault;
 mod follower;
@@ -37,10 +36,10 @@ mod versions;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
+use crate::compare::Check;
 use crate::random::Random;
 use cluster::Cluster;
 pub use cluster::Sample;
-use compare::Check;
 pub use setup::Setup;
 pub use step::Step;
 use swarm::Swarm;

@@ -8,11 +8,11 @@ use seckill_domain::plan::Position;
 use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
 
-use super::compare::{same, Check};
 use super::follower::Follower;
 use super::model::Heard;
 use super::model::Way;
 use super::versions;
+use crate::compare::{same, Check};
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;
 

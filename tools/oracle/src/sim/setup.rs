@@ -7,7 +7,7 @@ use super::dice::{any_number, between, once_in, pick};
 use super::versions::Versions;
 use crate::oracle::{Drawing, Every, Gates, ListRules, Oracle, Part, Rules, HOLD_MAX, SECRET};
 use crate::random::Random;
-use crate::world::{amounts, terms};
+use crate::requests::{amounts, terms};
 
 /// When runs begin, Unix ms by the sales' clock.
 const START: u64 = 1_000_000;

@@ -3,7 +3,7 @@
 use seckill_domain::outbox::Field;
 use seckill_domain::Sale;
 
-use super::compare::{same, Check};
+use crate::compare::{same, Check};
 use crate::stored_entry::StoredEntry;
 use crate::turns::{Terms, Told, Turns, Waiter};
 

@@ -8,8 +8,8 @@
 use seckill_domain::outbox::EntryVersion;
 use seckill_domain::plan::{EntriesAt, Position, StreamId};
 
-use super::compare::Check;
 use super::dice::once_in;
+use crate::compare::Check;
 use crate::random::Random;
 use crate::stored_entry::StoredEntry;
 

@@ -1,0 +1,225 @@
+//! The oracle's commands and terms in the domain's form.
+
+use std::num::NonZeroU16;
+
+use seckill_domain::admission::{Admission, AdmissionChange, List, Modulo, Sample};
+use seckill_domain::draw::Draw;
+use seckill_domain::parts::Split;
+use seckill_domain::request::{
+    self, Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, Kept, ListChange, Receive, Request,
+    Restock, Send, Settle, Terms, TermsChange, UnitKind, Wait, Which, Wish,
+};
+use seckill_domain::rounds::Schedule;
+use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
+
+use super::oracle::{self, Ask, Drawing, GatePatch, Gates, Op, Patch, Pick, Rules};
+
+/// The domain's form of the oracle's terms.
+pub fn terms(rules: &Rules) -> Terms {
+    Terms {
+        limit: rules.limit,
+        grabs: rules.grabs,
+        hold_ms: rules.hold_ms,
+        open_at: rules.open_at,
+        close_at: rules.close_at,
+        outbox: rules.outbox.map(stream),
+        kind: match rules.drawing {
+            Drawing::Named if rules.numbered => UnitKind::Numbered,
+            Drawing::Named => UnitKind::Counted,
+            Drawing::Packets { packets, min } => UnitKind::Drawn(Draw::Packets { packets, min }),
+            Drawing::Uniform { low, high } => UnitKind::Drawn(Draw::Uniform { low, high }),
+            Drawing::Equal { packets } => UnitKind::Drawn(Draw::Equal { packets }),
+            Drawing::List(amounts) => UnitKind::Drawn(Draw::list(amounts)),
+        },
+        schedule: rules.every.map(|every| Schedule {
+            period_ms: every.period,
+            offset_ms: every.offset,
+            lasts_ms: every.lasts,
+            carry: every.carry,
+        }),
+        admission: admission(&rules.gates),
+        split: rules.part.map(split),
+        waitlist: rules.list.map(|list| WaitTerms {
+            max: list.max,
+            offer_ms: list.offer_ms,
+            overtake: list.overtake,
+        }),
+    }
+}
+
+fn split(part: oracle::Part) -> Box<Split> {
+    Box::new(Split {
+        part: part.number as u16,
+        parts: NonZeroU16::new(part.of as u16).unwrap_or(NonZeroU16::MIN),
+        id: part.split.as_bytes().into(),
+        total: part.total,
+    })
+}
+
+pub fn amounts(rules: &Rules) -> Vec<u64> {
+    match rules.drawing {
+        Drawing::List(amounts) => amounts.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+fn modulo((modulus, residues): (u64, &[u64])) -> Box<Modulo> {
+    Box::new(Modulo::new(modulus, residues.to_vec()))
+}
+
+fn sample((permille, salt): (u64, &str)) -> Box<Sample> {
+    Box::new(Sample { permille, salt: salt.as_bytes().into() })
+}
+
+fn admission(gates: &Gates) -> Admission {
+    Admission {
+        allowlist: gates.allowlist,
+        modulo: gates.modulo.map(modulo),
+        sample: gates.sample.map(sample),
+        admit: gates.admit,
+        mask: gates.mask,
+    }
+}
+
+fn admission_change(patch: &GatePatch) -> AdmissionChange {
+    AdmissionChange {
+        allowlist: patch.allowlist,
+        modulo: patch.modulo.map(|numbers| numbers.map(modulo)),
+        sample: patch.sample.map(|share| share.map(sample)),
+        admit: patch.admit,
+        mask: patch.mask,
+    }
+}
+
+fn terms_change(patch: &Patch) -> TermsChange {
+    TermsChange {
+        limit: patch.limit,
+        grabs: patch.grabs,
+        hold_ms: patch.hold_ms,
+        open_at: patch.open_at,
+        close_at: patch.close_at,
+        outbox: patch.outbox.map(stream),
+        admission: admission_change(&patch.gates),
+        waitlist: WaitTermsChange {
+            max: patch.list.max,
+            offer_ms: patch.list.offer_ms,
+            overtake: patch.list.overtake,
+        },
+    }
+}
+
+/// The amount that a GRAB asks for.
+pub fn amount(ask: &Ask) -> Amount {
+    match ask {
+        Ask::Qty(qty) => Amount::Exactly(*qty),
+        Ask::UpTo(qty) => Amount::UpTo(*qty),
+        Ask::Unsaid => Amount::Unsaid,
+    }
+}
+
+/// A GRAB that says which numbers it wants.
+fn pick<'a>(
+    user: &'a [u8],
+    qty: u64,
+    wish: &oracle::Wish,
+    req: Option<&'a Vec<u8>>,
+) -> request::Pick<'a> {
+    let grab = Grab { user, amount: Amount::Exactly(qty), req: req.map(Vec::as_slice) };
+    let wish = match wish {
+        oracle::Wish::Adjacent => Wish::Adjacent,
+        oracle::Wish::These(units) => Wish::These(units.iter().map(|unit| *unit as u32).collect()),
+    };
+    request::Pick { grab, wish, waits: false }
+}
+
+fn which(pick: &Pick) -> Which<'_> {
+    match pick {
+        Pick::Only => Which::Only,
+        Pick::Seq(seq) => Which::Seq(*seq),
+        Pick::Req(req) => Which::Req(req),
+    }
+}
+
+fn keeper(by: oracle::Keeper) -> Keeper {
+    match by {
+        oracle::Keeper::Confirm => Keeper::Confirm,
+        oracle::Keeper::Cancel => Keeper::Cancel,
+        oracle::Keeper::Refund => Keeper::Refund,
+    }
+}
+
+fn stream(name: char) -> Box<[u8]> {
+    String::from(name).into_bytes().into()
+}
+
+/// The request of a command; `None` for what happens around the sale.
+pub fn request(op: &Op) -> Option<Request<'_>> {
+    Some(match op {
+        // A repeated INIT draws another id and secret.
+        Op::Init { supply, rules } => Request::Init(Init {
+            supply: *supply,
+            terms: terms(rules),
+            amounts: amounts(rules),
+            id: 78,
+            secret: [8; 16],
+        }),
+        Op::Grab { user, ask, req } => {
+            Request::Grab(Grab { user, amount: amount(ask), req: req.as_deref() })
+        }
+        Op::Join { user, ask, req, until } => Request::Wait(Wait {
+            grab: Grab { user, amount: amount(ask), req: Some(req) },
+            until: *until,
+        }),
+        Op::KeepUnits { user, pick, by, units } => {
+            let deed = Deed::Keep { by: keeper(*by), kept: Kept::These(units) };
+            Request::Settle(Settle { user, which: which(pick), deed })
+        }
+        Op::Settle { user, pick, deed } => Request::Settle(Settle {
+            user,
+            which: which(pick),
+            deed: match deed {
+                oracle::Deed::Confirm => Deed::Confirm { reclaim: false },
+                oracle::Deed::Reclaim => Deed::Confirm { reclaim: true },
+                oracle::Deed::Cancel => Deed::Cancel,
+                oracle::Deed::Extend(ms) => Deed::Extend { ms: *ms },
+                oracle::Deed::Refund => Deed::Refund,
+                oracle::Deed::Keep(by, units) => {
+                    Deed::Keep { by: keeper(*by), kept: Kept::AtMost(*units) }
+                }
+            },
+        }),
+        Op::Import { user, qty, req, at, no_deficit } => {
+            let (qty, at, no_deficit) = (*qty, *at, *no_deficit);
+            Request::Import(Import { user, qty, req, at, no_deficit, units: &[] })
+        }
+        Op::ImportUnits { user, units, req } => {
+            let qty = units.len() as u64;
+            Request::Import(Import { user, qty, req, at: None, no_deficit: false, units })
+        }
+        Op::Choose { user, qty, wish, req } => Request::Pick(pick(user, *qty, wish, req.as_ref())),
+        Op::Restock { delta, req } => Request::Restock(Restock { delta: *delta, req }),
+        Op::Pause => Request::Pause,
+        Op::Resume => Request::Resume,
+        Op::Alter(patch) => Request::Alter(terms_change(patch)),
+        Op::Enlist { list, add, users } => Request::List(ListChange {
+            list: match list {
+                oracle::List::Allow => List::Allow,
+                oracle::List::Deny => List::Deny,
+            },
+            add: *add,
+            users,
+        }),
+        Op::Send { split, to, total, owed } => {
+            Request::Send(Send { split: split.as_bytes(), to: *to, total: *total, owed: *owed })
+        }
+        Op::Receive { split, from, total } => {
+            Request::Receive(Receive { split: split.as_bytes(), from: *from, total: *total })
+        }
+        Op::Elsewhere { split, units, pass } => {
+            Request::Elsewhere(Elsewhere { split: split.as_bytes(), units: *units, pass: *pass })
+        }
+        Op::Sweep(_) | Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => return None,
+        Op::ToRound(..) | Op::ToClose(_) => return None,
+        Op::Promote | Op::Rewrite | Op::Restore => return None,
+    })
+}
