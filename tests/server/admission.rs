@@ -1,6 +1,8 @@
 //! Admission: lists, numbers, a share, the first so many; and the answers to refused users.
 
-use crate::support::shop::{check, counter, number, timeless};
+use std::cell::RefCell;
+
+use crate::support::shop::{counter, number};
 use crate::support::{logs, Conn, Options, Reply, Server};
 
 /// The word that USER shows.
@@ -12,62 +14,45 @@ fn word(conn: &mut Conn, user: &str) -> String {
 // Rules: ce58 cac3 5fe8 63e5 3d8a 589b
 #[test]
 fn lists_let_in_and_keep_out() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 9 ALLOWLIST OUTBOX s", "+OK"),
-            ("SECKILL.GRAB k a", "['DENIED']"),
-            ("SECKILL.ALLOW k ADD a b a c", "3"),
-            ("SECKILL.ALLOW k ADD a b d", "1"),
-            ("SECKILL.ALLOW k REMOVE d x", "1"),
-            ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'SOLD' 0 8]"),
-            ("SECKILL.GRAB k d", "['DENIED']"),
-            ("SECKILL.DENY k ADD b a", "2"),
-            ("SECKILL.GRAB k b", "['DENIED']"),
-            // Winners always learn that they won.
-            ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
-            ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'SOLD' 0]"),
-            ("SECKILL.DENY k remove b b", "1"),
-            ("SECKILL.GRAB k b", "['GRANTED' 2 1 'SOLD' 0 7]"),
-            ("SECKILL.ALTER k ALLOWLIST OFF", "+OK"),
-            ("SECKILL.GRAB k d", "['GRANTED' 3 1 'SOLD' 0 6]"),
-            ("SECKILL.ALTER k ALLOWLIST", "+OK"),
-            ("SECKILL.GRAB k c", "['GRANTED' 4 1 'SOLD' 0 5]"),
-            ("SECKILL.GRAB k e", "['DENIED']"),
-            ("XLEN s", "7"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 9 ALLOWLIST OUTBOX s", "+OK"),
+        ("SECKILL.GRAB k a", "['DENIED']"),
+        ("SECKILL.ALLOW k ADD a b a c", "3"),
+        ("SECKILL.ALLOW k ADD a b d", "1"),
+        ("SECKILL.ALLOW k REMOVE d x", "1"),
+        ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'SOLD' 0 8]"),
+        ("SECKILL.GRAB k d", "['DENIED']"),
+        ("SECKILL.DENY k ADD b a", "2"),
+        ("SECKILL.GRAB k b", "['DENIED']"),
+        // Winners always learn that they won.
+        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
+        ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'SOLD' 0]"),
+        ("SECKILL.DENY k remove b b", "1"),
+        ("SECKILL.GRAB k b", "['GRANTED' 2 1 'SOLD' 0 7]"),
+        ("SECKILL.ALTER k ALLOWLIST OFF", "+OK"),
+        ("SECKILL.GRAB k d", "['GRANTED' 3 1 'SOLD' 0 6]"),
+        ("SECKILL.ALTER k ALLOWLIST", "+OK"),
+        ("SECKILL.GRAB k c", "['GRANTED' 4 1 'SOLD' 0 5]"),
+        ("SECKILL.GRAB k e", "['DENIED']"),
+        ("XLEN s", "7"),
+    ]);
     for (user, expected) in [("a", "DENIED"), ("b", "OK"), ("d", "DENIED"), ("c", "OK")] {
         assert_eq!(word(&mut conn, user), expected, "{user}");
     }
     assert_eq!(counter(&mut conn, "k", "denied"), 4);
     let version = number(&mut conn, "k", "version");
-    check(&mut conn, &[("SECKILL.ALLOW k ADD a", "0"), ("SECKILL.DENY k REMOVE z", "0")]);
+    conn.check(&[("SECKILL.ALLOW k ADD a", "0"), ("SECKILL.DENY k REMOVE z", "0")]);
     assert_eq!(number(&mut conn, "k", "version"), version, "what changes nothing leaves no trace");
     server.assert_sound("k");
 }
 
 #[test]
-fn what_is_no_list_is_refused() {
-    let server = Server::start();
-    let mut conn = server.conn();
+fn a_call_lists_at_most_so_many_users() {
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 9"), "+OK");
     for command in ["SECKILL.ALLOW", "SECKILL.DENY"] {
-        conn.check(&[
-            (&format!("{command} k TAKE a"), "-ERR syntax error at argument 2"),
-            (
-                &format!("{command} none ADD a"),
-                "-NOSALE no sale at this key (the key is the first argument)",
-            ),
-        ]);
-        let mut words = vec![command.to_owned(), "k".to_owned(), "ADD".to_owned()];
-        words.push("x".repeat(257));
-        assert_eq!(conn.ask(&words).to_string(), "-ERR user id must be 1 to 256 bytes");
-        words[3] = String::new();
-        assert_eq!(conn.ask(&words).to_string(), "-ERR user id must be 1 to 256 bytes");
-        words.truncate(3);
+        let mut words: Vec<String> = [command, "k", "ADD"].map(str::to_owned).into();
         words.extend((0..100_000).map(|user| format!("u{user}")));
         assert_eq!(conn.ask(&words).to_string(), "100000");
         words.push("one".to_owned());
@@ -82,36 +67,22 @@ fn what_is_no_list_is_refused() {
 // Rules: 3faf 9768
 #[test]
 fn numbers_decide() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     let long = "9".repeat(256);
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 99 MOD 2 1", "+OK"),
-            ("SECKILL.GRAB k 7", "['GRANTED' 1 1 'SOLD' 0 98]"),
-            ("SECKILL.GRAB k 8", "['DENIED']"),
-            ("SECKILL.GRAB k 0", "['DENIED']"),
-            (&format!("SECKILL.GRAB k {long}"), "['GRANTED' 2 1 'SOLD' 0 97]"),
-            ("SECKILL.GRAB k 123456789012345678901234567890", "['DENIED']"),
-            ("SECKILL.ALTER k MOD 97 96 0 96", "+OK"),
-            // 10^30 is 85 modulo 97.
-            ("SECKILL.GRAB k 1000000000000000000000000000011", "['GRANTED' 3 1 'SOLD' 0 96]"),
-            ("SECKILL.GRAB k 1000000000000000000000000000013", "['DENIED']"),
-            ("SECKILL.ALTER k MOD 0", "+OK"),
-            ("SECKILL.GRAB k 8", "['GRANTED' 4 1 'SOLD' 0 95]"),
-            (
-                "SECKILL.ALTER k MOD 5",
-                "-ERR MOD needs at least 1 remainder, or is 0 to switch it off",
-            ),
-            ("SECKILL.ALTER k MOD 5 5", "-ERR MOD remainders must be less than the modulus"),
-            ("SECKILL.ALTER k MOD 0 0", "-ERR MOD remainders must be less than the modulus"),
-            ("SECKILL.ALTER k MOD x", "-ERR MOD must be 0 to 9007199254740991"),
-        ],
-    );
-    let many: String = (0..1001).map(|residue| format!(" {residue}")).collect();
-    let reply = conn.call(&format!("SECKILL.ALTER k MOD 5000{many}"));
-    assert_eq!(reply, "-ERR MOD takes at most 1000 remainders");
+    conn.check(&[
+        ("SECKILL.INIT k 99 MOD 2 1", "+OK"),
+        ("SECKILL.GRAB k 7", "['GRANTED' 1 1 'SOLD' 0 98]"),
+        ("SECKILL.GRAB k 8", "['DENIED']"),
+        ("SECKILL.GRAB k 0", "['DENIED']"),
+        (&format!("SECKILL.GRAB k {long}"), "['GRANTED' 2 1 'SOLD' 0 97]"),
+        ("SECKILL.GRAB k 123456789012345678901234567890", "['DENIED']"),
+        ("SECKILL.ALTER k MOD 97 96 0 96", "+OK"),
+        // 10^30 is 85 modulo 97.
+        ("SECKILL.GRAB k 1000000000000000000000000000011", "['GRANTED' 3 1 'SOLD' 0 96]"),
+        ("SECKILL.GRAB k 1000000000000000000000000000013", "['DENIED']"),
+        ("SECKILL.ALTER k MOD 0", "+OK"),
+        ("SECKILL.GRAB k 8", "['GRANTED' 4 1 'SOLD' 0 95]"),
+    ]);
     assert_eq!(conn.call("SECKILL.ALTER k MOD 2 0"), "+OK");
     let words: Vec<String> = (0..200).map(|user| word(&mut conn, &format!("n{user}"))).collect();
     let passed = words.iter().filter(|word| *word == "OK").count();
@@ -121,8 +92,7 @@ fn numbers_decide() {
 // Rules: a227 fc19 7adc
 #[test]
 fn a_share_is_the_same_however_often_one_asks() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 9999 SAMPLE 300 SALT one"), "+OK");
     let share = |conn: &mut Conn| -> Vec<bool> {
         (0..1000).map(|user| word(conn, &format!("u{user}")) == "OK").collect()
@@ -144,53 +114,15 @@ fn a_share_is_the_same_however_often_one_asks() {
     conn.check(&[
         ("SECKILL.ALTER k SAMPLE 0", "+OK"),
         ("SECKILL.GRAB k new", "['BUSY']"),
-        ("SECKILL.ALTER k SAMPLE 1001", "-ERR SAMPLE must be 0 to 1000"),
-        ("SECKILL.ALTER k SALT x", "-ERR SALT needs SAMPLE"),
         ("SECKILL.ALTER k SAMPLE 1000", "+OK"),
     ]);
     assert!(share(&mut conn).iter().all(|passes| *passes));
-    let salt = "x".repeat(129);
-    let reply = conn.call(&format!("SECKILL.ALTER k SAMPLE 5 SALT {salt}"));
-    assert_eq!(reply, "-ERR SALT must be 0 to 128 bytes");
 }
 
+/// The largest numbers that can be kept.
 #[test]
-fn each_impossible_gate_has_its_own_error() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    let too_large = "-ERR MOD remainders must be less than the modulus";
-    let no_remainder = "-ERR MOD needs at least 1 remainder, or is 0 to switch it off";
-    let share = "-ERR SAMPLE must be 0 to 1000";
-    let many: String = (0..1001).map(|residue| format!(" {residue}")).collect();
-    let (many, salt) = (format!("MOD 5000{many}"), format!("SAMPLE 5 SALT {}", "x".repeat(129)));
-    for (terms, error) in [
-        ("MOD 5", no_remainder),
-        ("MOD 1 1", too_large),
-        ("MOD 3 0 3", too_large),
-        ("MOD 0 1", too_large),
-        (&*many, "-ERR MOD takes at most 1000 remainders"),
-        ("MOD", "-ERR syntax error at argument 3"),
-        ("MOD 9007199254740992 1", "-ERR MOD must be 0 to 9007199254740991"),
-        ("MOD 2 -1", "-ERR remainder must be 0 to 9007199254740991"),
-        ("MOD 2 0 9007199254740992", "-ERR remainder must be 0 to 9007199254740991"),
-        ("MOD 2 1 MOD 2 1", "-ERR syntax error at argument 6"),
-        ("SAMPLE 1001", share),
-        ("SAMPLE 9007199254740991", share),
-        ("SAMPLE 0.5", "-ERR SAMPLE must be 0 to 1000"),
-        ("SAMPLE", "-ERR syntax error at argument 3"),
-        ("SAMPLE 5 SALT", "-ERR syntax error at argument 5"),
-        ("SALT s", "-ERR SALT needs SAMPLE"),
-        (&*salt, "-ERR SALT must be 0 to 128 bytes"),
-        ("ADMIT x", "-ERR ADMIT must be 0 to 9007199254740991"),
-        ("ADMIT", "-ERR syntax error at argument 3"),
-        ("ALLOWLIST 1", "-ERR syntax error at argument 4"),
-        ("MASK 1", "-ERR syntax error at argument 4"),
-        ("MASK MASK", "-ERR syntax error at argument 4"),
-    ] {
-        assert_eq!(conn.call(&format!("SECKILL.INIT k 5 {terms}")), error, "{terms}");
-        assert_eq!(conn.call("EXISTS k"), "0", "{terms}");
-    }
-    // The largest that can be kept.
+fn a_gate_may_be_as_large_as_a_number() {
+    let (server, mut conn) = Server::start().with_conn();
     let most = "ADMIT 9007199254740991 MOD 9007199254740991 9007199254740990 SAMPLE 0 ALLOWLIST";
     conn.check(&[
         (&format!("SECKILL.INIT k 5 {most}"), "+OK"),
@@ -204,38 +136,30 @@ fn each_impossible_gate_has_its_own_error() {
 // Rules: 6c6b 148f
 #[test]
 fn the_first_so_many_are_admitted() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 2 LIMIT 2 ADMIT 2 OUTBOX s", "+OK"),
-            ("SECKILL.PAUSE k", "+OK"),
-            ("SECKILL.GRAB k x", "['PAUSED']"),
-            ("SECKILL.RESUME k", "+OK"),
-            ("SECKILL.GRAB k a QTY 5", "['OVERLIMIT' 2]"),
-            ("SECKILL.GRAB k b QTY 2", "['GRANTED' 1 2 'SOLD' 0 0]"),
-            ("SECKILL.GRAB k c", "['BUSY']"),
-            ("SECKILL.GRAB k a", "['SOLDOUT' 0]"),
-            ("SECKILL.REFUND k b", "['REFUNDED' 1 2 0]"),
-            ("SECKILL.GRAB k c", "['BUSY']"),
-            ("SECKILL.GRAB k b", "['GRANTED' 2 1 'SOLD' 0 1]"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 2 LIMIT 2 ADMIT 2 OUTBOX s", "+OK"),
+        ("SECKILL.PAUSE k", "+OK"),
+        ("SECKILL.GRAB k x", "['PAUSED']"),
+        ("SECKILL.RESUME k", "+OK"),
+        ("SECKILL.GRAB k a QTY 5", "['OVERLIMIT' 2]"),
+        ("SECKILL.GRAB k b QTY 2", "['GRANTED' 1 2 'SOLD' 0 0]"),
+        ("SECKILL.GRAB k c", "['BUSY']"),
+        ("SECKILL.GRAB k a", "['SOLDOUT' 0]"),
+        ("SECKILL.REFUND k b", "['REFUNDED' 1 2 0]"),
+        ("SECKILL.GRAB k c", "['BUSY']"),
+        ("SECKILL.GRAB k b", "['GRANTED' 2 1 'SOLD' 0 1]"),
+    ]);
     for (user, expected) in [("a", "OK"), ("b", "OK"), ("c", "BUSY"), ("x", "BUSY")] {
         assert_eq!(word(&mut conn, user), expected, "{user}");
     }
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.ALTER k ADMIT 3", "+OK"),
-            ("SECKILL.GRAB k c", "['GRANTED' 3 1 'SOLD' 0 0]"),
-            ("SECKILL.GRAB k d", "['BUSY']"),
-            ("SECKILL.ALTER k ADMIT 0", "+OK"),
-            ("SECKILL.GRAB k d", "['SOLDOUT' 0]"),
-            ("SECKILL.ALTER k ADMIT -1", "-ERR ADMIT must be 0 to 9007199254740991"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.ALTER k ADMIT 3", "+OK"),
+        ("SECKILL.GRAB k c", "['GRANTED' 3 1 'SOLD' 0 0]"),
+        ("SECKILL.GRAB k d", "['BUSY']"),
+        ("SECKILL.ALTER k ADMIT 0", "+OK"),
+        ("SECKILL.GRAB k d", "['SOLDOUT' 0]"),
+    ]);
     assert_eq!(counter(&mut conn, "k", "busy"), 3);
     server.assert_sound("k");
 }
@@ -243,47 +167,39 @@ fn the_first_so_many_are_admitted() {
 // Rules: 01e3
 #[test]
 fn a_mask_hides_why_but_counters_tell() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 9 MASK ADMIT 1", "+OK"),
-            ("SECKILL.INIT other 9", "+OK"),
-            ("SECKILL.DENY k ADD bad", "1"),
-            ("SECKILL.GRAB k bad", "['SOLDOUT' 1]"),
-            ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 8]"),
-            ("SECKILL.GRAB k b", "['SOLDOUT' 1]"),
-            ("SECKILL.MGRAB b 2 other k", "['REFUSED' 1 ['SOLDOUT' 1]]"),
-            ("SECKILL.MGRAB bad 1 k", "['REFUSED' 0 ['SOLDOUT' 1]]"),
-            ("SECKILL.PAUSE k", "+OK"),
-            ("SECKILL.GRAB k b", "['PAUSED']"),
-            ("SECKILL.RESUME k", "+OK"),
-        ],
-    );
+    let (_server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 9 MASK ADMIT 1", "+OK"),
+        ("SECKILL.INIT other 9", "+OK"),
+        ("SECKILL.DENY k ADD bad", "1"),
+        ("SECKILL.GRAB k bad", "['SOLDOUT' 1]"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 8]"),
+        ("SECKILL.GRAB k b", "['SOLDOUT' 1]"),
+        ("SECKILL.MGRAB b 2 other k", "['REFUSED' 1 ['SOLDOUT' 1]]"),
+        ("SECKILL.MGRAB bad 1 k", "['REFUSED' 0 ['SOLDOUT' 1]]"),
+        ("SECKILL.PAUSE k", "+OK"),
+        ("SECKILL.GRAB k b", "['PAUSED']"),
+        ("SECKILL.RESUME k", "+OK"),
+    ]);
     let counts = ["denied", "busy", "soldout"].map(|name| counter(&mut conn, "k", name));
     assert_eq!(counts, [2, 2, 0]);
     assert_eq!((word(&mut conn, "bad"), word(&mut conn, "b")), ("DENIED".into(), "BUSY".into()));
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.ALTER k MASK OFF", "+OK"),
-            ("SECKILL.GRAB k bad", "['DENIED']"),
-            ("SECKILL.GRAB k b", "['BUSY']"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.ALTER k MASK OFF", "+OK"),
+        ("SECKILL.GRAB k bad", "['DENIED']"),
+        ("SECKILL.GRAB k b", "['BUSY']"),
+    ]);
 }
 
 /// Lists, admissions, the secret and all terms are in every file and on every replica.
 #[test]
-fn admission_survives_reload_rewrite_and_replication() {
-    for preamble in ["yes", "no"] {
-        let preamble = format!("aof-use-rdb-preamble {preamble}");
-        let server = Options::new().line("appendonly yes").line(&preamble).start();
-        let replica = Server::start();
-        replica.follow(&server);
-        let mut conn = server.conn();
-        let init = "SECKILL.INIT k 900 ALLOWLIST MOD 3 0 1 SAMPLE 700 SALT s ADMIT 20 MASK";
+fn admission_is_the_same_everywhere() {
+    let init = "SECKILL.INIT k 900 ALLOWLIST MOD 3 0 1 SAMPLE 700 SALT s ADMIT 20 MASK";
+    let words = |conn: &mut Conn| -> Vec<_> {
+        (0..400).map(|user| word(conn, &format!("n{user}"))).collect()
+    };
+    let told = RefCell::new(Vec::new());
+    let fill = |conn: &mut Conn| {
         assert_eq!(conn.call(init), "+OK");
         let users: String = (0..3000).map(|user| format!(" n{user}")).collect();
         assert_eq!(conn.call(&format!("SECKILL.ALLOW k ADD{users}")), "3000");
@@ -291,18 +207,13 @@ fn admission_survives_reload_rewrite_and_replication() {
         for user in 0..200 {
             conn.cmd(&format!("SECKILL.GRAB k n{user}"));
         }
-        assert_eq!(number(&mut conn, "k", "sold"), 20);
-        let picture = |server: &Server| {
-            let mut conn = server.conn();
-            let words: Vec<_> = (0..400).map(|user| word(&mut conn, &format!("n{user}"))).collect();
-            (server.digest("k"), words)
-        };
-        replica.wait_in_sync(&server);
-        assert_eq!(picture(&replica), picture(&server));
-        logs::assert_survives(&server, picture);
-        assert_eq!(conn.call(init), "+OK", "the same terms");
-        server.assert_sound("k");
-    }
+        assert_eq!(number(conn, "k", "sold"), 20);
+        told.replace(words(conn));
+    };
+    logs::assert_same_everywhere(&["k"], fill, |server| {
+        assert_eq!(words(&mut server.conn()), *told.borrow());
+        assert_eq!(server.call(init), "+OK", "the same terms");
+    });
 }
 
 /// A log that lost its tail must not sell what was sold already, to whoever asks.
@@ -313,7 +224,7 @@ fn a_sale_without_all_its_pieces_sells_nothing() {
     let mut conn = server.conn();
     assert_eq!(conn.call("SECKILL.INIT k 10 LIMIT 1 ALLOWLIST"), "+OK");
     assert_eq!(conn.call("SECKILL.ALLOW k ADD a b"), "2");
-    assert_eq!(timeless(&conn.cmd("SECKILL.GRAB k a REQ o")), "['GRANTED' 1 1 'SOLD' 0 9]");
+    assert_eq!(conn.cmd("SECKILL.GRAB k a REQ o").timeless(), "['GRANTED' 1 1 'SOLD' 0 9]");
     let digest = server.digest("k");
     logs::rewrite(&server);
     let pieces = logs::rewritten_applies(&server);

@@ -69,8 +69,7 @@ fn as_commands_alone() {
 #[test]
 fn a_rewritten_log_keeps_fences() {
     for preamble in ["yes", "no"] {
-        let mut server = start(preamble);
-        let mut conn = server.conn();
+        let (mut server, mut conn) = start(preamble).with_conn();
         assert_eq!(conn.call("SECKILL.INIT k 5 LIMIT 2"), "+OK");
         for number in 0..600 {
             let cancel = format!("SECKILL.CANCEL k u{} REQ o{number}", number % 7);

@@ -9,8 +9,7 @@ const GRANTS: usize = 300_000;
 
 /// A server with a sale of so many grants at `k`, each of a user of its own.
 fn full() -> Server {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call(&format!("SECKILL.INIT k {} LIMIT 9", 2 * GRANTS)), "+OK");
     bulk::grow(&mut conn, "k", 0, GRANTS, |user| effect(&format!("gu{user}")));
     server

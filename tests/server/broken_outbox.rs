@@ -2,7 +2,7 @@
 //! be written first, and nothing is lost once the stream takes entries again.
 
 use crate::support::shop::{
-    assert_whole, check, counter, entries, events, number, state_of, wait_for_clock,
+    assert_whole, counter, entries, events, number, state_of, wait_for_clock,
 };
 use crate::support::{wait_until, ReplicationStream, Server};
 
@@ -20,16 +20,13 @@ fn start() -> (Server, Server) {
 fn a_hold_that_is_due_is_not_settled_without_its_entry() {
     let (server, replica) = start();
     let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 2 HOLD 50 LIMIT 3 OUTBOX s", "+OK"),
-            ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 1]"),
-            ("SECKILL.GRAB k b", "['GRANTED' 2 1 'HELD' T 0]"),
-            ("RENAME s kept", "+OK"),
-            ("SET s text", "+OK"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.INIT k 2 HOLD 50 LIMIT 3 OUTBOX s", "+OK"),
+        ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 1]"),
+        ("SECKILL.GRAB k b", "['GRANTED' 2 1 'HELD' T 0]"),
+        ("RENAME s kept", "+OK"),
+        ("SET s text", "+OK"),
+    ]);
     let due = number(&mut conn, "k", "next_deadline") + 50;
     wait_for_clock(&mut conn, due);
     let mut stream = ReplicationStream::attach(&server);
@@ -51,15 +48,12 @@ fn a_hold_that_is_due_is_not_settled_without_its_entry() {
     }
     assert_eq!(server.digest("k"), digest);
     assert_eq!(stream.lines(&server), [""; 0]);
-    check(
-        &mut conn,
-        &[
-            ("RENAME kept s", "+OK"),
-            ("SECKILL.CONFIRM k a", "['EXPIRED' 1 1 0]"),
-            ("SECKILL.CONFIRM k a SEQ 1 RECLAIM", "['SOLD' 1 1 0]"),
-            ("SECKILL.CONFIRM k b", "['EXPIRED' 2 1 0]"),
-        ],
-    );
+    conn.check(&[
+        ("RENAME kept s", "+OK"),
+        ("SECKILL.CONFIRM k a", "['EXPIRED' 1 1 0]"),
+        ("SECKILL.CONFIRM k a SEQ 1 RECLAIM", "['SOLD' 1 1 0]"),
+        ("SECKILL.CONFIRM k b", "['EXPIRED' 2 1 0]"),
+    ]);
     assert_eq!(number(&mut conn, "k", "outbox_error"), 0);
     let sold = ["INIT", "GRANT", "GRANT", "ALLHELD"];
     let after = ["EXPIRE", "AVAILABLE", "RECLAIM", "ALLHELD", "EXPIRE", "AVAILABLE"];
@@ -71,17 +65,13 @@ fn a_hold_that_is_due_is_not_settled_without_its_entry() {
 /// Nobody has to call for it: the sweeper comes back.
 #[test]
 fn the_sweeper_tries_again_until_the_entry_is_written() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 1 HOLD 50 OUTBOX s", "+OK"),
-            ("SECKILL.GRAB k a", "['GRANTED' 1 1 'HELD' T 0]"),
-            ("RENAME s kept", "+OK"),
-            ("SET s text", "+OK"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 1 HOLD 50 OUTBOX s", "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'HELD' T 0]"),
+        ("RENAME s kept", "+OK"),
+        ("SET s text", "+OK"),
+    ]);
     wait_until("the sweeper is refused", || number(&mut conn, "k", "outbox_error") == 1);
     assert_eq!(server.info("seckill", "seckill_expired"), "0");
     assert_eq!(conn.call("RENAME kept s"), "+OK");
@@ -93,15 +83,12 @@ fn the_sweeper_tries_again_until_the_entry_is_written() {
 fn a_round_that_is_over_stops_every_change_until_its_entry_is_written() {
     let (server, replica) = start();
     let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 5 LIMIT 3 HOLD 900000 EVERY 1500 OUTBOX s", "+OK"),
-            ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
-            ("RENAME s kept", "+OK"),
-            ("SET s text", "+OK"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.INIT k 5 LIMIT 3 HOLD 900000 EVERY 1500 OUTBOX s", "+OK"),
+        ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
+        ("RENAME s kept", "+OK"),
+        ("SET s text", "+OK"),
+    ]);
     let round = number(&mut conn, "k", "round");
     let over = number(&mut conn, "k", "round_ends_at") + 1;
     wait_for_clock(&mut conn, over);
@@ -132,7 +119,7 @@ fn a_round_that_is_over_stops_every_change_until_its_entry_is_written() {
     assert_eq!(number(&mut conn, "k", "outbox_error"), 1);
     assert_eq!(counter(&mut conn, "k", "attempts"), 1, "what is an error is no attempt");
     assert_eq!(server.info("seckill", "seckill_granted"), "1");
-    check(&mut conn, &[("RENAME kept s", "+OK"), ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]")]);
+    conn.check(&[("RENAME kept s", "+OK"), ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]")]);
     assert!(number(&mut conn, "k", "round") > round);
     assert_eq!(events(&mut conn, "s"), ["INIT", "GRANT", "ROUND", "CONFIRM"]);
     assert_same(&server, &replica);

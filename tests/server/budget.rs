@@ -123,8 +123,7 @@ fn play(server: &Server, conns: &mut [Conn], round: i64) {
 
 #[test]
 fn five_hundred_connections_never_overspend_a_round() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let first = clock_ms(&mut conn) + 1000;
     let offset = first - 1000 * PERIOD_MS;
     let terms = format!("LIMIT 0 GRABS 1 EVERY {PERIOD_MS} OFFSET {offset} LASTS {LASTS_MS}");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use seckill_oracle::shorthand::effect;
 
-use crate::support::shop::{check, clock_ms, number};
+use crate::support::shop::{clock_ms, number};
 use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Options, Server};
 
@@ -14,28 +14,21 @@ const HOUR_MS: i64 = 3_600_000;
 /// The change comes as a primary with a clock an hour ahead would have sent it.
 #[test]
 fn a_sale_an_hour_ahead_judges_by_its_own_time() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 1", "+OK"),
-            ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 5 HOLD 900000 LIMIT 1", "+OK"),
+        ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
+    ]);
     let paused = effect("Pt3600000");
     assert_eq!(conn.ask(&[b"SECKILL.APPLY", &b"k"[..], b"2", &paused]).to_string(), "+OK");
     assert_eq!(conn.call("SECKILL.RESUME k"), "+OK");
     let now = number(&mut conn, "k", "now");
     assert!(now > clock_ms(&mut conn) + HOUR_MS - 60_000, "T does not go back");
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.CONFIRM k a", "['EXPIRED' 1 1 0]"),
-            ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'EXPIRED' 0]"),
-            ("SECKILL.GRAB k b", "['GRANTED' 2 1 'HELD' T 4]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.CONFIRM k a", "['EXPIRED' 1 1 0]"),
+        ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'EXPIRED' 0]"),
+        ("SECKILL.GRAB k b", "['GRANTED' 2 1 'HELD' T 4]"),
+    ]);
     let row = conn.cmd("SECKILL.USER k b").items()[2].items()[0].clone();
     assert_eq!(row.items()[4].int(), now, "granted at T");
     assert_eq!(row.items()[5].int(), now + 900_000);
@@ -51,8 +44,7 @@ fn a_sale_an_hour_ahead_judges_by_its_own_time() {
 /// hours expires as soon as the clock is past its end, and holds made after a step expire in time.
 #[test]
 fn holds_expire_within_a_second_of_a_step() {
-    let server = Options::new().with_own_clock().start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Options::new().with_own_clock().start().with_conn();
     let hold = |conn: &mut Conn, key: &str, ms: i64| {
         conn.check(&[(&format!("SECKILL.INIT {key} 5 HOLD {ms}"), "+OK")]);
         conn.cmd(&format!("SECKILL.GRAB {key} u"));

@@ -9,8 +9,7 @@ const NOT_HERE: &str = "-TRYAGAIN outbox stream is not here";
 
 /// A cluster of one node that owns every slot.
 fn start() -> (Server, Conn) {
-    let server = Options::new().line("cluster-enabled yes").start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Options::new().line("cluster-enabled yes").start().with_conn();
     assert_eq!(conn.call("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
     wait_until("the cluster is up", || server.call("CLUSTER INFO").contains("cluster_state:ok"));
     (server, conn)

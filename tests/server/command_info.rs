@@ -90,8 +90,7 @@ fn every_command_is_registered_and_no_other() {
 
 #[test]
 fn arity_flags_and_keys_are_known() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     for (name, arity, flags, key_flags) in commands() {
         let info = conn.cmd(&format!("COMMAND INFO {name}")).items()[0].clone();
         let info = info.items();
@@ -117,8 +116,7 @@ fn arity_flags_and_keys_are_known() {
 
 #[test]
 fn keys_are_found_in_every_call() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     for call in calls::with_key("k") {
         assert_eq!(conn.call(&format!("COMMAND GETKEYS {call}")), "['k']", "{call}");
     }
@@ -194,8 +192,7 @@ fn own_grammar(args: &[Arg], between: &str) -> String {
 
 #[test]
 fn documentation_is_complete() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     for spec in &TABLE {
         let (name, expected) = (spec.name, own_grammar(spec.args, " "));
         let docs = conn.cmd(&format!("COMMAND DOCS {name}")).items()[1].clone();
@@ -215,8 +212,7 @@ fn documentation_is_complete() {
 /// Redis 7.0 has no categories for module commands; from 7.2 on each command has its own.
 #[test]
 fn categories_are_set_where_there_are_any() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let known = has_categories(&server);
     for (name, categories) in [
         ("SECKILL.INIT", "write slow admin"),
@@ -266,8 +262,7 @@ fn login(server: &Server, user: &str) -> Conn {
 /// Users get commands by name, which works on every server, and keys by pattern.
 #[test]
 fn permissions_hold() {
-    let server = Options::new().start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Options::new().start().with_conn();
     conn.check(&[
         ("SECKILL.INIT sale:1 5", "+OK"),
         ("SECKILL.INIT other 5", "+OK"),

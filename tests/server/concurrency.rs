@@ -184,8 +184,7 @@ fn stock_moves_under_load() {
 
 #[test]
 fn grabs_work_in_transactions() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     conn.check(&[
         ("SECKILL.INIT a 1", "+OK"),
         ("SECKILL.INIT b 1", "+OK"),
@@ -219,8 +218,7 @@ fn eval(conn: &mut Conn, script: &str) -> String {
 
 #[test]
 fn grabs_work_in_scripts() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 5 LIMIT 2"), "+OK");
     let call = "return redis.call('SECKILL.GRAB', KEYS[1], ARGV[1])";
     assert_eq!(eval(&mut conn, call), "['GRANTED' 1 1 'SOLD' 0 4]");

@@ -16,8 +16,7 @@ const SETTINGS: [(&str, &str, [&str; 2]); 4] = [
 
 #[test]
 fn settings_are_read_and_set_within_bounds() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     let mut known = conn.cmd("CONFIG GET seckill.*").pairs();
     known.sort_unstable_by(|one, other| one.0.cmp(&other.0));
     let shown: Vec<String> = known.iter().map(|(name, value)| format!("{name} {value}")).collect();
@@ -96,8 +95,7 @@ fn warnings_of_refused_effects_are_limited() {
 
 #[test]
 fn info_shows_what_this_node_did() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     let section = |conn: &mut crate::support::Conn| {
         let info = conn.cmd("INFO seckill").text();
         let lines = info.lines().filter(|line| line.contains(':'));

@@ -112,8 +112,7 @@ fn the_backlog_is_what_this_node_has_to_sweep() {
 /// statistics are touched, also after sales came and went.
 #[test]
 fn foreign_keys_are_not_touched() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     conn.check(&[("SECKILL.INIT k 5 HOLD 900000", "+OK"), ("SET s text", "+OK")]);
     conn.cmd("SECKILL.GRAB k u");
     conn.check(&[("RENAME k l", "+OK"), ("MOVE l 2", "1")]);

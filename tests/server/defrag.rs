@@ -60,8 +60,7 @@ fn defragment(server: &Server, conn: &mut Conn) -> i64 {
 }
 
 fn server_that_defragments() -> Option<Server> {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     for setting in ["ignore-bytes 1", "threshold-lower 1", "cycle-min 50", "cycle-max 75"] {
         if conn.cmd(&format!("CONFIG SET active-defrag-{setting}")).is_error() {
             return None;

@@ -68,8 +68,7 @@ fn apply(conn: &mut Conn, key: &str, script: &[String]) {
 
 #[test]
 fn sales_that_differ_in_one_thing_have_different_digests() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let mut seen: HashMap<String, &str> = HashMap::new();
     apply(&mut conn, "k", &script());
     seen.insert(server.digest("k"), "the sale itself");

@@ -1,7 +1,5 @@
 //! Every error that a caller can get, word for word, and that an error changes nothing.
 
-mod texts;
-
 use seckill_oracle::shorthand::effect;
 
 use crate::calls::{changes_a_sale, spec_of};
@@ -9,10 +7,33 @@ use crate::support::calls::{self, ONE_EACH};
 use crate::support::client::words;
 use crate::support::shop::{clock_ms, number, wait_for_clock};
 use crate::support::{Conn, Options, Server};
-use texts::{
-    AMBIGUOUS, EXHAUSTED, MISMATCH, MISTAKES, NOSALE, NOSALE_OF_SEVERAL, OUTBOX, REQ, USER,
-    WRONGTYPE,
-};
+
+const USER: &str = "-ERR user id must be 1 to 256 bytes";
+const REQ: &str = "-ERR request id must be 1 to 128 bytes";
+const NOSALE_OF_SEVERAL: &str = "-NOSALE no sale at this key (one of those behind numkeys)";
+const NOSALE: &str = "-NOSALE no sale at this key (the key is the first argument)";
+const WRONGTYPE: &str = "-WRONGTYPE Operation against a key holding the wrong kind of value";
+const EXHAUSTED: &str = "-ERR clock, version and epoch of a sale must be within their bounds";
+const OUTBOX: &str = "-ERR outbox must be a stream that takes more entries";
+
+/// Calls that don't parse, and terms that no sale can have.
+const MISTAKES: &str = include_str!("errors/mistakes.txt");
+/// Calls that only the sale can judge: those of `what_only_the_sale_can_tell_is_listed`.
+const REFUSED: &str = include_str!("errors/refused.txt");
+
+/// Each call of a table with its error. Below an error stand the calls that get it, indented, with
+/// bars between them and without `SECKILL.`; `~` is an empty argument.
+fn calls_of(table: &str) -> impl Iterator<Item = (String, String)> + '_ {
+    let mut error = "";
+    table.lines().flat_map(move |line| {
+        let calls = line.strip_prefix("    ").unwrap_or_default();
+        if calls.is_empty() {
+            error = line;
+        }
+        let calls = calls.split('|').map(str::trim).filter(|call| !call.is_empty());
+        calls.map(move |call| (format!("SECKILL.{call}"), format!("-{error}")))
+    })
+}
 
 fn args(line: &str) -> Vec<&[u8]> {
     words(line).into_iter().map(|word| if word == b"~" { b"" } else { word }).collect()
@@ -38,17 +59,16 @@ pub fn assert_listed(line: &str, error: &str) {
     assert!(is_listed, "{line}: {error} is not among the errors of {name}");
 }
 
-// Rules: 7bf7 5511 6046 7e17 7087 7a20
+// Rules: 7bf7 5511 6046 7e17 7087 7a20 ac60 4145 5df7
 #[test]
 fn mistakes_have_their_text_and_change_nothing() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT sale 10"), "+OK");
     let digest = server.digest("sale");
     let counters = conn.cmd("SECKILL.STATUS sale").field("counters");
-    for (line, error) in MISTAKES {
-        assert_eq!(conn.ask(&args(line)).to_string(), *error, "{line}");
-        assert_listed(line, error);
+    for (line, error) in calls_of(MISTAKES) {
+        assert_eq!(conn.ask(&args(&line)).to_string(), error, "{line}");
+        assert_listed(&line, &error);
     }
     assert_eq!(server.digest("sale"), digest);
     assert_eq!(conn.cmd("SECKILL.STATUS sale").field("counters"), counters);
@@ -58,20 +78,17 @@ fn mistakes_have_their_text_and_change_nothing() {
 // Rules: 7bf7 5511
 #[test]
 fn parsing_comes_before_the_key() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SET sale string"), "+OK");
-    for (line, error) in MISTAKES.iter().filter(|(line, _)| !line.contains("APPLY")) {
-        let args: Vec<&[u8]> = args(line);
-        assert_eq!(conn.ask(&args).to_string(), *error, "{line} on a string");
+    for (line, error) in calls_of(MISTAKES).filter(|(line, _)| !line.contains("APPLY")) {
+        assert_eq!(conn.ask(&args(&line)).to_string(), error, "{line} on a string");
     }
 }
 
 // Rules: 7bf7
 #[test]
 fn a_wrong_number_of_arguments_is_seen_by_the_server() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT sale 10"), "+OK");
     for call in ONE_EACH {
         let (call, arity) = (call.replace('@', "sale"), spec_of(call).arity);
@@ -89,8 +106,7 @@ fn a_wrong_number_of_arguments_is_seen_by_the_server() {
 
 #[test]
 fn a_missing_key_and_a_foreign_value_are_told_apart() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     conn.check(&[("SET string x", "+OK"), ("RPUSH list x", "1"), ("XADD stream 1-1 f v", "'1-1'")]);
     let has_key = |call: &&&str| call.contains('@') && !call.contains("APPLY");
     for call in ONE_EACH.iter().filter(has_key) {
@@ -134,8 +150,7 @@ fn assert_no_round_begins(conn: &mut Conn, init: &str, error: &str) {
 // Rules: dfb2
 #[test]
 fn a_sale_at_a_bound_changes_no_more() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let init = "SECKILL.INIT k 5 EVERY 200";
     assert_eq!(conn.call(init), "+OK");
     let last = effect("Ue9007199254740991");
@@ -149,8 +164,7 @@ fn a_sale_at_a_bound_changes_no_more() {
 // Rules: dfb2
 #[test]
 fn a_sale_whose_outbox_takes_nothing_changes_no_more() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let init = "SECKILL.INIT k 5 EVERY 200 OUTBOX s";
     conn.check(&[(init, "+OK"), ("SET s string", "+OK")]);
     assert_no_round_begins(&mut conn, init, OUTBOX);
@@ -158,68 +172,51 @@ fn a_sale_whose_outbox_takes_nothing_changes_no_more() {
 }
 
 /// Requests against the terms of the sale itself.
-// Rules: e7e6
+// Rules: e7e6 c68a d951 a749
 #[test]
 fn what_only_the_sale_can_tell_is_listed() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    for sale in [
+    let (server, mut conn) = Server::start().with_conn();
+    let sales = [
         "packets 9 DRAW PACKETS 3",
         "list 3 DRAW LIST 1 2",
+        "equal 10 DRAW EQUAL 3",
+        "uniform 10 DRAW UNIFORM 1 9",
         "rounds 9 EVERY 900000",
         "plain 9 OUTBOX s HOLD 900000 LIMIT 3",
+        "bare 10",
         "rich 9007199254740991",
-    ] {
+        "hall 200 LIMIT 0 HOLD 900000 NUMBERED",
+        "p0 6 PART 0 OF 2 SPLIT s TOTAL 10",
+        "p1 4 PART 1 OF 2 SPLIT s TOTAL 10",
+    ];
+    for sale in sales {
         assert_eq!(conn.call(&format!("SECKILL.INIT {sale}")), "+OK");
     }
-    for grab in ["SECKILL.GRAB plain u QTY 1 REQ r", "SECKILL.GRAB plain u"] {
-        assert!(!conn.cmd(grab).is_error(), "{grab}");
+    for call in ["GRAB plain u QTY 1 REQ r", "GRAB plain u", "GRAB hall u UNITS 1 2 REQ r"] {
+        assert!(!conn.cmd(&format!("SECKILL.{call}")).is_error(), "{call}");
     }
-    assert_eq!(conn.call("SECKILL.RESTOCK plain 1 REQ r"), "[1 8]");
-    for (line, error) in [
-        ("SECKILL.RESTOCK packets 1 REQ r", "-ERR the supply of a sale with DRAW packets is fixed"),
-        ("SECKILL.RESTOCK list 1 REQ r", "-ERR the supply of a sale with DRAW packets is fixed"),
-        ("SECKILL.RESTOCK plain 2 REQ r", MISMATCH),
-        ("SECKILL.RESTOCK rich 1 REQ r", "-ERR supply must be 0 to 9007199254740991"),
-        (
-            "SECKILL.IMPORT packets u 1 REQ r",
-            "-ERR the supply of a sale with DRAW packets is fixed",
-        ),
-        ("SECKILL.IMPORT rounds u 1 REQ r", "-ERR a sale with EVERY takes no IMPORT"),
-        ("SECKILL.IMPORT plain u 2 REQ r", MISMATCH),
-        (
-            "SECKILL.IMPORT plain v 9007199254740991 REQ r",
-            "-ERR supply must be 0 to 9007199254740991",
-        ),
-        ("SECKILL.GRAB plain u QTY 2 REQ r", MISMATCH),
-        ("SECKILL.GRAB packets u QTY 1", "-ERR a sale with DRAW takes neither QTY nor UPTO"),
-        ("SECKILL.MGRAB u 1 plain QTY 2 REQ r", MISMATCH),
-        ("SECKILL.MGRAB u 1 packets QTY 1", "-ERR a sale with DRAW takes neither QTY nor UPTO"),
-        ("SECKILL.CONFIRM plain u", AMBIGUOUS),
-        ("SECKILL.CANCEL plain u", AMBIGUOUS),
-        ("SECKILL.EXTEND plain u 5", AMBIGUOUS),
-        ("SECKILL.REFUND plain u", AMBIGUOUS),
-        ("SECKILL.ALTER plain OUTBOX t", "-ERR OUTBOX can be set only while the sale has none"),
-        (
-            "SECKILL.INIT plain 10",
-            "-SALEEXISTS a sale with other terms is at this key (RESTOCK and ALTER change a sale)",
-        ),
-        ("SECKILL.INIT new 9 DRAW EQUAL 10", "-ERR supply must be enough for every packet"),
-        ("SECKILL.INIT new 9 OUTBOX rich", OUTBOX),
-    ] {
-        assert_eq!(conn.call(line), error, "{line}");
-        assert_listed(line, error);
+    conn.check(&[("SECKILL.RESTOCK plain 1 REQ r", "[1 8]"), ("SET string x", "+OK")]);
+    let digests = || sales.map(|sale| server.digest(sale.split(' ').next().unwrap()));
+    let before = digests();
+    for (line, error) in calls_of(REFUSED) {
+        assert_eq!(conn.call(&line), error, "{line}");
+        assert_listed(&line, &error);
     }
+    assert_eq!(digests(), before);
 }
 
 // Rules: 0a12 844a
 #[test]
-fn id_lengths_have_edges() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    assert_eq!(conn.call("SECKILL.INIT k 10 LIMIT 0"), "+OK");
+fn lengths_have_edges() {
+    let (_server, mut conn) = Server::start().with_conn();
+    conn.check(&[("SECKILL.INIT k 10 LIMIT 0", "+OK"), ("SECKILL.INIT hall 200 NUMBERED", "+OK")]);
     let (longest, longer) = ("u".repeat(256), "u".repeat(257));
     let (longest_req, longer_req) = ("r".repeat(128), "r".repeat(129));
+    let numbers = |count: u32| (1..=count).map(|n| format!(" {n}")).collect::<String>();
+    let (units, fits, remainders) = (numbers(101), numbers(1000), numbers(1001));
+    let split = "x".repeat(65);
+    let (many_units, salt) = ("-ERR QTY must be 1 to 100", "-ERR SALT must be 0 to 128 bytes");
+    let many_remainders = "-ERR MOD takes at most 1000 remainders";
     for (line, expected) in [
         (format!("SECKILL.GRAB k {longest}"), "['GRANTED' 1 1 'SOLD' 0 9]"),
         (format!("SECKILL.GRAB k {longer}"), USER),
@@ -229,6 +226,20 @@ fn id_lengths_have_edges() {
         (format!("SECKILL.GRAB k u REQ {longer_req}"), REQ),
         (format!("SECKILL.RESTOCK k 1 REQ {longest_req}"), "[1 9]"),
         (format!("SECKILL.RESTOCK k 1 REQ {longer_req}"), REQ),
+        (format!("SECKILL.ALLOW k ADD {longer}"), USER),
+        (format!("SECKILL.DENY k ADD {longer}"), USER),
+        (format!("SECKILL.INIT new 5 MOD 5000{remainders}"), many_remainders),
+        (format!("SECKILL.ALTER k MOD 5000{remainders}"), many_remainders),
+        (format!("SECKILL.INIT new 5 MOD 5000{fits}"), "+OK"),
+        (format!("SECKILL.INIT new 5 SAMPLE 5 SALT {longer_req}"), salt),
+        (format!("SECKILL.ALTER k SAMPLE 5 SALT {longer_req}"), salt),
+        (
+            format!("SECKILL.INIT new 9 PART 0 OF 2 SPLIT {split} TOTAL 9"),
+            "-ERR SPLIT must be 1 to 64 bytes",
+        ),
+        (format!("SECKILL.GRAB hall u UNITS{units}"), many_units),
+        (format!("SECKILL.IMPORT hall u 101 REQ r UNITS{units}"), many_units),
+        (format!("SECKILL.CANCEL hall u REQ r KEEP UNITS{units}"), many_units),
     ] {
         assert_eq!(conn.call(&line), expected, "{line}");
     }
@@ -240,8 +251,7 @@ fn id_lengths_have_edges() {
 // Rules: 6a53
 #[test]
 fn error_statistics_have_our_codes() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     for line in ["SECKILL.INIT k 1", "SECKILL.INIT k 2", "SECKILL.GRAB x u", "SECKILL.GRAB k u Q"] {
         conn.cmd(line);
     }

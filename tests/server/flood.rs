@@ -105,8 +105,7 @@ fn equal_siphash(count: usize) -> Vec<Vec<u8>> {
 /// Microseconds of the server for a GRAB, on average, when each of `ids` is a user and its REQ, and
 /// asks once more at the end.
 fn us_per_grab(ids: &[Vec<u8>]) -> f64 {
-    let server = Options::new().line("latency-tracking no").start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Options::new().line("latency-tracking no").start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 100000000 LIMIT 1"), "+OK");
     for outcome in ["GRANTED", "REPLAY"] {
         for batch in ids.chunks(BATCH) {

@@ -23,8 +23,7 @@ fn grant(number: usize) -> Vec<u8> {
 
 fn start(lines: &[&str]) -> Server {
     let options = lines.iter().fold(Options::new(), |options, line| options.line(line));
-    let server = options.start();
-    let mut conn = server.conn();
+    let (server, mut conn) = options.start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 9000000"), "+OK");
     grow(&mut conn, "k", 0, WINNERS, grant);
     server

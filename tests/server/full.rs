@@ -10,7 +10,7 @@ use seckill_domain::snapshot::Piece;
 use seckill_domain::waitlist::WaitTerms;
 use seckill_oracle::rebuild;
 
-use crate::support::shop::{check, counter, number, state_of, wait_for_clock};
+use crate::support::shop::{counter, number, state_of, wait_for_clock};
 use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Options, Server};
 
@@ -80,28 +80,22 @@ fn the_last_grant_is_made_and_none_after_it() {
     let effect = begun(clock_ms, 9, terms, &others);
     let words: [&[u8]; 4] = [b"SECKILL.APPLY", b"k", b"0", &effect];
     assert_eq!(conn.ask(&words).to_string(), "+OK");
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT other 9 LIMIT 0", "+OK"),
-            ("SECKILL.GRAB k a QTY 2 REQ o", "['GRANTED' 4294967294 2 'SOLD' 0 7]"),
-            ("SECKILL.MGRAB b 2 other k", "['GRANTED' [1 1 'SOLD' 0 8] [4294967295 1 'SOLD' 0 6]]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.INIT other 9 LIMIT 0", "+OK"),
+        ("SECKILL.GRAB k a QTY 2 REQ o", "['GRANTED' 4294967294 2 'SOLD' 0 7]"),
+        ("SECKILL.MGRAB b 2 other k", "['GRANTED' [1 1 'SOLD' 0 8] [4294967295 1 'SOLD' 0 6]]"),
+    ]);
     let digests = || ["k", "other"].map(|key| server.digest(key));
     let before = digests();
     for line in ["GRAB k c", "GRAB k a QTY 1", "GRAB k c UPTO 3 REQ p", "MGRAB c 2 other k"] {
         assert_eq!(conn.call(&format!("SECKILL.{line}")), FULL, "{line}");
     }
     assert_eq!(digests(), before);
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.GRAB k a QTY 2 REQ o", "['REPLAY' 4294967294 2 'SOLD' 0]"),
-            ("SECKILL.REFUND k b", "['REFUNDED' 4294967295 1 0]"),
-            ("SECKILL.GRAB k c QTY 8", "['SHORT' 7]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.GRAB k a QTY 2 REQ o", "['REPLAY' 4294967294 2 'SOLD' 0]"),
+        ("SECKILL.REFUND k b", "['REFUNDED' 4294967295 1 0]"),
+        ("SECKILL.GRAB k c QTY 8", "['SHORT' 7]"),
+    ]);
     assert_eq!(number(&mut conn, "k", "grants"), 4_294_967_295);
     assert_eq!(counter(&mut conn, "other", "attempts"), 1);
     replica.wait_in_sync(&server);
@@ -117,8 +111,7 @@ fn the_last_grant_is_made_and_none_after_it() {
 /// calls.
 #[test]
 fn the_sweeper_comes_back_to_a_sale_near_its_last_entry() {
-    let server = Server::sleeping();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::sleeping().with_conn();
     let waitlist = Some(WaitTerms { max: 1, offer_ms: 900_000, overtake: 0 });
     let mut hold_two = |key: &str, rev: u64| {
         let outbox = Some(format!("{key}:outbox").into_bytes().into());

@@ -4,45 +4,41 @@
 mod again;
 
 use crate::support::shop::{
-    check, clock_ms, counter, number, state_of, wait_for_clock, wait_for_no_holds,
+    clock_ms, counter, number, state_of, wait_for_clock, wait_for_no_holds,
 };
 use crate::support::{wait_until, Conn, Reply, Server};
 
 // Rules: ae8a b68d f3bf cedf 8a6d
 #[test]
 fn a_hold_is_paid_cancelled_or_refunded() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 3 HOLD 900000", "+OK"),
-            ("SECKILL.GRAB k a REQ o-1", "['GRANTED' 1 1 'HELD' T 2]"),
-            ("SECKILL.GRAB k a", "['ALREADY' 1 1 'HELD' T]"),
-            ("SECKILL.GRAB k a REQ o-1", "['REPLAY' 1 1 'HELD' T]"),
-            ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]"),
-            ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]"),
-            ("SECKILL.CONFIRM k a REQ o-1 RECLAIM", "['SOLD' 1 1 0]"),
-            ("SECKILL.CANCEL k a", "['SOLD' 1 1 0]"),
-            ("SECKILL.EXTEND k a 1000", "['SOLD' 1 1 0]"),
-            ("SECKILL.GRAB k a REQ o-1", "['REPLAY' 1 1 'SOLD' 0]"),
-            ("SECKILL.REFUND k a REQ o-1", "['REFUNDED' 1 1 0]"),
-            ("SECKILL.CONFIRM k a SEQ 1 RECLAIM", "['REFUNDED' 1 1 0]"),
-            ("SECKILL.CANCEL k a", "['REFUNDED' 1 1 0]"),
-            ("SECKILL.GRAB k b", "['GRANTED' 2 1 'HELD' T 2]"),
-            ("SECKILL.REFUND k b", "['HELD' 2 1 T]"),
-            ("SECKILL.CANCEL k b SEQ 2", "['CANCELLED' 2 1 0]"),
-            ("SECKILL.CONFIRM k b SEQ 2 RECLAIM", "['CANCELLED' 2 1 0]"),
-            ("SECKILL.REFUND k b", "['CANCELLED' 2 1 0]"),
-            ("SECKILL.EXTEND k b 5", "['CANCELLED' 2 1 0]"),
-            ("SECKILL.GRAB k b", "['GRANTED' 3 1 'HELD' T 2]"),
-            ("SECKILL.CONFIRM k b", "-AMBIGUOUS user has several grants, give SEQ or REQ"),
-            ("SECKILL.CANCEL k b", "-AMBIGUOUS user has several grants, give SEQ or REQ"),
-            ("SECKILL.EXTEND k b 5", "-AMBIGUOUS user has several grants, give SEQ or REQ"),
-            ("SECKILL.REFUND k b", "-AMBIGUOUS user has several grants, give SEQ or REQ"),
-            ("SECKILL.CONFIRM k b seq 3", "['SOLD' 3 1 0]"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 3 HOLD 900000", "+OK"),
+        ("SECKILL.GRAB k a REQ o-1", "['GRANTED' 1 1 'HELD' T 2]"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'HELD' T]"),
+        ("SECKILL.GRAB k a REQ o-1", "['REPLAY' 1 1 'HELD' T]"),
+        ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]"),
+        ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]"),
+        ("SECKILL.CONFIRM k a REQ o-1 RECLAIM", "['SOLD' 1 1 0]"),
+        ("SECKILL.CANCEL k a", "['SOLD' 1 1 0]"),
+        ("SECKILL.EXTEND k a 1000", "['SOLD' 1 1 0]"),
+        ("SECKILL.GRAB k a REQ o-1", "['REPLAY' 1 1 'SOLD' 0]"),
+        ("SECKILL.REFUND k a REQ o-1", "['REFUNDED' 1 1 0]"),
+        ("SECKILL.CONFIRM k a SEQ 1 RECLAIM", "['REFUNDED' 1 1 0]"),
+        ("SECKILL.CANCEL k a", "['REFUNDED' 1 1 0]"),
+        ("SECKILL.GRAB k b", "['GRANTED' 2 1 'HELD' T 2]"),
+        ("SECKILL.REFUND k b", "['HELD' 2 1 T]"),
+        ("SECKILL.CANCEL k b SEQ 2", "['CANCELLED' 2 1 0]"),
+        ("SECKILL.CONFIRM k b SEQ 2 RECLAIM", "['CANCELLED' 2 1 0]"),
+        ("SECKILL.REFUND k b", "['CANCELLED' 2 1 0]"),
+        ("SECKILL.EXTEND k b 5", "['CANCELLED' 2 1 0]"),
+        ("SECKILL.GRAB k b", "['GRANTED' 3 1 'HELD' T 2]"),
+        ("SECKILL.CONFIRM k b", "-AMBIGUOUS"),
+        ("SECKILL.CANCEL k b", "-AMBIGUOUS"),
+        ("SECKILL.EXTEND k b 5", "-AMBIGUOUS"),
+        ("SECKILL.REFUND k b", "-AMBIGUOUS"),
+        ("SECKILL.CONFIRM k b seq 3", "['SOLD' 3 1 0]"),
+    ]);
     for (name, count) in
         [("confirmed", 2), ("cancelled", 1), ("refunded", 1), ("expired", 0), ("reclaimed", 0)]
     {
@@ -55,15 +51,11 @@ fn a_hold_is_paid_cancelled_or_refunded() {
 // Rules: 79d8
 #[test]
 fn what_is_not_the_users_is_not_there() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 5 HOLD 900000", "+OK"),
-            ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 5 HOLD 900000", "+OK"),
+        ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
+    ]);
     let digest = server.digest("k");
     for which in ["", "SEQ 1", "SEQ 2", "SEQ 9007199254740991", "REQ o", "REQ p"] {
         for command in ["CONFIRM k b", "EXTEND k b 900001", "REFUND k b", "CANCEL k b"] {
@@ -84,25 +76,21 @@ fn what_is_not_the_users_is_not_there() {
 // Rules: 3e5c f21a 257c
 #[test]
 fn a_cancel_may_overtake_its_grab() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 3 OUTBOX s", "+OK"),
-            ("SECKILL.CANCEL k a REQ o", "['CANCELLED' 0 0 0]"),
-            ("SECKILL.CANCEL k a REQ o", "['CANCELLED' 0 0 0]"),
-            ("SECKILL.GRAB k a REQ o", "['REPLAY' 0 0 'CANCELLED' 0]"),
-            ("SECKILL.GRAB k a QTY 3 REQ o", "['REPLAY' 0 0 'CANCELLED' 0]"),
-            ("SECKILL.GRAB k a UPTO 2 REQ o", "['REPLAY' 0 0 'CANCELLED' 0]"),
-            ("SECKILL.CONFIRM k a REQ o RECLAIM", "['NOGRANT' 0 0 0]"),
-            ("SECKILL.GRAB k b REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
-            ("SECKILL.GRAB k a REQ p", "['GRANTED' 2 1 'HELD' T 3]"),
-            ("SECKILL.CANCEL k a REQ p", "['CANCELLED' 2 1 0]"),
-            ("SECKILL.GRAB k a REQ p", "['REPLAY' 2 1 'CANCELLED' 0]"),
-            ("XLEN s", "4"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 5 HOLD 900000 LIMIT 3 OUTBOX s", "+OK"),
+        ("SECKILL.CANCEL k a REQ o", "['CANCELLED' 0 0 0]"),
+        ("SECKILL.CANCEL k a REQ o", "['CANCELLED' 0 0 0]"),
+        ("SECKILL.GRAB k a REQ o", "['REPLAY' 0 0 'CANCELLED' 0]"),
+        ("SECKILL.GRAB k a QTY 3 REQ o", "['REPLAY' 0 0 'CANCELLED' 0]"),
+        ("SECKILL.GRAB k a UPTO 2 REQ o", "['REPLAY' 0 0 'CANCELLED' 0]"),
+        ("SECKILL.CONFIRM k a REQ o RECLAIM", "['NOGRANT' 0 0 0]"),
+        ("SECKILL.GRAB k b REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
+        ("SECKILL.GRAB k a REQ p", "['GRANTED' 2 1 'HELD' T 3]"),
+        ("SECKILL.CANCEL k a REQ p", "['CANCELLED' 2 1 0]"),
+        ("SECKILL.GRAB k a REQ p", "['REPLAY' 2 1 'CANCELLED' 0]"),
+        ("XLEN s", "4"),
+    ]);
     assert_eq!(number(&mut conn, "k", "fences_dropped"), 0);
     let (digest, version) = (server.digest("k"), number(&mut conn, "k", "version"));
     assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
@@ -114,8 +102,7 @@ fn a_cancel_may_overtake_its_grab() {
 // Rules: 70a3
 #[test]
 fn a_deadline_is_the_same_wherever_it_is_shown() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 5 HOLD 900000"), "+OK");
     let granted = conn.cmd("SECKILL.GRAB k a");
     let row = |conn: &mut Conn| conn.cmd("SECKILL.USER k a").items()[2].items()[0].clone();
@@ -162,28 +149,24 @@ fn lags(server: &Server, rounds: usize) -> Vec<i64> {
 // Rules: ae8a
 #[test]
 fn a_hold_runs_out_on_an_idle_key() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 40"), "+OK");
     let mut lags = lags(&server, 7);
     lags.sort_unstable();
     // The middle one: others on this machine may hold up one or the other.
     assert!(lags[lags.len() / 2] <= 100, "ms after the deadlines: {lags:?}");
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.ALTER k HOLD 900000", "+OK"),
-            ("SECKILL.GRAB k b REQ o", "['GRANTED' 8 1 'HELD' T 0]"),
-            ("SECKILL.CONFIRM k idle6", "['EXPIRED' 7 1 0]"),
-            ("SECKILL.CONFIRM k idle6 SEQ 7 RECLAIM", "['EXPIRED' 7 1 0]"),
-            ("SECKILL.CANCEL k b", "['CANCELLED' 8 1 0]"),
-            // A refused RECLAIM stays refused when a unit comes back: the buyer was refunded.
-            ("SECKILL.CONFIRM k idle6 SEQ 7 RECLAIM", "['EXPIRED' 7 1 0]"),
-            ("SECKILL.CONFIRM k idle5 SEQ 6 RECLAIM", "['SOLD' 6 1 0]"),
-            ("SECKILL.CONFIRM k idle5 SEQ 6 RECLAIM", "['SOLD' 6 1 0]"),
-            ("SECKILL.CONFIRM k idle4 SEQ 5 RECLAIM", "['EXPIRED' 5 1 0]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.ALTER k HOLD 900000", "+OK"),
+        ("SECKILL.GRAB k b REQ o", "['GRANTED' 8 1 'HELD' T 0]"),
+        ("SECKILL.CONFIRM k idle6", "['EXPIRED' 7 1 0]"),
+        ("SECKILL.CONFIRM k idle6 SEQ 7 RECLAIM", "['EXPIRED' 7 1 0]"),
+        ("SECKILL.CANCEL k b", "['CANCELLED' 8 1 0]"),
+        // A refused RECLAIM stays refused when a unit comes back: the buyer was refunded.
+        ("SECKILL.CONFIRM k idle6 SEQ 7 RECLAIM", "['EXPIRED' 7 1 0]"),
+        ("SECKILL.CONFIRM k idle5 SEQ 6 RECLAIM", "['SOLD' 6 1 0]"),
+        ("SECKILL.CONFIRM k idle5 SEQ 6 RECLAIM", "['SOLD' 6 1 0]"),
+        ("SECKILL.CONFIRM k idle4 SEQ 5 RECLAIM", "['EXPIRED' 5 1 0]"),
+    ]);
     for (name, count) in [("expired", 7), ("reclaimed", 1), ("confirmed", 0), ("cancelled", 1)] {
         assert_eq!(counter(&mut conn, "k", name), count, "{name}");
     }
@@ -193,38 +176,33 @@ fn a_hold_runs_out_on_an_idle_key() {
 /// RECLAIM needs units and the allowance, at that moment; else it is refused for good.
 #[test]
 fn a_reclaim_needs_units_and_the_allowance() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     conn.check(&[("SECKILL.INIT k 4 HOLD 30 LIMIT 3", "+OK")]);
     for user in ["a", "b", "c"] {
         let granted = conn.cmd(&format!("SECKILL.GRAB k {user} QTY 2 REQ o"));
         assert_eq!(granted.items()[0].text(), "GRANTED");
         wait_for_no_holds(&server, "k");
     }
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.ALTER k HOLD 900000", "+OK"),
-            ("SECKILL.GRAB k a QTY 2 REQ p", "['GRANTED' 4 2 'HELD' T 2]"),
-            ("SECKILL.CONFIRM k a REQ o RECLAIM", "['EXPIRED' 1 2 0]"),
-            ("SECKILL.CANCEL k a REQ p", "['CANCELLED' 4 2 0]"),
-            ("SECKILL.CONFIRM k a REQ o RECLAIM", "['EXPIRED' 1 2 0]"),
-            ("SECKILL.GRAB k d QTY 3 REQ o", "['GRANTED' 5 3 'HELD' T 1]"),
-            ("SECKILL.CONFIRM k b REQ o RECLAIM", "['EXPIRED' 2 2 0]"),
-            ("SECKILL.CANCEL k d", "['CANCELLED' 5 3 0]"),
-            ("SECKILL.CONFIRM k b REQ o RECLAIM", "['EXPIRED' 2 2 0]"),
-            ("SECKILL.CONFIRM k c REQ o", "['EXPIRED' 3 2 0]"),
-            ("SECKILL.CONFIRM k c REQ o RECLAIM", "['SOLD' 3 2 0]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.ALTER k HOLD 900000", "+OK"),
+        ("SECKILL.GRAB k a QTY 2 REQ p", "['GRANTED' 4 2 'HELD' T 2]"),
+        ("SECKILL.CONFIRM k a REQ o RECLAIM", "['EXPIRED' 1 2 0]"),
+        ("SECKILL.CANCEL k a REQ p", "['CANCELLED' 4 2 0]"),
+        ("SECKILL.CONFIRM k a REQ o RECLAIM", "['EXPIRED' 1 2 0]"),
+        ("SECKILL.GRAB k d QTY 3 REQ o", "['GRANTED' 5 3 'HELD' T 1]"),
+        ("SECKILL.CONFIRM k b REQ o RECLAIM", "['EXPIRED' 2 2 0]"),
+        ("SECKILL.CANCEL k d", "['CANCELLED' 5 3 0]"),
+        ("SECKILL.CONFIRM k b REQ o RECLAIM", "['EXPIRED' 2 2 0]"),
+        ("SECKILL.CONFIRM k c REQ o", "['EXPIRED' 3 2 0]"),
+        ("SECKILL.CONFIRM k c REQ o RECLAIM", "['SOLD' 3 2 0]"),
+    ]);
     server.assert_sound("k");
 }
 
 /// With the sweeper asleep, a due hold is nobody's: not of its user and not in another's way.
 #[test]
 fn a_due_hold_never_counts() {
-    let server = Server::sleeping();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::sleeping().with_conn();
     conn.check(&[("SECKILL.INIT k 2 HOLD 20 LIMIT 1", "+OK"), ("SECKILL.INIT l 3 LIMIT 3", "+OK")]);
     let due = |conn: &mut Conn, line: &str| {
         let deadline = conn.cmd(line).items()[4].int();
@@ -240,24 +218,18 @@ fn a_due_hold_never_counts() {
     conn.check(&[("SECKILL.ALTER k HOLD 20", "+OK")]);
     due(&mut conn, "SECKILL.GRAB k b");
     assert_eq!(number(&mut conn, "k", "held"), 2);
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.ALTER k HOLD 900000", "+OK"),
-            ("SECKILL.GRAB k c", "['GRANTED' 4 1 'HELD' T 0]"),
-            ("SECKILL.CONFIRM k b", "['EXPIRED' 3 1 0]"),
-            ("SECKILL.GRAB k d", "['SOLDOUT' 2]"),
-            ("SECKILL.ALTER l HOLD 20", "+OK"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.ALTER k HOLD 900000", "+OK"),
+        ("SECKILL.GRAB k c", "['GRANTED' 4 1 'HELD' T 0]"),
+        ("SECKILL.CONFIRM k b", "['EXPIRED' 3 1 0]"),
+        ("SECKILL.GRAB k d", "['SOLDOUT' 2]"),
+        ("SECKILL.ALTER l HOLD 20", "+OK"),
+    ]);
     due(&mut conn, "SECKILL.GRAB l a QTY 3");
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.EXTEND l a 900000", "['EXPIRED' 1 3 0]"),
-            ("SECKILL.GRAB l a UPTO 9", "['GRANTED' 2 3 'HELD' T 0]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.EXTEND l a 900000", "['EXPIRED' 1 3 0]"),
+        ("SECKILL.GRAB l a UPTO 9", "['GRANTED' 2 3 'HELD' T 0]"),
+    ]);
     let lag = server.info("seckill", "seckill_expiry_lag_max_ms");
     assert_eq!(lag, "0", "the sweeper slept all the time");
     server.assert_sound("k");
@@ -267,20 +239,16 @@ fn a_due_hold_never_counts() {
 /// Every way into the server leads to the same state machine.
 #[test]
 fn holds_work_in_transactions_and_scripts() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 2 HOLD 900000", "+OK"),
-            ("MULTI", "+OK"),
-            ("SECKILL.GRAB k a", "+QUEUED"),
-            ("SECKILL.CONFIRM k a", "+QUEUED"),
-            ("SECKILL.REFUND k a", "+QUEUED"),
-            ("SECKILL.RESTOCK k -1 REQ r", "+QUEUED"),
-            ("EXEC", "[['GRANTED' 1 1 'HELD' T 1] ['SOLD' 1 1 0] ['REFUNDED' 1 1 0] [-1 1]]"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 2 HOLD 900000", "+OK"),
+        ("MULTI", "+OK"),
+        ("SECKILL.GRAB k a", "+QUEUED"),
+        ("SECKILL.CONFIRM k a", "+QUEUED"),
+        ("SECKILL.REFUND k a", "+QUEUED"),
+        ("SECKILL.RESTOCK k -1 REQ r", "+QUEUED"),
+        ("EXEC", "[['GRANTED' 1 1 'HELD' T 1] ['SOLD' 1 1 0] ['REFUNDED' 1 1 0] [-1 1]]"),
+    ]);
     let script = "redis.call('SECKILL.GRAB', KEYS[1], ARGV[1])
                   return redis.call('SECKILL.CANCEL', KEYS[1], ARGV[1])";
     let reply = conn.ask(&["EVAL", script, "1", "k", "b"]);
@@ -294,8 +262,7 @@ fn holds_work_in_transactions_and_scripts() {
 /// EXTEND and CONFIRM leave nothing behind that grows.
 #[test]
 fn settled_holds_leave_no_garbage() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 5 HOLD 900000"), "+OK");
     conn.cmd("SECKILL.GRAB k a");
     let usage = |conn: &mut Conn| conn.cmd("MEMORY USAGE k").int();

@@ -4,7 +4,7 @@
 
 use crate::support::other_module::said;
 use crate::support::shop::{
-    check, clock_ms, entries, events, number, state_of, wait_for_clock, wait_for_no_holds,
+    clock_ms, entries, events, number, state_of, wait_for_clock, wait_for_no_holds,
 };
 use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Options, Server};
@@ -52,15 +52,12 @@ fn assert_same_but_for_streams(server: &Server, replica: &Server, what: &str) {
 
 /// A sale with a hold, whose stream is missing, or there with its time over.
 fn prepare(conn: &mut Conn, is_over: bool) {
-    check(
-        conn,
-        &[
-            ("OTHER.OFF", "+OK"),
-            ("FLUSHALL", "+OK"),
-            ("SECKILL.INIT s 5 HOLD 900000 LIMIT 2 OUTBOX o", "+OK"),
-            ("SECKILL.GRAB s holder REQ r", "['GRANTED' 1 1 'HELD' T 4]"),
-        ],
-    );
+    conn.check(&[
+        ("OTHER.OFF", "+OK"),
+        ("FLUSHALL", "+OK"),
+        ("SECKILL.INIT s 5 HOLD 900000 LIMIT 2 OUTBOX o", "+OK"),
+        ("SECKILL.GRAB s holder REQ r", "['GRANTED' 1 1 'HELD' T 4]"),
+    ]);
     match is_over {
         true => run_out(conn, "o"),
         false => assert_eq!(conn.call("DEL o"), "1"),
@@ -95,7 +92,7 @@ fn grab_around(event: &str, is_over: bool, calls: &[(&str, &str, &str)]) {
         let what = format!("{call} at {event}");
         prepare(&mut conn, is_over);
         let hook = format!("OTHER.ONCE {event} o {call}");
-        check(&mut conn, &[(&hook, "+OK"), ("SECKILL.GRAB s victim", outcome)]);
+        conn.check(&[(&hook, "+OK"), ("SECKILL.GRAB s victim", outcome)]);
         let told: Vec<String> = said(&mut conn).iter().map(|said| moments(said)).collect();
         assert_eq!(told, [*answer], "{what}");
         for sale in ["s", "elsewhere"] {
@@ -135,14 +132,11 @@ fn a_sale_may_go_while_its_stream_is_made() {
     let (server, replica) = start();
     let mut conn = server.conn();
     prepare(&mut conn, false);
-    check(
-        &mut conn,
-        &[
-            ("OTHER.ONCE new o SWAPDB 0 1", "+OK"),
-            ("SECKILL.GRAB s victim", CHANGED),
-            ("EXISTS s o", "0"),
-        ],
-    );
+    conn.check(&[
+        ("OTHER.ONCE new o SWAPDB 0 1", "+OK"),
+        ("SECKILL.GRAB s victim", CHANGED),
+        ("EXISTS s o", "0"),
+    ]);
     forget_what_was_made(&mut conn);
     assert_same(&server, &replica, "SWAPDB");
 }
@@ -152,8 +146,8 @@ fn a_sale_may_go_while_its_stream_is_made() {
 #[track_caller]
 fn forget_what_was_made(conn: &mut Conn) {
     let there = [("SELECT 1", "+OK"), ("TYPE o", "+stream"), ("XLEN o", "0"), ("DEL o", "1")];
-    check(conn, &there);
-    check(conn, &[("SELECT 0", "+OK")]);
+    conn.check(&there);
+    conn.check(&[("SELECT 0", "+OK")]);
 }
 
 /// Seen before: signal 11.
@@ -165,7 +159,7 @@ fn a_stream_may_run_out_when_it_is_opened() {
     for (call, answer, outcome) in CALLS.into_iter().chain(further) {
         prepare(&mut conn, true);
         let hook = format!("OTHER.ONCE expired o {call}");
-        check(&mut conn, &[(&hook, "+OK"), ("SECKILL.GRAB s victim", outcome)]);
+        conn.check(&[(&hook, "+OK"), ("SECKILL.GRAB s victim", outcome)]);
         let told: Vec<String> = said(&mut conn).iter().map(|said| moments(said)).collect();
         assert_eq!(told, [answer], "{call}");
         for sale in ["s", "elsewhere"] {
@@ -189,18 +183,15 @@ fn a_stream_may_run_out_when_it_is_opened() {
 fn another_sale_of_the_same_name_is_not_the_one_that_was_judged() {
     let (server, replica) = start();
     let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT twin 5", "+OK"),
-            ("SECKILL.INIT s 5 OUTBOX o", "+OK"),
-            ("DEL o", "1"),
-            ("OTHER.ONCE new o RENAME twin s", "+OK"),
-            ("SECKILL.GRAB s victim", CHANGED),
-            ("SECKILL.GRAB s victim", "['GRANTED' 1 1 'SOLD' 0 4]"),
-            ("XLEN o", "0"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.INIT twin 5", "+OK"),
+        ("SECKILL.INIT s 5 OUTBOX o", "+OK"),
+        ("DEL o", "1"),
+        ("OTHER.ONCE new o RENAME twin s", "+OK"),
+        ("SECKILL.GRAB s victim", CHANGED),
+        ("SECKILL.GRAB s victim", "['GRANTED' 1 1 'SOLD' 0 4]"),
+        ("XLEN o", "0"),
+    ]);
     assert_same(&server, &replica, "a twin");
 }
 
@@ -213,18 +204,15 @@ fn an_init_finds_its_key_taken() {
         [("SECKILL.INIT s 7", "+flashsale"), ("SET s text", "+string"), ("SWAPDB 0 1", "+none")]
     {
         let hook = format!("OTHER.ONCE new o {call}");
-        check(
-            &mut conn,
-            &[
-                ("OTHER.OFF", "+OK"),
-                ("FLUSHALL", "+OK"),
-                (&hook, "+OK"),
-                ("SECKILL.INIT s 5 OUTBOX o", CHANGED),
-                ("TYPE s", kind),
-                // A refused call leaves no stream behind.
-                ("EXISTS o", "0"),
-            ],
-        );
+        conn.check(&[
+            ("OTHER.OFF", "+OK"),
+            ("FLUSHALL", "+OK"),
+            (&hook, "+OK"),
+            ("SECKILL.INIT s 5 OUTBOX o", CHANGED),
+            ("TYPE s", kind),
+            // A refused call leaves no stream behind.
+            ("EXISTS o", "0"),
+        ]);
         assert_eq!(said(&mut conn), ["+OK"]);
         if kind == "+none" {
             forget_what_was_made(&mut conn);
@@ -239,16 +227,13 @@ fn a_sale_is_sold_from_the_moment_it_is_there() {
     let (server, replica) = start();
     let mut conn = server.conn();
     for init in ["SECKILL.INIT s 5", "SECKILL.INIT s 5 OUTBOX o"] {
-        check(
-            &mut conn,
-            &[
-                ("OTHER.OFF", "+OK"),
-                ("FLUSHALL", "+OK"),
-                ("OTHER.ONCE new s SECKILL.GRAB s first", "+OK"),
-                (init, "+OK"),
-                ("SECKILL.GRAB s second", "['GRANTED' 2 1 'SOLD' 0 3]"),
-            ],
-        );
+        conn.check(&[
+            ("OTHER.OFF", "+OK"),
+            ("FLUSHALL", "+OK"),
+            ("OTHER.ONCE new s SECKILL.GRAB s first", "+OK"),
+            (init, "+OK"),
+            ("SECKILL.GRAB s second", "['GRANTED' 2 1 'SOLD' 0 3]"),
+        ]);
         assert_eq!(said(&mut conn), ["['GRANTED' 1 1 'SOLD' 0 4]"]);
         server.assert_sound("s");
         assert_same(&server, &replica, init);
@@ -265,20 +250,20 @@ fn a_sale_that_goes_elsewhere_as_it_comes_is_swept_there() {
     let replica = Options::new().with_other_module().start();
     replica.follow(&primary);
     let mut conn = primary.conn();
-    check(&mut conn, &[("SELECT 1", "+OK"), ("SET s text", "+OK"), ("SELECT 0", "+OK")]);
+    conn.check(&[("SELECT 1", "+OK"), ("SET s text", "+OK"), ("SELECT 0", "+OK")]);
     replica.wait_in_sync(&primary);
     let hook = "OTHER.ONCE new s SWAPDB 0 1";
     let mut other = replica.conn();
-    check(&mut other, &[(hook, "+OK")]);
-    check(&mut conn, &[("SECKILL.INIT s 5 EVERY 300", "+OK")]);
+    other.check(&[(hook, "+OK")]);
+    conn.check(&[("SECKILL.INIT s 5 EVERY 300", "+OK")]);
     replica.wait_in_sync(&primary);
     assert_eq!(said(&mut other), ["+OK"]);
-    check(&mut other, &[("TYPE s", "+string"), ("REPLICAOF NO ONE", "+OK")]);
+    other.check(&[("TYPE s", "+string"), ("REPLICAOF NO ONE", "+OK")]);
     for (server, conn) in [(&primary, &mut conn), (&replica, &mut other)] {
         if server.port() == primary.port() {
             let sooner = "CONFIG SET seckill.sweep-interval-ms 10";
-            check(conn, &[("DEL s", "1"), (hook, "+OK"), (sooner, "+OK")]);
-            check(conn, &[("SECKILL.INIT s 5 EVERY 300", "+OK"), ("TYPE s", "+string")]);
+            conn.check(&[("DEL s", "1"), (hook, "+OK"), (sooner, "+OK")]);
+            conn.check(&[("SECKILL.INIT s 5 EVERY 300", "+OK"), ("TYPE s", "+string")]);
         }
         assert_eq!(conn.call("SELECT 1"), "+OK");
         let round = number(conn, "s", "round");
@@ -300,41 +285,26 @@ fn several_sales_are_granted_as_they_were_judged() {
         ("oy", "RENAME y z"),
     ] {
         let hook = format!("OTHER.ONCE new {key} {call}");
-        check(
-            &mut conn,
-            &[
-                ("OTHER.OFF", "+OK"),
-                ("FLUSHALL", "+OK"),
-                ("SECKILL.INIT x 5 OUTBOX ox", "+OK"),
-                ("SECKILL.INIT y 5 OUTBOX oy", "+OK"),
-                ("DEL ox oy", "2"),
-                (&hook, "+OK"),
-                ("SECKILL.MGRAB victim 2 x y", CHANGED),
-            ],
-        );
-        assert_same(&server, &replica, call);
-    }
-    check(
-        &mut conn,
-        &[
+        conn.check(&[
             ("OTHER.OFF", "+OK"),
             ("FLUSHALL", "+OK"),
-            ("SECKILL.INIT x 5", "+OK"),
-            ("SECKILL.INIT y 5", "+OK"),
-            ("OTHER.ONCE expired y DEL x", "+OK"),
-        ],
-    );
+            ("SECKILL.INIT x 5 OUTBOX ox", "+OK"),
+            ("SECKILL.INIT y 5 OUTBOX oy", "+OK"),
+            ("DEL ox oy", "2"),
+            (&hook, "+OK"),
+            ("SECKILL.MGRAB victim 2 x y", CHANGED),
+        ]);
+        assert_same(&server, &replica, call);
+    }
+    conn.check(&[
+        ("OTHER.OFF", "+OK"),
+        ("FLUSHALL", "+OK"),
+        ("SECKILL.INIT x 5", "+OK"),
+        ("SECKILL.INIT y 5", "+OK"),
+        ("OTHER.ONCE expired y DEL x", "+OK"),
+    ]);
     run_out(&mut conn, "y");
-    check(
-        &mut conn,
-        &[
-            (
-                "SECKILL.MGRAB victim 2 x y",
-                "-NOSALE no sale at this key (one of those behind numkeys)",
-            ),
-            ("DBSIZE", "0"),
-        ],
-    );
+    conn.check(&[("SECKILL.MGRAB victim 2 x y", "-NOSALE"), ("DBSIZE", "0")]);
     assert_same(&server, &replica, "a sale whose time is over");
 }
 
@@ -344,15 +314,12 @@ fn an_expiry_by_timer_makes_its_stream_first() {
     let (server, replica) = start();
     let mut conn = server.conn();
     let init = format!("SECKILL.INIT s 5 HOLD {} LIMIT 2 OUTBOX o", slowed(300));
-    check(
-        &mut conn,
-        &[
-            (&init, "+OK"),
-            ("SECKILL.GRAB s holder", "['GRANTED' 1 1 'HELD' T 4]"),
-            ("DEL o", "1"),
-            ("OTHER.ONCE new o SECKILL.GRAB s holder REQ again", "+OK"),
-        ],
-    );
+    conn.check(&[
+        (&init, "+OK"),
+        ("SECKILL.GRAB s holder", "['GRANTED' 1 1 'HELD' T 4]"),
+        ("DEL o", "1"),
+        ("OTHER.ONCE new o SECKILL.GRAB s holder REQ again", "+OK"),
+    ]);
     wait_until("the timer ran", || !said(&mut conn).is_empty());
     wait_for_no_holds(&server, "s");
     assert_eq!(state_of(&mut conn, "s", "holder"), "EXPIRED");
@@ -368,24 +335,21 @@ fn an_expiry_by_timer_follows_its_sale() {
     let init = format!("SECKILL.INIT s 5 HOLD {} OUTBOX o", slowed(300));
     for call in ["SWAPDB 0 1", "SWAPDB 1 0"] {
         let hook = format!("OTHER.ONCE new o {call}");
-        check(
-            &mut conn,
-            &[
-                ("OTHER.OFF", "+OK"),
-                ("FLUSHALL", "+OK"),
-                (&init, "+OK"),
-                ("SECKILL.GRAB s holder", "['GRANTED' 1 1 'HELD' T 4]"),
-                ("DEL o", "1"),
-                (&hook, "+OK"),
-            ],
-        );
+        conn.check(&[
+            ("OTHER.OFF", "+OK"),
+            ("FLUSHALL", "+OK"),
+            (&init, "+OK"),
+            ("SECKILL.GRAB s holder", "['GRANTED' 1 1 'HELD' T 4]"),
+            ("DEL o", "1"),
+            (&hook, "+OK"),
+        ]);
         wait_until("the timer ran", || !said(&mut conn).is_empty());
         assert_eq!(said(&mut conn), ["+OK"]);
         wait_until("it has run out", || server.info("seckill", "seckill_holds") == "0");
-        check(&mut conn, &[("EXISTS s", "0"), ("SELECT 1", "+OK")]);
+        conn.check(&[("EXISTS s", "0"), ("SELECT 1", "+OK")]);
         assert_eq!(state_of(&mut conn, "s", "holder"), "EXPIRED", "{call}");
         assert_eq!(events(&mut conn, "o"), ["EXPIRE"], "{call}");
-        check(&mut conn, &[("SELECT 0", "+OK")]);
+        conn.check(&[("SELECT 0", "+OK")]);
         assert_same(&server, &replica, call);
     }
 }
@@ -395,15 +359,12 @@ fn an_expiry_by_timer_follows_its_sale() {
 fn while_writes_are_paused_a_module_changes_nothing() {
     let (server, replica) = start();
     let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT s 5 HOLD 900000 OUTBOX o", "+OK"),
-            ("SECKILL.GRAB s holder", "['GRANTED' 1 1 'HELD' T 4]"),
-            ("OTHER.ON keymiss none SECKILL.GRAB s inner", "+OK"),
-            ("CLIENT PAUSE 600000 WRITE", "+OK"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.INIT s 5 HOLD 900000 OUTBOX o", "+OK"),
+        ("SECKILL.GRAB s holder", "['GRANTED' 1 1 'HELD' T 4]"),
+        ("OTHER.ON keymiss none SECKILL.GRAB s inner", "+OK"),
+        ("CLIENT PAUSE 600000 WRITE", "+OK"),
+    ]);
     let before = server.call("DEBUG DIGEST");
     for how in ["OTHER.THREAD", "OTHER.CALL"] {
         for line in ["GRAB s u", "MGRAB u 1 s", "CANCEL s holder", "PAUSE s", "INIT t 5"] {
@@ -411,29 +372,25 @@ fn while_writes_are_paused_a_module_changes_nothing() {
         }
         assert_eq!(conn.call(&format!("{how} SECKILL.USER s u")), "[1 'OK' []]", "reads go on");
     }
-    check(&mut conn, &[("GET none", "nil"), ("MULTI", "+OK"), ("GET none", "+QUEUED")]);
+    conn.check(&[("GET none", "nil"), ("MULTI", "+OK"), ("GET none", "+QUEUED")]);
     assert_eq!(conn.call("EXEC"), "[nil]");
     assert_eq!(said(&mut conn), [CHANGED, CHANGED]);
     assert_eq!(server.call("DEBUG DIGEST"), before);
-    check(&mut conn, &[("CLIENT UNPAUSE", "+OK"), ("OTHER.OFF", "+OK")]);
-    check(&mut conn, &[("OTHER.THREAD SECKILL.GRAB s u", "['GRANTED' 2 1 'HELD' T 3]")]);
+    conn.check(&[("CLIENT UNPAUSE", "+OK"), ("OTHER.OFF", "+OK")]);
+    conn.check(&[("OTHER.THREAD SECKILL.GRAB s u", "['GRANTED' 2 1 'HELD' T 3]")]);
     assert_same(&server, &replica, "a pause");
 }
 
 /// A refused call creates no stream and raises no number of one.
 #[test]
 fn a_refused_grab_of_several_leaves_no_stream() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT x 5 LIMIT 2 OUTBOX ox", "+OK"),
-            ("SECKILL.INIT y 5 LIMIT 2 OUTBOX oy", "+OK"),
-            ("SECKILL.INIT z 5 LIMIT 2 OUTBOX ox", "+OK"),
-            ("DEL oy", "1"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT x 5 LIMIT 2 OUTBOX ox", "+OK"),
+        ("SECKILL.INIT y 5 LIMIT 2 OUTBOX oy", "+OK"),
+        ("SECKILL.INIT z 5 LIMIT 2 OUTBOX ox", "+OK"),
+        ("DEL oy", "1"),
+    ]);
     let last = "XADD oy 18446744073709551615-18446744073709551615 f v";
     for spoil in ["SET oy text", last] {
         conn.cmd("DEL oy");
@@ -444,9 +401,9 @@ fn a_refused_grab_of_several_leaves_no_stream() {
         }
         assert_eq!(conn.call("XINFO STREAM ox"), before, "after {spoil}");
     }
-    check(&mut conn, &[("DEL ox", "1"), ("SECKILL.MGRAB u 2 x y", REFUSED), ("EXISTS ox", "0")]);
+    conn.check(&[("DEL ox", "1"), ("SECKILL.MGRAB u 2 x y", REFUSED), ("EXISTS ox", "0")]);
     let granted = "['GRANTED' [1 1 'SOLD' 0 4] [1 1 'SOLD' 0 4]]";
-    check(&mut conn, &[("DEL oy", "1"), ("SECKILL.MGRAB u 2 x y", granted)]);
+    conn.check(&[("DEL oy", "1"), ("SECKILL.MGRAB u 2 x y", granted)]);
     for key in ["x", "y", "z"] {
         server.assert_sound(key);
     }

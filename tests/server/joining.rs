@@ -101,8 +101,7 @@ fn a_log_that_is_switched_on_misses_nothing() {
 /// Switched on between two changes of one transaction.
 #[test]
 fn a_log_that_is_switched_on_in_a_transaction_is_whole() {
-    let mut server = Options::new().line("appendfsync always").start();
-    let mut conn = server.conn();
+    let (mut server, mut conn) = Options::new().line("appendfsync always").start().with_conn();
     conn.check(&[
         ("SECKILL.INIT k 9 LIMIT 0 OUTBOX s", "+OK"),
         ("MULTI", "+OK"),
@@ -128,8 +127,7 @@ fn a_log_that_is_switched_on_in_a_transaction_is_whole() {
 /// Snapshots by number of changes come where there is neither a replica nor a log.
 #[test]
 fn changes_are_counted_where_nobody_joins() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let dirty = || {
         let text = server.info("persistence", "rdb_changes_since_last_save");
         text.parse::<u64>().expect("a number")

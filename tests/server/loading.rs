@@ -135,8 +135,7 @@ fn a_configuration_that_was_rewritten_loads_the_module_again() {
 #[test]
 fn a_second_load_leaves_the_first_one_alone() {
     let file = module_path().display().to_string();
-    let server = Options::new().line("enable-module-command yes").start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Options::new().line("enable-module-command yes").start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 2"), "+OK");
     for _ in 0..3 {
         assert!(conn.cmd(&format!("MODULE LOAD {file}")).is_error());

@@ -122,8 +122,7 @@ fn of_small_sales() {
 /// The point of the compact ledger: a winner with an id of 17 bytes costs what tools/bench/README.md says.
 #[test]
 fn a_winner_costs_about_50_bytes() {
-    let server = start();
-    let mut conn = server.conn();
+    let (server, mut conn) = start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 10000000"), "+OK");
     grow(&mut conn, "k", 0, 300_000, |number| effect(&format!("guser:{number:012}")));
     let each = usage(&server, "k") / 300_000.0;
@@ -135,8 +134,7 @@ fn a_winner_costs_about_50_bytes() {
 fn a_listed_user_costs_less_than_in_a_set() {
     const USERS: usize = 1_000_000;
     const AT_ONCE: usize = 50_000;
-    let server = start();
-    let mut conn = server.conn();
+    let (server, mut conn) = start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 10 ALLOWLIST"), "+OK");
     drop(conn);
     let before = used(&server);

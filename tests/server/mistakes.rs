@@ -50,8 +50,7 @@ fn ask(conn: &mut Conn, call: &Words<'_>) -> (Reply, String) {
 
 #[test]
 fn a_mistake_is_a_listed_error_and_changes_nothing() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     conn.check(&[
         ("SET string x", "+OK"),
         ("SECKILL.INIT k 100 LIMIT 9 HOLD 900000 OUTBOX s", "+OK"),

@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use crate::support::assortment::{assert_refused_nothing, buy, fill, state};
+use crate::support::assortment::{buy, fill, state};
 use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{wait_until, Options, Server};
 
@@ -95,7 +95,7 @@ fn replicate(from: &Kind, to: &Kind) -> &'static str {
     replica.wait_in_sync(&primary);
     assert_eq!(state(&replica), state(&primary), "{} to {}", from.name, to.name);
     assert_eq!(replica.digest("brief"), primary.digest("brief"));
-    assert_refused_nothing(&replica);
+    replica.assert_took_all();
     let grants = number(&mut conn, "holds", "grants");
     primary.kill9();
     assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");

@@ -3,7 +3,7 @@
 
 mod streams;
 
-use crate::support::shop::{assert_whole, check, entries, events, number, wait_for_no_holds};
+use crate::support::shop::{assert_whole, entries, events, number, wait_for_no_holds};
 use crate::support::valgrind::slowed;
 use crate::support::{Options, ReplicationStream, Reply, Server};
 
@@ -77,8 +77,7 @@ const ROUNDS: [(&str, &[&str]); 3] = [
 // Rules: bb47
 #[test]
 fn every_change_appends_its_entries_exactly() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     for session in [&SESSION[..], &ROUNDS] {
         assert_eq!(conn.call("FLUSHALL"), "+OK");
         let mut seen = 0;
@@ -120,15 +119,11 @@ fn whole(short: &str, rev: usize) -> String {
 /// Data is JSON without blanks, its id and its words in quotes, a number as it is.
 #[test]
 fn the_data_of_an_entry_is_json() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 5 HOLD 900000 OUTBOX s", "+OK"),
-            ("SECKILL.GRAB k a QTY 1", "['GRANTED' 1 1 'HELD' T 4]"),
-        ],
-    );
+    let (_server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 5 HOLD 900000 OUTBOX s", "+OK"),
+        ("SECKILL.GRAB k a QTY 1", "['GRANTED' 1 1 'HELD' T 4]"),
+    ]);
     let status = conn.cmd("SECKILL.STATUS k");
     let (id, epoch) = (status.field("id").text(), status.field("epoch").int());
     let [t, deadline] = ["last_grant_at", "next_deadline"].map(|name| status.field(name).int());
@@ -143,8 +138,7 @@ fn the_data_of_an_entry_is_json() {
 /// Times in entries are those that commands were told.
 #[test]
 fn entries_tell_the_times_of_the_grant() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 5 HOLD 900000 OUTBOX s"), "+OK");
     let deadline = conn.cmd("SECKILL.GRAB k a").items()[4].int();
     let row = conn.cmd("SECKILL.USER k a").items()[2].items()[0].clone();
@@ -161,8 +155,7 @@ fn entries_tell_the_times_of_the_grant() {
 // Rules: 0a12
 #[test]
 fn entries_keep_bytes_as_they_are() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     let (user, req) = (b"\0\xff%s\r\n", b"\xfe \0");
     let (key, stream) = (b"k\0\xff", b"s\0 \xff");
     let init: [&[u8]; 5] = [b"SECKILL.INIT", key, b"5", b"OUTBOX", stream];
@@ -180,8 +173,7 @@ fn entries_keep_bytes_as_they_are() {
 /// id of the first. Others take the next ids.
 #[test]
 fn one_command_makes_a_change_and_its_entries() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let init = format!("SECKILL.INIT k 2 HOLD {} LIMIT 2 OUTBOX s", slowed(150));
     assert_eq!(conn.call(&init), "+OK");
     let mut stream = ReplicationStream::attach(&server);
@@ -271,8 +263,7 @@ fn replicas_and_logs_have_the_same_stream() {
 /// A grab that lets others' holds run out tells of all of it, in order, in one command.
 #[test]
 fn a_grab_that_expires_others_tells_of_them_first() {
-    let server = Server::sleeping();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::sleeping().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 3 HOLD 20 LIMIT 0 OUTBOX s"), "+OK");
     for user in ["a", "b", "c"] {
         conn.cmd(&format!("SECKILL.GRAB k {user}"));
@@ -291,8 +282,7 @@ fn a_grab_that_expires_others_tells_of_them_first() {
 /// Entries name the sale as it is called at that moment.
 #[test]
 fn a_renamed_sale_goes_on_under_its_new_name() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let init = format!("SECKILL.INIT k 5 HOLD {} OUTBOX s", slowed(60));
     assert_eq!(conn.call(&init), "+OK");
     conn.cmd("SECKILL.GRAB k a");
@@ -308,8 +298,7 @@ fn a_renamed_sale_goes_on_under_its_new_name() {
 /// The stream's own notification comes as after an XADD, and dirty data is counted.
 #[test]
 fn an_entry_is_signalled_like_an_xadd() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     conn.check(&[
         ("SECKILL.INIT k 1 OUTBOX s", "+OK"),
         ("CONFIG SET notify-keyspace-events KEtd", "+OK"),

@@ -4,7 +4,7 @@
 
 use seckill_oracle::shorthand::effect;
 
-use crate::support::shop::{check, entries, events, number, wait_for_no_holds};
+use crate::support::shop::{entries, events, number, wait_for_no_holds};
 use crate::support::{logs, Conn, Options, ReplicationStream, Server};
 
 const REFUSED: &str = "-ERR effects must follow the version of the sale and keep its law";
@@ -188,8 +188,7 @@ fn entries_behind_one_that_is_left_out_are_copied() {
 /// Several sales are several commands, in one transaction and in the order of their entries.
 #[test]
 fn several_sales_are_one_command_each() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     conn.check(&[
         ("SECKILL.INIT x 1 OUTBOX s", "+OK"),
         ("SECKILL.INIT y 5", "+OK"),
@@ -226,16 +225,12 @@ fn apply(conn: &mut Conn, line: &str) -> String {
 /// A command and its sale agree whether there are entries, and in which form: else nothing is done.
 #[test]
 fn an_apply_that_does_not_fit_its_outbox_is_refused() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 5 LIMIT 0 OUTBOX s", "+OK"),
-            ("SECKILL.INIT plain 5", "+OK"),
-            ("XTRIM s MAXLEN 0", "1"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 5 LIMIT 0 OUTBOX s", "+OK"),
+        ("SECKILL.INIT plain 5", "+OK"),
+        ("XTRIM s MAXLEN 0", "1"),
+    ]);
     let before = [server.digest("k"), server.digest("plain"), conn.call("XINFO STREAM s")];
     let refused = [
         "k 1 gu",
@@ -264,8 +259,7 @@ fn an_apply_that_does_not_fit_its_outbox_is_refused() {
 // Rules: ddb9
 #[test]
 fn the_version_of_the_effects_governs_the_form_of_entries() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 5 LIMIT 0 OUTBOX s"), "+OK");
     let name = "seckill.effects-version";
     assert_eq!(conn.call(&format!("CONFIG GET {name}")), format!("['{name}' '0']"));

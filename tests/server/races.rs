@@ -107,8 +107,7 @@ fn each_unit_returns_once() {
 /// One order at its deadline: everybody wants something else, and exactly one gets their way.
 #[test]
 fn one_order_is_settled_once() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 25 OUTBOX s"), "+OK");
     for round in 0..40 {
         conn.cmd(&format!("SECKILL.GRAB k u{round} REQ o"));

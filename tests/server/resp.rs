@@ -20,8 +20,7 @@ fn replies_of_buyer_commands_are_the_same_in_both() {
 /// No reply of a pipeline, a transaction or a script has anything of another one.
 #[test]
 fn replies_in_a_long_pipeline_keep_apart() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     conn.cmd("SECKILL.INIT k 20000");
     let grabs: Vec<Vec<Vec<u8>>> = (10_000..20_000)
         .map(|user| {

@@ -7,7 +7,7 @@
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::{grow, position};
-use crate::support::shop::{check, clock_ms, number};
+use crate::support::shop::{clock_ms, number};
 use crate::support::{wait_until, Conn, Options, Server};
 
 const HOUR_MS: i64 = 3_600_000;
@@ -51,8 +51,7 @@ pub fn hourly(conn: &mut Conn, terms: &str) -> i64 {
 // Rules: 4e3b aeef
 #[test]
 fn a_window_opens_and_closes_to_the_millisecond() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 9"), "+OK");
     let moment = clock_ms(&mut conn) + HOUR_MS;
     resume_at(&mut conn, moment);
@@ -78,32 +77,26 @@ fn a_round_begins_and_ends_to_the_millisecond() {
     assert_eq!(conn.call("SECKILL.GRAB k a"), "['NOTOPEN' 1]");
     resume_at(&mut conn, start);
     // The server's clock is an hour behind: it takes nothing back.
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
-            ("SECKILL.GRAB k a", "['ALREADY' 1 1 'HELD' T]"),
-            ("SECKILL.ROUNDS k", "[[1 5 0 1] [0 5 0 0]]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
+        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'HELD' T]"),
+        ("SECKILL.ROUNDS k", "[[1 5 0 1] [0 5 0 0]]"),
+    ]);
     resume_at(&mut conn, start + LASTS_MS - 1);
-    check(&mut conn, &[("SECKILL.GRAB k b REQ o", "['GRANTED' 2 1 'HELD' T 3]")]);
+    conn.check(&[("SECKILL.GRAB k b REQ o", "['GRANTED' 2 1 'HELD' T 3]")]);
     resume_at(&mut conn, start + LASTS_MS);
     let between = format!("['NOTOPEN' {}]", PERIOD_MS - LASTS_MS);
     assert_eq!(conn.call("SECKILL.GRAB k c"), between);
     // Asleep over several rounds: straight to the one of now. Orders of round 1 are settled there.
     resume_at(&mut conn, start + 4 * PERIOD_MS + 5);
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.ROUNDS k", "[[5 5 0 0] [1 5 0 2] [0 5 0 0]]"),
-            ("SECKILL.GRAB k c", "['GRANTED' 3 1 'HELD' T 4]"),
-            ("SECKILL.CONFIRM k a REQ o", "['SOLD' 1 1 0]"),
-            ("SECKILL.CANCEL k b", "['CANCELLED' 2 1 0]"),
-            ("SECKILL.REFUND k a", "['REFUNDED' 1 1 0]"),
-            ("SECKILL.ROUNDS k", "[[5 5 0 1] [1 5 0 0] [0 5 0 0]]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.ROUNDS k", "[[5 5 0 0] [1 5 0 2] [0 5 0 0]]"),
+        ("SECKILL.GRAB k c", "['GRANTED' 3 1 'HELD' T 4]"),
+        ("SECKILL.CONFIRM k a REQ o", "['SOLD' 1 1 0]"),
+        ("SECKILL.CANCEL k b", "['CANCELLED' 2 1 0]"),
+        ("SECKILL.REFUND k a", "['REFUNDED' 1 1 0]"),
+        ("SECKILL.ROUNDS k", "[[5 5 0 1] [1 5 0 0] [0 5 0 0]]"),
+    ]);
     let own = ["supply", "available", "held", "sold"].map(|name| number(&mut conn, "k", name));
     assert_eq!(own, [5, 4, 1, 0], "what comes back is unsold of its own round");
     server.assert_sound("k");
@@ -130,8 +123,7 @@ fn fill(conn: &mut Conn, key: &str) {
 /// The cost of AUDIT, which walks all winners of that ledger, is measured beside it.
 #[test]
 fn a_round_with_a_million_winners_ends_in_no_time() {
-    let server = Options::new().line("slowlog-log-slower-than 0").start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Options::new().line("slowlog-log-slower-than 0").start().with_conn();
     let start = hourly(&mut conn, "2000000 OUTBOX s");
     fill(&mut conn, "k");
     // In a transaction it walks in one step.
@@ -162,7 +154,7 @@ fn a_round_with_a_million_winners_ends_in_no_time() {
         // Measured 35 and 120 us beside 150,000; the margin is for a machine that others use.
         assert!(turn_us < audit_us / 10, "a turn took {turn_us} us, walking takes {audit_us}");
     }
-    check(&mut conn, &[("SECKILL.GRAB k a", "['GRANTED' 1000001 1 'SOLD' 0 1999999]")]);
+    conn.check(&[("SECKILL.GRAB k a", "['GRANTED' 1000001 1 'SOLD' 0 1999999]")]);
     server.assert_sound("k");
 }
 

@@ -82,8 +82,7 @@ fn a_hold_runs_out_wherever_its_key_goes() {
 
 #[test]
 fn a_restored_hold_runs_out() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let due = hold_one(&mut conn);
     let payload = conn.cmd("DUMP k").bytes().to_vec();
     assert_eq!(conn.call("DEL k"), "1");
@@ -110,8 +109,7 @@ fn a_restart_goes_on_where_it_stopped() {
         (logged(), false, true),
         (plain, false, true),
     ] {
-        let mut server = options.start();
-        let mut conn = server.conn();
+        let (mut server, mut conn) = options.start().with_conn();
         hold_one(&mut conn);
         conn.check(&[("SECKILL.ALTER k HOLD 10 LIMIT 2", "+OK")]);
         conn.cmd("SECKILL.GRAB k a");
@@ -132,8 +130,7 @@ fn a_restart_goes_on_where_it_stopped() {
 /// Keys that are gone cost a look and nothing else; a sale of the same name is another one.
 #[test]
 fn a_key_that_is_gone_costs_nothing() {
-    let server = Options::new().line("maxmemory-policy noeviction").start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Options::new().line("maxmemory-policy noeviction").start().with_conn();
     for how in ["FLUSHALL", "DEL k", "UNLINK k", "SET k text", "FLUSHDB ASYNC", "PEXPIRE k 1"] {
         let deadline = hold_one(&mut conn);
         assert!(!conn.cmd(how).is_error(), "{how}");
@@ -157,8 +154,7 @@ fn a_key_that_is_gone_costs_nothing() {
 /// The longest interval leaves holds alone; a shorter one takes force at once.
 #[test]
 fn the_interval_can_be_changed_at_any_time() {
-    let server = Server::sleeping();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::sleeping().with_conn();
     conn.check(&[("SECKILL.INIT k 5 HOLD 20", "+OK")]);
     conn.cmd("SECKILL.GRAB k a");
     let due = number(&mut conn, "k", "next_deadline");
@@ -227,8 +223,7 @@ fn expired_by_commands(terms: &str) -> Vec<usize> {
 #[test]
 fn many_sales_that_are_due_at_once_take_many_turns() {
     const SALES: usize = 1500;
-    let server = Server::sleeping();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::sleeping().with_conn();
     for sale in 0..SALES {
         conn.check(&[(&format!("SECKILL.INIT sale{sale} 5"), "+OK")]);
         let name = format!("sale{sale}");
@@ -289,8 +284,7 @@ fn expired_by(effect: &[u8]) -> usize {
 /// One huge sale does not keep small ones waiting.
 #[test]
 fn small_sales_have_their_turn() {
-    let server = Server::sleeping();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::sleeping().with_conn();
     let (big, small) = (20_000, 100);
     assert_eq!(conn.call("SECKILL.INIT big 1000000 LIMIT 0"), "+OK");
     grow(&mut conn, "big", 0, big, |number| effect(&format!("Gd1:user:{number}")));

@@ -1,28 +1,22 @@
 //! Parts of a grant of numbered units: what KEEP UNITS gives back, and what IMPORT takes again.
 
 use crate::keep::assert_no_trace;
-use crate::support::shop::{check, counter, entries, Entry};
+use crate::support::shop::{counter, entries, Entry};
 use crate::support::{wait_until, Server};
 
-const MISMATCH: &str = "-REQMISMATCH request id was used with other arguments";
-const NOT_NUMBERED: &str = "-NOTNUMBERED sale has no numbered units";
 const NONE: &str = "-ERR KEEP UNITS must name a unit of the grant";
 
 // Rules: 93db
 #[test]
 fn a_part_is_given_back_by_name() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 10 LIMIT 0 HOLD 900000 NUMBERED OUTBOX s", "+OK"),
-            ("SECKILL.GRAB k ann UNITS 7 2 3 5 REQ a", "['GRANTED' 1 4 'HELD' T 6 [2 3 5 7]]"),
-            ("SECKILL.CANCEL k ann REQ a KEEP UNITS 9 7 3 2", "['HELD' 1 3 T [2 3 7]]"),
-            ("SECKILL.UNITS k 1", "'.hh...h...'"),
-            ("SECKILL.GRAB k bob UNITS 5 REQ b", "['GRANTED' 2 1 'HELD' T 6 [5]]"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 10 LIMIT 0 HOLD 900000 NUMBERED OUTBOX s", "+OK"),
+        ("SECKILL.GRAB k ann UNITS 7 2 3 5 REQ a", "['GRANTED' 1 4 'HELD' T 6 [2 3 5 7]]"),
+        ("SECKILL.CANCEL k ann REQ a KEEP UNITS 9 7 3 2", "['HELD' 1 3 T [2 3 7]]"),
+        ("SECKILL.UNITS k 1", "'.hh...h...'"),
+        ("SECKILL.GRAB k bob UNITS 5 REQ b", "['GRANTED' 2 1 'HELD' T 6 [5]]"),
+    ]);
     assert_no_trace(
         &server,
         &[
@@ -33,24 +27,23 @@ fn a_part_is_given_back_by_name() {
             // The id is known with what was asked for, and by nothing else.
             ("SECKILL.GRAB k ann UNITS 3 2 7 5 REQ a", "['REPLAY' 1 3 'HELD' T [2 3 7]]"),
             ("SECKILL.GRAB k ann QTY 4 REQ a", "['REPLAY' 1 3 'HELD' T [2 3 7]]"),
-            ("SECKILL.GRAB k ann UNITS 2 3 7 REQ a", MISMATCH),
-            ("SECKILL.GRAB k ann QTY 3 REQ a", MISMATCH),
+            ("SECKILL.GRAB k ann UNITS 2 3 7 REQ a", "-REQMISMATCH"),
+            ("SECKILL.GRAB k ann QTY 3 REQ a", "-REQMISMATCH"),
+            ("SECKILL.CANCEL k ann REQ never KEEP UNITS 2", "['NOGRANT' 0 0 0 []]"),
+            ("SECKILL.CANCEL k bob SEQ 1 KEEP UNITS 2", "['NOGRANT' 0 0 0 []]"),
         ],
     );
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.CONFIRM k ann keep units 7 2 SEQ 1", "['SOLD' 1 2 0 [2 7]]"),
-            ("SECKILL.CONFIRM k ann SEQ 1 KEEP UNITS 2", "['SOLD' 1 2 0 [2 7]]"),
-            ("SECKILL.REFUND k ann REQ a KEEP UNITS 3 7", "['SOLD' 1 1 0 [7]]"),
-            ("SECKILL.UNITS k 1", "'....h.s...'"),
-            ("SECKILL.REFUND k ann REQ a KEEP UNITS 2", NONE),
-            ("SECKILL.REFUND k ann REQ a", "['REFUNDED' 1 1 0 [7]]"),
-            ("SECKILL.REFUND k ann REQ a KEEP UNITS 2", "['REFUNDED' 1 1 0 [7]]"),
-            ("SECKILL.WINNERS k 0 STATE REFUNDED", "[0 [[1 'ann' 1 'REFUNDED' T 0 'a' T 0 [7]]]]"),
-            ("SECKILL.CONFIRM k bob REQ b KEEP UNITS 5 6", "['SOLD' 2 1 0 [5]]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.CONFIRM k ann keep units 7 2 SEQ 1", "['SOLD' 1 2 0 [2 7]]"),
+        ("SECKILL.CONFIRM k ann SEQ 1 KEEP UNITS 2", "['SOLD' 1 2 0 [2 7]]"),
+        ("SECKILL.REFUND k ann REQ a KEEP UNITS 3 7", "['SOLD' 1 1 0 [7]]"),
+        ("SECKILL.UNITS k 1", "'....h.s...'"),
+        ("SECKILL.REFUND k ann REQ a KEEP UNITS 2", NONE),
+        ("SECKILL.REFUND k ann REQ a", "['REFUNDED' 1 1 0 [7]]"),
+        ("SECKILL.REFUND k ann REQ a KEEP UNITS 2", "['REFUNDED' 1 1 0 [7]]"),
+        ("SECKILL.WINNERS k 0 STATE REFUNDED", "[0 [[1 'ann' 1 'REFUNDED' T 0 'a' T 0 [7]]]]"),
+        ("SECKILL.CONFIRM k bob REQ b KEEP UNITS 5 6", "['SOLD' 2 1 0 [5]]"),
+    ]);
     let told: Vec<String> = entries(&mut conn, "s").iter().map(Entry::line).collect();
     let trims: Vec<&str> =
         told.iter().filter_map(|line| Some(line.split_once("returned:")?.1)).collect();
@@ -66,89 +59,40 @@ fn a_part_is_given_back_by_name() {
     server.assert_sound("k");
 }
 
-#[test]
-fn what_keep_units_needs() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT plain 5 HOLD 900000", "+OK"),
-            ("SECKILL.INIT drawn 9 DRAW EQUAL 3", "+OK"),
-            ("SECKILL.INIT k 200 LIMIT 0 HOLD 900000 NUMBERED", "+OK"),
-            ("SECKILL.GRAB k u UNITS 1 2 REQ r", "['GRANTED' 1 2 'HELD' T 198 [1 2]]"),
-        ],
-    );
-    let many: Vec<String> = (1..=101).map(|unit| unit.to_string()).collect();
-    let many = format!("SECKILL.CANCEL k u REQ r KEEP UNITS {}", many.join(" "));
-    let number = "-ERR UNITS must be 1 to 9007199254740991";
-    let both = "-ERR KEEP can't be combined with RECLAIM";
-    assert_no_trace(
-        &server,
-        &[
-            ("SECKILL.CANCEL plain u REQ r KEEP UNITS 1", NOT_NUMBERED),
-            ("SECKILL.REFUND drawn u REQ r KEEP UNITS 1", NOT_NUMBERED),
-            ("SECKILL.CANCEL k u REQ r KEEP 1", "-ERR a sale with NUMBERED takes no KEEP n"),
-            (&many, "-ERR QTY must be 1 to 100"),
-            ("SECKILL.CANCEL k u REQ r KEEP UNITS 1 201", "-ERR no such unit"),
-            ("SECKILL.CANCEL k u REQ r KEEP UNITS 1 1", "-ERR UNITS must be all different"),
-            ("SECKILL.CANCEL k u KEEP UNITS 1", "-ERR KEEP needs SEQ or REQ"),
-            ("SECKILL.CANCEL k u REQ r KEEP UNITS x", number),
-            ("SECKILL.CANCEL k u REQ r KEEP UNITS 0", number),
-            ("SECKILL.CANCEL k u REQ r KEEP UNITS 1 KEEP 1", "-ERR syntax error at argument 8"),
-            ("SECKILL.CONFIRM k u REQ r RECLAIM KEEP UNITS 1", both),
-            ("SECKILL.CONFIRM k u REQ r KEEP UNITS 1 RECLAIM", both),
-            ("SECKILL.EXTEND k u 5 REQ r KEEP UNITS 1", "-ERR syntax error at argument 6"),
-            ("SECKILL.CANCEL k u REQ never KEEP UNITS 1", "['NOGRANT' 0 0 0 []]"),
-            ("SECKILL.CANCEL k v SEQ 1 KEEP UNITS 1", "['NOGRANT' 0 0 0 []]"),
-        ],
-    );
-}
-
 /// What is imported is some of what was first granted: an expired grant has these alone, one that is
 /// held its own, too.
 // Rules: e11a
 #[test]
 fn some_of_the_first_numbers_are_imported() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 6 LIMIT 0 HOLD 60 NUMBERED", "+OK"),
-            ("SECKILL.GRAB k ann QTY 3 REQ a", "['GRANTED' 1 3 'HELD' T 3 [1 2 3]]"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 6 LIMIT 0 HOLD 60 NUMBERED", "+OK"),
+        ("SECKILL.GRAB k ann QTY 3 REQ a", "['GRANTED' 1 3 'HELD' T 3 [1 2 3]]"),
+    ]);
     wait_until("the hold is over", || conn.call("SECKILL.UNITS k 1") == "'......'");
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.ALTER k HOLD 900000", "+OK"),
-            ("SECKILL.IMPORT k ann 2 REQ a UNITS 3 4", MISMATCH),
-            ("SECKILL.IMPORT k ann 2 REQ a UNITS 3 1", "['REPLAY' 1 2 'SOLD' 0 [1 3]]"),
-            ("SECKILL.IMPORT k ann 3 REQ a UNITS 3 1 2", "['REPLAY' 1 2 'SOLD' 0 [1 3]]"),
-            ("SECKILL.GRAB k ann QTY 3 REQ a", "['REPLAY' 1 2 'SOLD' 0 [1 3]]"),
-            ("SECKILL.GRAB k cy UNITS 4 5 6 REQ c", "['GRANTED' 2 3 'HELD' T 1 [4 5 6]]"),
-            ("SECKILL.CANCEL k cy REQ c KEEP UNITS 4", "['HELD' 2 1 T [4]]"),
-            ("SECKILL.GRAB k dan UNITS 5 REQ d", "['GRANTED' 3 1 'HELD' T 2 [5]]"),
-            ("SECKILL.IMPORT k cy 2 REQ c UNITS 4 5", "['TAKEN' 5]"),
-            ("SECKILL.IMPORT k cy 1 REQ c UNITS 6", "['REPLAY' 2 2 'SOLD' 0 [4 6]]"),
-            ("SECKILL.UNITS k 1", "'s.sshs'"),
-            // A repair imports what was kept, and trims a grant that has survived whole.
-            ("SECKILL.IMPORT k dan 1 REQ d UNITS 5", "['REPLAY' 3 1 'SOLD' 0 [5]]"),
-            ("SECKILL.REFUND k cy REQ c KEEP UNITS 6", "['SOLD' 2 1 0 [6]]"),
-            ("SECKILL.IMPORT k cy 1 REQ c UNITS 4", "['REPLAY' 2 1 'SOLD' 0 [6]]"),
-            ("SECKILL.REFUND k cy REQ c", "['REFUNDED' 2 1 0 [6]]"),
-            ("SECKILL.IMPORT k cy 1 REQ c UNITS 6", "['REPLAY' 2 1 'REFUNDED' 0 [6]]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.ALTER k HOLD 900000", "+OK"),
+        ("SECKILL.IMPORT k ann 2 REQ a UNITS 3 4", "-REQMISMATCH"),
+        ("SECKILL.IMPORT k ann 2 REQ a UNITS 3 1", "['REPLAY' 1 2 'SOLD' 0 [1 3]]"),
+        ("SECKILL.IMPORT k ann 3 REQ a UNITS 3 1 2", "['REPLAY' 1 2 'SOLD' 0 [1 3]]"),
+        ("SECKILL.GRAB k ann QTY 3 REQ a", "['REPLAY' 1 2 'SOLD' 0 [1 3]]"),
+        ("SECKILL.GRAB k cy UNITS 4 5 6 REQ c", "['GRANTED' 2 3 'HELD' T 1 [4 5 6]]"),
+        ("SECKILL.CANCEL k cy REQ c KEEP UNITS 4", "['HELD' 2 1 T [4]]"),
+        ("SECKILL.GRAB k dan UNITS 5 REQ d", "['GRANTED' 3 1 'HELD' T 2 [5]]"),
+        ("SECKILL.IMPORT k cy 2 REQ c UNITS 4 5", "['TAKEN' 5]"),
+        ("SECKILL.IMPORT k cy 1 REQ c UNITS 6", "['REPLAY' 2 2 'SOLD' 0 [4 6]]"),
+        ("SECKILL.UNITS k 1", "'s.sshs'"),
+        // A repair imports what was kept, and trims a grant that has survived whole.
+        ("SECKILL.IMPORT k dan 1 REQ d UNITS 5", "['REPLAY' 3 1 'SOLD' 0 [5]]"),
+        ("SECKILL.REFUND k cy REQ c KEEP UNITS 6", "['SOLD' 2 1 0 [6]]"),
+        ("SECKILL.IMPORT k cy 1 REQ c UNITS 4", "['REPLAY' 2 1 'SOLD' 0 [6]]"),
+        ("SECKILL.REFUND k cy REQ c", "['REFUNDED' 2 1 0 [6]]"),
+        ("SECKILL.IMPORT k cy 1 REQ c UNITS 6", "['REPLAY' 2 1 'REFUNDED' 0 [6]]"),
+    ]);
     assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.GRAB k cy UNITS 4 5 6 REQ c", "['REPLAY' 2 1 'REFUNDED' 0 [6]]"),
-            ("SECKILL.UNITS k 1", "'s.s.s.'"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.GRAB k cy UNITS 4 5 6 REQ c", "['REPLAY' 2 1 'REFUNDED' 0 [6]]"),
+        ("SECKILL.UNITS k 1", "'s.s.s.'"),
+    ]);
     server.assert_sound("k");
 }

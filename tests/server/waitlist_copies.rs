@@ -2,77 +2,39 @@
 
 use std::collections::HashSet;
 
-use crate::support::logs::rewrite;
-use crate::support::payload::restore;
-use crate::support::shop::{check, counter, entries, number};
-use crate::support::{wait_until, Conn, Options, Server};
+use crate::support::logs::assert_same_everywhere;
+use crate::support::shop::{counter, entries, number};
+use crate::support::{wait_until, Conn, Server};
 
 /// A list with offers under way and somebody passed.
 fn filled(conn: &mut Conn) {
-    check(
-        conn,
-        &[
-            ("SECKILL.INIT k 4 LIMIT 0 HOLD 900000 WAITLIST 99 OVERTAKE 2 OUTBOX s", "+OK"),
-            ("SECKILL.GRAB k w QTY 3 REQ w", "['GRANTED' 1 3 'HELD' T 1]"),
-            ("SECKILL.GRAB k v REQ v", "['GRANTED' 2 1 'HELD' T 0]"),
-            ("SECKILL.GRAB k big QTY 2 REQ b WAIT", "['WAITING' 1 0 0]"),
-            ("SECKILL.GRAB k ann REQ a WAIT UNTIL 4102444800000", "['WAITING' 2 1 2]"),
-            ("SECKILL.GRAB k bob REQ b WAIT", "['WAITING' 3 2 3]"),
-            ("SECKILL.GRAB k cy REQ c WAIT", "['WAITING' 4 3 4]"),
-            ("SECKILL.CANCEL k v", "['CANCELLED' 2 1 0]"),
-            ("SECKILL.CANCEL k nobody REQ x", "['CANCELLED' 0 0 0]"),
-            ("SECKILL.PLACE k ann", "['NONE']"),
-        ],
-    );
-}
-
-/// The state that tells two lists apart, beside the digest.
-fn picture(server: &Server) -> (String, Vec<String>, String, String) {
-    let waiters = server.call("SECKILL.WAITERS k 0");
-    let offered = server.cmd("SECKILL.STATUS k").field("offered").to_string();
-    (server.digest("k"), server.picture("k"), waiters, offered)
+    conn.check(&[
+        ("SECKILL.INIT k 4 LIMIT 0 HOLD 900000 WAITLIST 99 OVERTAKE 2 OUTBOX s", "+OK"),
+        ("SECKILL.GRAB k w QTY 3 REQ w", "['GRANTED' 1 3 'HELD' T 1]"),
+        ("SECKILL.GRAB k v REQ v", "['GRANTED' 2 1 'HELD' T 0]"),
+        ("SECKILL.GRAB k big QTY 2 REQ b WAIT", "['WAITING' 1 0 0]"),
+        ("SECKILL.GRAB k ann REQ a WAIT UNTIL 4102444800000", "['WAITING' 2 1 2]"),
+        ("SECKILL.GRAB k bob REQ b WAIT", "['WAITING' 3 2 3]"),
+        ("SECKILL.GRAB k cy REQ c WAIT", "['WAITING' 4 3 4]"),
+        ("SECKILL.CANCEL k v", "['CANCELLED' 2 1 0]"),
+        ("SECKILL.CANCEL k nobody REQ x", "['CANCELLED' 0 0 0]"),
+        ("SECKILL.PLACE k ann", "['NONE']"),
+    ]);
 }
 
 #[test]
-fn a_list_survives_every_way_of_saving() {
-    for preamble in ["yes", "no"] {
-        let preamble = format!("aof-use-rdb-preamble {preamble}");
-        let mut server = Options::new().line("appendonly yes").line(&preamble).start();
-        let mut conn = server.conn();
-        filled(&mut conn);
-        let before = picture(&server);
-        assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
-        assert_eq!(picture(&server), before, "from the log as it was written");
-        rewrite(&server);
-        assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
-        assert_eq!(picture(&server), before, "from a rewritten log");
-        assert_eq!(server.call("DEBUG RELOAD"), "+OK");
-        assert_eq!(picture(&server), before, "from a snapshot");
-        let payload = server.cmd("DUMP k").bytes().to_vec();
-        assert_eq!(server.call("DEL k"), "1");
-        assert_eq!(server.info("seckill", "seckill_waiters"), "0");
-        let restored = server.conn().pipeline(&[restore("k", &payload)]).expect("a reply");
-        assert_eq!(restored[0].to_string(), "+OK");
-        assert_eq!(picture(&server), before, "from a payload");
-        server.stop(false);
-        server.start_again();
-        let mut conn = server.conn();
-        assert_eq!(picture(&server), before, "after a restart");
+fn a_list_is_the_same_everywhere() {
+    assert_same_everywhere(&["k"], filled, |server| {
         assert_eq!(server.info("seckill", "seckill_waiters"), "3");
         // The head was passed once and may be once more.
-        check(
-            &mut conn,
-            &[
-                ("SECKILL.CANCEL k ann REQ a", "['CANCELLED' 3 1 0]"),
-                ("SECKILL.PLACE k bob", "['NONE']"),
-                ("SECKILL.CANCEL k bob REQ b", "['CANCELLED' 4 1 0]"),
-                ("SECKILL.PLACE k cy", "['WAITING' 4 1 2]"),
-                ("SECKILL.GRAB k ann REQ a2 WAIT", "['WAITING' 5 2 3]"),
-            ],
-        );
-        assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
-        server.assert_sound("k");
-    }
+        server.conn().check(&[
+            ("SECKILL.CANCEL k ann REQ a", "['CANCELLED' 3 1 0]"),
+            ("SECKILL.PLACE k bob", "['NONE']"),
+            ("SECKILL.CANCEL k bob REQ b", "['CANCELLED' 4 1 0]"),
+            ("SECKILL.PLACE k cy", "['WAITING' 4 1 2]"),
+            ("SECKILL.GRAB k ann REQ a2 WAIT", "['WAITING' 5 2 3]"),
+        ]);
+    });
 }
 
 /// A step is replicated as one command, and the replica is its primary's equal.
@@ -82,11 +44,11 @@ fn a_replica_that_is_promoted_between_offers_goes_on() {
     replica.follow(&primary);
     let mut conn = primary.conn();
     filled(&mut conn);
-    check(&mut conn, &[("SECKILL.ALTER k WAITLIST 999 OFFER 400 OVERTAKE 1000", "+OK")]);
+    conn.check(&[("SECKILL.ALTER k WAITLIST 999 OFFER 400 OVERTAKE 1000", "+OK")]);
     for step in 0..300 {
         conn.cmd(&format!("SECKILL.GRAB k u{step} REQ r WAIT"));
     }
-    check(&mut conn, &[("SECKILL.RESTOCK k 150 REQ many", "[150 85]")]);
+    conn.check(&[("SECKILL.RESTOCK k 150 REQ many", "[150 85]")]);
     replica.wait_in_sync(&primary);
     primary.kill9();
     assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
@@ -113,27 +75,21 @@ fn who_has_paid_on_a_lost_primary_is_imported() {
     filled(&mut conn);
     replica.wait_in_sync(&primary);
     assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
-            ("SECKILL.CONFIRM k big REQ b", "['SOLD' 4 2 0]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
+        ("SECKILL.CONFIRM k big REQ b", "['SOLD' 4 2 0]"),
+    ]);
     primary.kill9();
     let mut far = replica.conn();
-    check(
-        &mut far,
-        &[
-            ("SECKILL.PLACE k big", "['WAITING' 1 0 0]"),
-            ("SECKILL.IMPORT k big 2 REQ b", "['GRANTED' 4 2 'SOLD' 0 0]"),
-            ("SECKILL.PLACE k big", "['NONE']"),
-            ("SECKILL.PLACE k bob", "['WAITING' 3 0 0]"),
-            // Units that come back pay the deficit of the import, and then go to waiters.
-            ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
-            ("SECKILL.PLACE k bob", "['NONE']"),
-        ],
-    );
+    far.check(&[
+        ("SECKILL.PLACE k big", "['WAITING' 1 0 0]"),
+        ("SECKILL.IMPORT k big 2 REQ b", "['GRANTED' 4 2 'SOLD' 0 0]"),
+        ("SECKILL.PLACE k big", "['NONE']"),
+        ("SECKILL.PLACE k bob", "['WAITING' 3 0 0]"),
+        // Units that come back pay the deficit of the import, and then go to waiters.
+        ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
+        ("SECKILL.PLACE k bob", "['NONE']"),
+    ]);
     assert_eq!(number(&mut far, "k", "deficit"), 0);
     replica.assert_sound("k");
 }

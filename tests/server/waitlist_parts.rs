@@ -1,10 +1,8 @@
 //! The waiting list of a part of a split: each part has its own, and what is there is not sent away.
 
 use crate::support::logs::assert_survives;
-use crate::support::shop::{assert_whole, check, entries, events, number};
+use crate::support::shop::{assert_whole, entries, events, number};
 use crate::support::{wait_until, Conn, Options, Server};
-
-const WRONG_PART: &str = "-WRONGPART user belongs to another part";
 
 /// Two parts of two units. Dave and erin are at home in part 0, alice, carol and frank in part 1.
 fn two_parts(server: &Server) -> Conn {
@@ -21,13 +19,10 @@ fn two_parts(server: &Server) -> Conn {
 
 /// In part 0 one unit of two collects for erin, who asks for both.
 fn one_collects(conn: &mut Conn) {
-    check(
-        conn,
-        &[
-            ("SECKILL.GRAB p0 dave REQ d", "['GRANTED' 1 1 'HELD' T 1]"),
-            ("SECKILL.GRAB p0 erin QTY 2 REQ e WAIT", "['WAITING' 1 0 0]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.GRAB p0 dave REQ d", "['GRANTED' 1 1 'HELD' T 1]"),
+        ("SECKILL.GRAB p0 erin QTY 2 REQ e WAIT", "['WAITING' 1 0 0]"),
+    ]);
 }
 
 #[test]
@@ -35,21 +30,18 @@ fn each_part_has_a_list_of_its_own() {
     let server = Server::start();
     let mut conn = two_parts(&server);
     one_collects(&mut conn);
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.GRAB p1 erin REQ e WAIT", WRONG_PART),
-            ("SECKILL.PLACE p1 erin", WRONG_PART),
-            ("SECKILL.CANCEL p1 erin REQ e", WRONG_PART),
-            ("SECKILL.GRAB p1 alice QTY 2 REQ a", "['GRANTED' 1 2 'HELD' T 0]"),
-            ("SECKILL.GRAB p1 carol REQ c WAIT", "['WAITING' 1 0 0]"),
-            ("SECKILL.GRAB p1 frank QTY 3 REQ f WAIT", "['SHORT' 0]"),
-            ("SECKILL.PLACE p0 erin", "['WAITING' 1 0 0]"),
-            ("SECKILL.CANCEL p1 alice", "['CANCELLED' 1 2 0]"),
-            ("SECKILL.PLACE p1 carol", "['NONE']"),
-            ("SECKILL.PLACE p0 erin", "['WAITING' 1 0 0]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.GRAB p1 erin REQ e WAIT", "-WRONGPART"),
+        ("SECKILL.PLACE p1 erin", "-WRONGPART"),
+        ("SECKILL.CANCEL p1 erin REQ e", "-WRONGPART"),
+        ("SECKILL.GRAB p1 alice QTY 2 REQ a", "['GRANTED' 1 2 'HELD' T 0]"),
+        ("SECKILL.GRAB p1 carol REQ c WAIT", "['WAITING' 1 0 0]"),
+        ("SECKILL.GRAB p1 frank QTY 3 REQ f WAIT", "['SHORT' 0]"),
+        ("SECKILL.PLACE p0 erin", "['WAITING' 1 0 0]"),
+        ("SECKILL.CANCEL p1 alice", "['CANCELLED' 1 2 0]"),
+        ("SECKILL.PLACE p1 carol", "['NONE']"),
+        ("SECKILL.PLACE p0 erin", "['WAITING' 1 0 0]"),
+    ]);
 }
 
 /// While anybody waits SEND moves nothing out, and RECEIVE makes offers.
@@ -60,36 +52,21 @@ fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {
     replica.follow(&server);
     let mut conn = two_parts(&server);
     one_collects(&mut conn);
-    check(
-        &mut conn,
-        &[
-            // Units that collect for a head are nobody else's: not a grab's, not another part's.
-            ("SECKILL.GRAB p0 dave REQ d2", "['SOLDOUT' 3]"),
-            ("SECKILL.SEND p0 s 1 1", "[0 1]"),
-            ("SECKILL.SEND p1 s 0 1", "[1 1]"),
-            ("SECKILL.RECEIVE p0 s 1 1", "[1 0]"),
-            ("SECKILL.PLACE p0 erin", "['NONE']"),
-            ("SECKILL.RECEIVE p0 s 1 1", "[1 0]"),
-            ("SECKILL.GRAB p0 erin QTY 2 REQ e", "['REPLAY' 2 2 'HELD' T]"),
-            ("SECKILL.CANCEL p0 dave REQ d", "['CANCELLED' 1 1 0]"),
-            ("SECKILL.SEND p0 s 1 1", "[1 0]"),
-            ("SECKILL.CONFIRM p0 erin REQ e", "['SOLD' 2 2 0]"),
-        ],
-    );
-    let expected = [
-        "INIT",
-        "GRANT",
-        "WAIT",
-        "ALLHELD",
-        "RECEIVE",
-        "OFFER",
-        "CANCEL",
-        "AVAILABLE",
-        "SEND",
-        "ALLHELD",
-        "CONFIRM",
-    ];
-    assert_eq!(events(&mut conn, "s0"), expected);
+    conn.check(&[
+        // Units that collect for a head are nobody else's: not a grab's, not another part's.
+        ("SECKILL.GRAB p0 dave REQ d2", "['SOLDOUT' 3]"),
+        ("SECKILL.SEND p0 s 1 1", "[0 1]"),
+        ("SECKILL.SEND p1 s 0 1", "[1 1]"),
+        ("SECKILL.RECEIVE p0 s 1 1", "[1 0]"),
+        ("SECKILL.PLACE p0 erin", "['NONE']"),
+        ("SECKILL.RECEIVE p0 s 1 1", "[1 0]"),
+        ("SECKILL.GRAB p0 erin QTY 2 REQ e", "['REPLAY' 2 2 'HELD' T]"),
+        ("SECKILL.CANCEL p0 dave REQ d", "['CANCELLED' 1 1 0]"),
+        ("SECKILL.SEND p0 s 1 1", "[1 0]"),
+        ("SECKILL.CONFIRM p0 erin REQ e", "['SOLD' 2 2 0]"),
+    ]);
+    let expected = "INIT GRANT WAIT ALLHELD RECEIVE OFFER CANCEL AVAILABLE SEND ALLHELD CONFIRM";
+    assert_eq!(events(&mut conn, "s0").join(" "), expected);
     assert_whole(&entries(&mut conn, "s0"));
     replica.wait_in_sync(&server);
     for key in ["p0", "p1"] {
@@ -107,20 +84,17 @@ fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {
 fn a_head_waits_for_other_parts_as_long_as_they_have_any() {
     let server = Server::start();
     let mut conn = two_parts(&server);
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.GRAB p1 alice REQ a", "['GRANTED' 1 1 'HELD' T 1]"),
-            ("SECKILL.CONFIRM p1 alice", "['SOLD' 1 1 0]"),
-            ("SECKILL.GRAB p1 carol QTY 2 REQ c WAIT", "['WAITING' 1 0 0]"),
-            ("SECKILL.GRAB p1 frank REQ f WAIT", "['WAITING' 2 1 2]"),
-            ("SECKILL.ELSEWHERE p1 s 1 1", "[1 1]"),
-            ("SECKILL.PLACE p1 frank", "['WAITING' 2 1 2]"),
-            ("SECKILL.ELSEWHERE p1 s 0 2", "[0 2]"),
-            ("SECKILL.GRAB p1 frank REQ f", "['REPLAY' 2 1 'HELD' T]"),
-            ("SECKILL.PLACE p1 carol", "['WAITING' 1 0 0]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.GRAB p1 alice REQ a", "['GRANTED' 1 1 'HELD' T 1]"),
+        ("SECKILL.CONFIRM p1 alice", "['SOLD' 1 1 0]"),
+        ("SECKILL.GRAB p1 carol QTY 2 REQ c WAIT", "['WAITING' 1 0 0]"),
+        ("SECKILL.GRAB p1 frank REQ f WAIT", "['WAITING' 2 1 2]"),
+        ("SECKILL.ELSEWHERE p1 s 1 1", "[1 1]"),
+        ("SECKILL.PLACE p1 frank", "['WAITING' 2 1 2]"),
+        ("SECKILL.ELSEWHERE p1 s 0 2", "[0 2]"),
+        ("SECKILL.GRAB p1 frank REQ f", "['REPLAY' 2 1 'HELD' T]"),
+        ("SECKILL.PLACE p1 carol", "['WAITING' 1 0 0]"),
+    ]);
     assert_eq!(number(&mut conn, "p1", "offered"), 1);
     server.assert_sound("p1");
 }
@@ -132,15 +106,12 @@ fn a_promoted_part_makes_the_offers_that_are_left() {
     replica.follow(&primary);
     let mut conn = two_parts(&primary);
     one_collects(&mut conn);
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.PAUSE p0", "+OK"),
-            ("SECKILL.RECEIVE p0 s 1 1", "[1 2]"),
-            ("SECKILL.PLACE p0 erin", "['WAITING' 1 0 0]"),
-            ("SECKILL.RESUME p0", "+OK"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.PAUSE p0", "+OK"),
+        ("SECKILL.RECEIVE p0 s 1 1", "[1 2]"),
+        ("SECKILL.PLACE p0 erin", "['WAITING' 1 0 0]"),
+        ("SECKILL.RESUME p0", "+OK"),
+    ]);
     replica.wait_in_sync(&primary);
     primary.kill9();
     assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");

@@ -9,6 +9,9 @@ use super::{assert_none, sources, Source};
 
 const PAGE: &str = include_str!("../../docs/commands.md");
 const MARK: &str = "// Rules: ";
+/// Where errors stand with the calls that get them.
+const ERRORS: [&str; 2] =
+    [include_str!("../server/errors/mistakes.txt"), include_str!("../server/errors/refused.txt")];
 
 /// Errors that no test can bring about, and why.
 const NOT_QUOTED: &[(&str, &str)] = &[
@@ -95,7 +98,7 @@ fn each_error_of_the_commands_is_quoted_by_a_test() {
         let lines = source.lines.iter().map(|line| line.trim_start().trim_end_matches('\\'));
         lines.collect::<String>()
     };
-    let text: String = tests().into_iter().map(joined).collect();
+    let text: String = tests().into_iter().map(joined).chain(ERRORS.map(str::to_owned)).collect();
     let quoted = |error: &str| text.contains(error.trim_end_matches('N'));
     let (known, errors) = (|error: &str| NOT_QUOTED.iter().any(|(of, _)| *of == error), errors());
     let without = errors.iter().filter(|error| !quoted(error) && !known(error));

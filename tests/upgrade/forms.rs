@@ -1,7 +1,7 @@
 //! A newer form, here a made-up one: the older module refuses it aloud and loads none of it, and
 //! `seckill.effects-version` holds it back.
 
-use seckill_harness::assortment::{assert_refused_nothing, buy, fill, state};
+use seckill_harness::assortment::{buy, fill, state};
 use seckill_harness::shop::number;
 use seckill_harness::{wait_until, Server};
 
@@ -49,7 +49,7 @@ fn an_older_replica_refuses_a_newer_form_aloud_and_is_mended_by_a_resync() {
     buy(&primary, "older");
     replica.wait_in_sync(&primary);
     assert_eq!(state(&replica), state(&primary));
-    assert_refused_nothing(&replica);
+    replica.assert_took_all();
 }
 
 /// The setting is changed while it sells: what is written from then on is of the older form, in
@@ -96,7 +96,7 @@ fn files_with_a_newer_form_are_refused_whole_until_it_is_held_back() {
         server.set_module_file(&Version::Older.file());
         server.start_again();
         assert_eq!(state(&server), before);
-        assert_refused_nothing(&server);
+        server.assert_took_all();
     }
     assert!(PAGE.contains(NOT_LOADED));
 }
@@ -123,8 +123,7 @@ fn a_command_that_needs_a_newer_form_waits_for_it() {
     if !has_newer_form() {
         return;
     }
-    let server = Version::Newer.start(HELD_BACK);
-    let mut conn = server.conn();
+    let (_server, mut conn) = Version::Newer.start(HELD_BACK).with_conn();
     conn.check(&[
         ("SECKILL.INIT k 2", "+OK"),
         ("SECKILL.PAUSE k", "-ERR an older module is in use: see seckill.effects-version"),

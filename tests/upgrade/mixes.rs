@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use seckill_harness::assortment::{assert_refused_nothing, buy, fill, state, SALES};
+use seckill_harness::assortment::{buy, fill, state, SALES};
 use seckill_harness::shop::{number, wait_for_no_holds};
 use seckill_harness::{Options, Server};
 
@@ -41,7 +41,7 @@ fn mix(version: Version, promoted: usize) {
             replica.wait_in_sync(primary);
             assert_eq!(state(replica), state(primary), "{version:?}");
             assert_eq!(replica.digest("brief"), primary.digest("brief"));
-            assert_refused_nothing(replica);
+            replica.assert_took_all();
         }
     };
     agree(&primary, &all);
@@ -154,7 +154,7 @@ fn a_pair_of_servers_is_upgraded_while_it_sells_and_back() {
     sell(&first);
     second.wait_in_sync(&first);
     assert_eq!(state(&first), state(&second));
-    [&first, &second].into_iter().for_each(assert_refused_nothing);
+    [&first, &second].into_iter().for_each(|server| server.assert_took_all());
     for number in 1..=told {
         let reply = first.cmd(&format!("SECKILL.GRAB plain b-{number} REQ b-{number}"));
         assert_eq!(reply.items()[0].text(), "REPLAY", "b-{number}");

@@ -42,8 +42,7 @@ fn terms(limit: &str, grabs: &str) -> Vec<String> {
 // Rules: d2f0 90fc
 #[test]
 fn status_shows_every_number() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let before = server.clock_ms();
     for line in [
         "SECKILL.INIT k 10 LIMIT 3 GRABS 9",
@@ -163,8 +162,7 @@ fn every_grab_is_counted_once() {
 // Rules: 54b3
 #[test]
 fn status_as_json_has_the_same_fields() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     conn.check(&[
         ("SECKILL.INIT k 10", "+OK"),
         ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 9]"),
@@ -197,8 +195,7 @@ fn as_reply(value: &serde_json::Value) -> Reply {
 // Rules: 90fc
 #[test]
 fn status_names_the_state_of_the_sale() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let later = server.clock_ms() + AN_HOUR_MS;
     let pending = format!("SECKILL.ALTER k OPENAT {later}");
     for (line, state) in [
@@ -230,8 +227,7 @@ fn row(server: &Server, row: &Reply) -> String {
 // Rules: 36ed 305e 589b
 #[test]
 fn user_lists_the_newest_grants_first() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 1000 LIMIT 500"), "+OK");
     assert_eq!(conn.call("SECKILL.USER k nobody"), "[500 'OK' []]");
     for number in 1..=150 {
@@ -262,8 +258,7 @@ fn user_lists_the_newest_grants_first() {
 // Rules: 349e 9a7f 0a07 8d77 cd30 bac4
 #[test]
 fn winners_are_walked_by_seq() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     conn.check(&[
         ("SECKILL.INIT k 1000 LIMIT 0", "+OK"),
         ("SECKILL.WINNERS k 0", "[0 []]"),

@@ -1,29 +1,25 @@
 //! IMPORT, and calls that are sent again.
 
-use crate::support::shop::{check, counter, number, timeless, wait_for_no_holds};
+use crate::support::shop::{counter, number, wait_for_no_holds};
 use crate::support::{Conn, Reply, Server};
 
 // Rules: 2312 a256 abd1
 #[test]
 fn an_import_is_entered_once() {
-    let server = Server::start();
-    let mut conn = server.conn();
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 1 CLOSEAT 100000000000", "+OK"),
-            ("SECKILL.PAUSE k", "+OK"),
-            ("SECKILL.IMPORT k a 3 REQ o AT 1500000000000", "['GRANTED' 1 3 'SOLD' 0 2]"),
-            ("SECKILL.IMPORT k a 3 REQ o AT 1500000000001", "['REPLAY' 1 3 'SOLD' 0]"),
-            ("SECKILL.IMPORT k a 2 REQ o", "-REQMISMATCH request id was used with other arguments"),
-            ("SECKILL.IMPORT k b 3 REQ o NODEFICIT", "['SHORT' 2]"),
-            ("SECKILL.IMPORT k b 3 REQ o", "['GRANTED' 2 3 'SOLD' 0 0]"),
-            ("SECKILL.IMPORT k c 2 req o nodeficit", "['SHORT' 0]"),
-            ("SECKILL.REFUND k b", "['REFUNDED' 2 3 0]"),
-            ("SECKILL.IMPORT k b 3 REQ o", "['REPLAY' 2 3 'REFUNDED' 0]"),
-            ("SECKILL.RESTOCK k 1 REQ r", "[1 3]"),
-        ],
-    );
+    let (server, mut conn) = Server::start().with_conn();
+    conn.check(&[
+        ("SECKILL.INIT k 5 HOLD 900000 LIMIT 1 CLOSEAT 100000000000", "+OK"),
+        ("SECKILL.PAUSE k", "+OK"),
+        ("SECKILL.IMPORT k a 3 REQ o AT 1500000000000", "['GRANTED' 1 3 'SOLD' 0 2]"),
+        ("SECKILL.IMPORT k a 3 REQ o AT 1500000000001", "['REPLAY' 1 3 'SOLD' 0]"),
+        ("SECKILL.IMPORT k a 2 REQ o", "-REQMISMATCH"),
+        ("SECKILL.IMPORT k b 3 REQ o NODEFICIT", "['SHORT' 2]"),
+        ("SECKILL.IMPORT k b 3 REQ o", "['GRANTED' 2 3 'SOLD' 0 0]"),
+        ("SECKILL.IMPORT k c 2 req o nodeficit", "['SHORT' 0]"),
+        ("SECKILL.REFUND k b", "['REFUNDED' 2 3 0]"),
+        ("SECKILL.IMPORT k b 3 REQ o", "['REPLAY' 2 3 'REFUNDED' 0]"),
+        ("SECKILL.RESTOCK k 1 REQ r", "[1 3]"),
+    ]);
     let rows = conn.cmd("SECKILL.USER k a").items()[2].clone();
     assert_eq!(rows.items()[0].items()[4], Reply::Int(1_500_000_000_000), "AT is kept");
     let status = conn.cmd("SECKILL.STATUS k");
@@ -39,8 +35,7 @@ fn an_import_is_entered_once() {
 // Rules: abd1 3f97
 #[test]
 fn a_deficit_is_paid_off_first() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let numbers = |conn: &mut Conn| {
         let status = conn.cmd("SECKILL.STATUS k");
         ["supply", "available", "held", "sold", "deficit"].map(|name| status.field(name).int())
@@ -59,7 +54,7 @@ fn a_deficit_is_paid_off_first() {
         ("SECKILL.REFUND k b", "['REFUNDED' 2 6 0]", [9, 5, 0, 4, 0]),
         ("SECKILL.IMPORT k x 9007199254740991 REQ x", TOO_LARGE, [9, 5, 0, 4, 0]),
     ] {
-        assert_eq!(timeless(&conn.cmd(line)), reply, "{line}");
+        assert_eq!(conn.cmd(line).timeless(), reply, "{line}");
         assert_eq!(numbers(&mut conn), stock, "after {line}");
     }
     server.assert_sound("k");
@@ -71,25 +66,21 @@ const TOO_LARGE: &str = "-ERR supply must be 0 to 9007199254740991";
 // Rules: e11a
 #[test]
 fn an_import_of_a_known_request_settles_it() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     conn.check(&[("SECKILL.INIT k 2 HOLD 30", "+OK")]);
     for user in ["late", "gone"] {
         conn.cmd(&format!("SECKILL.GRAB k {user} REQ o"));
     }
     wait_for_no_holds(&server, "k");
-    check(
-        &mut conn,
-        &[
-            ("SECKILL.ALTER k HOLD 900000", "+OK"),
-            ("SECKILL.GRAB k held UPTO 5 REQ o", "['GRANTED' 3 1 'HELD' T 1]"),
-            ("SECKILL.IMPORT k held 1 REQ o", "['REPLAY' 3 1 'SOLD' 0]"),
-            ("SECKILL.IMPORT k late 1 REQ o NODEFICIT", "['REPLAY' 1 1 'SOLD' 0]"),
-            ("SECKILL.IMPORT k gone 1 REQ o NODEFICIT", "['SHORT' 0]"),
-            ("SECKILL.CONFIRM k gone REQ o RECLAIM", "['EXPIRED' 2 1 0]"),
-            ("SECKILL.IMPORT k gone 1 REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.ALTER k HOLD 900000", "+OK"),
+        ("SECKILL.GRAB k held UPTO 5 REQ o", "['GRANTED' 3 1 'HELD' T 1]"),
+        ("SECKILL.IMPORT k held 1 REQ o", "['REPLAY' 3 1 'SOLD' 0]"),
+        ("SECKILL.IMPORT k late 1 REQ o NODEFICIT", "['REPLAY' 1 1 'SOLD' 0]"),
+        ("SECKILL.IMPORT k gone 1 REQ o NODEFICIT", "['SHORT' 0]"),
+        ("SECKILL.CONFIRM k gone REQ o RECLAIM", "['EXPIRED' 2 1 0]"),
+        ("SECKILL.IMPORT k gone 1 REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
+    ]);
     assert_eq!(number(&mut conn, "k", "deficit"), 1);
     server.assert_sound("k");
 }
@@ -140,8 +131,7 @@ const LIVES: [&[&str]; 10] = [
 // Rules: efbb
 #[test]
 fn no_duplicate_changes_anything_however_late() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     for life in LIVES {
         assert_eq!(conn.call("DEL k s").len(), 1);
         assert_eq!(conn.call("SECKILL.INIT k 2 HOLD 300 LIMIT 3 OUTBOX s"), "+OK");

@@ -2,7 +2,7 @@
 //! write to it.
 
 use crate::support::shop::{
-    assert_whole, check, entries, entry, events, number, state_of, wait_for_no_holds,
+    assert_whole, entries, entry, events, number, state_of, wait_for_no_holds,
 };
 use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, ReplicationStream, Reply, Server};
@@ -25,22 +25,18 @@ const CHANGES: [&str; 10] = [
 ];
 
 fn prepare(conn: &mut Conn) {
-    check(
-        conn,
-        &[
-            ("SECKILL.INIT k 5 HOLD 900000 LIMIT 3 OUTBOX s", "+OK"),
-            ("SECKILL.GRAB k held", "['GRANTED' 1 1 'HELD' T 4]"),
-            ("SECKILL.GRAB k sold", "['GRANTED' 2 1 'HELD' T 3]"),
-            ("SECKILL.CONFIRM k sold", "['SOLD' 2 1 0]"),
-        ],
-    );
+    conn.check(&[
+        ("SECKILL.INIT k 5 HOLD 900000 LIMIT 3 OUTBOX s", "+OK"),
+        ("SECKILL.GRAB k held", "['GRANTED' 1 1 'HELD' T 4]"),
+        ("SECKILL.GRAB k sold", "['GRANTED' 2 1 'HELD' T 3]"),
+        ("SECKILL.CONFIRM k sold", "['SOLD' 2 1 0]"),
+    ]);
 }
 
 // Rules: b7dd
 #[test]
 fn a_stream_that_takes_nothing_stops_every_change() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     prepare(&mut conn);
     let mut stream = ReplicationStream::attach(&server);
     for spoil in ["SET s text".to_owned(), format!("XADD s {LAST_ID} f v")] {
@@ -67,8 +63,7 @@ fn a_stream_that_takes_nothing_stops_every_change() {
 /// The stream has room for one entry and the grab needs two: neither is left, nor the grant.
 #[test]
 fn two_entries_are_appended_both_or_none() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     for (before, length) in [(None, "0"), (Some("f"), "1")] {
         conn.cmd("DEL k s");
         assert_eq!(conn.call("SECKILL.INIT k 1 OUTBOX s"), "+OK");
@@ -122,8 +117,7 @@ fn an_expiry_waits_for_the_stream_and_loses_nothing() {
 // Rules: bb47
 #[test]
 fn a_missing_stream_is_made_by_the_same_command() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     let mut stream = ReplicationStream::attach(&server);
     let kinds = |stream: &mut ReplicationStream| {
         let lines = stream.lines(&server);
@@ -150,8 +144,7 @@ fn a_missing_stream_is_made_by_the_same_command() {
 
 #[test]
 fn a_late_payment_is_told_either_way() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 30 OUTBOX s"), "+OK");
     for user in ["a", "b"] {
         conn.cmd(&format!("SECKILL.GRAB k {user}"));
@@ -171,8 +164,7 @@ fn a_late_payment_is_told_either_way() {
 /// A sale is no stream, least of all its own.
 #[test]
 fn a_sale_is_not_its_own_outbox() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (_server, mut conn) = Server::start().with_conn();
     conn.check(&[
         ("SECKILL.INIT k 5 OUTBOX k", REFUSED),
         ("EXISTS k", "0"),
@@ -232,8 +224,7 @@ fn readers_that_wait_are_woken() {
 /// The operator must be allowed to write the stream; a buyer needs no permission for it.
 #[test]
 fn the_stream_needs_permission_at_init_alone() {
-    let server = Server::start();
-    let mut conn = server.conn();
+    let (server, mut conn) = Server::start().with_conn();
     conn.check(&[
         ("ACL SETUSER op on >pw ~sale:* -@all +seckill.init +seckill.alter", "+OK"),
         ("ACL SETUSER reader on >pw ~sale:* %R~out:* -@all +seckill.init +seckill.alter", "+OK"),

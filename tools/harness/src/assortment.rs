@@ -75,11 +75,3 @@ pub fn state(server: &Server) -> Vec<String> {
     lines.extend(stream.iter().map(|entry| format!("{} {}", entry.id, entry.line())));
     lines
 }
-
-/// Checks that a replica has refused nothing that its primary sent.
-#[track_caller]
-pub fn assert_refused_nothing(replica: &Server) {
-    for count in ["seckill_apply_refused", "seckill_outbox_refused"] {
-        assert_eq!(replica.info("seckill", count), "0", "{count}");
-    }
-}

@@ -4,7 +4,8 @@
 use std::fmt::Debug;
 use std::fs;
 
-use super::{wait_until, Reply, Server};
+use super::payload::restore;
+use super::{wait_until, Conn, Options, Reply, Server};
 
 /// Waits until no rewrite runs and none is to come.
 #[track_caller]
@@ -57,4 +58,42 @@ pub fn assert_survives<P: PartialEq + Debug>(server: &Server, picture: impl Fn(&
     assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
     assert_eq!(picture(server), before, "from a rewritten log");
     server.assert_took_all();
+}
+
+/// The sales that `fill` makes at `keys` are the same on replicas that came before and after it, in
+/// every file, and restored from a payload; `then` is what must hold in the end.
+#[track_caller]
+pub fn assert_same_everywhere(keys: &[&str], fill: impl Fn(&mut Conn), then: impl Fn(&Server)) {
+    let picture = |server: &Server| keys.iter().map(|key| server.whole(key)).collect::<Vec<_>>();
+    for preamble in ["yes", "no"] {
+        let preamble = format!("aof-use-rdb-preamble {preamble}");
+        let options = Options::new().line("appendonly yes").line(&preamble);
+        let mut server = options.module_args("sweep-interval-ms 60000").start();
+        let replica = |line: &str| Options::new().line(line).start();
+        let replicas = [replica(""), replica("repl-diskless-load swapdb")];
+        let mut conn = server.conn();
+        replicas[0].follow(&server);
+        fill(&mut conn);
+        replicas[1].follow(&server);
+        let before = picture(&server);
+        for replica in replicas {
+            replica.wait_in_sync(&server);
+            assert_eq!(picture(&replica), before, "on a replica");
+            replica.assert_took_all();
+        }
+        assert_survives(&server, picture);
+        for key in keys {
+            let payload = conn.cmd(&format!("DUMP {key}")).bytes().to_vec();
+            assert_eq!(conn.call(&format!("DEL {key}")), "1");
+            let restored = conn.pipeline(&[restore(key, &payload)]).expect("a reply").remove(0);
+            assert_eq!(restored.to_string(), "+OK");
+        }
+        assert_eq!(picture(&server), before, "from a payload");
+        server.stop(false);
+        server.start_again();
+        assert_eq!(picture(&server), before, "after a restart");
+        then(&server);
+        server.assert_took_all();
+        keys.iter().for_each(|key| server.assert_sound(key));
+    }
 }

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::io::{self, BufRead};
 
+/// Numbers of this size are moments, in Unix ms, or epochs.
+pub const MOMENTS: std::ops::Range<u64> = 1_600_000_000_000..100_000_000_000_000;
+
 /// One reply, in RESP2 or RESP3.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reply {
@@ -97,6 +100,19 @@ impl Reply {
     pub fn field(&self, name: &str) -> Reply {
         let found = self.pairs().into_iter().find(|(key, _)| key == name);
         found.unwrap_or_else(|| panic!("no field {name} in {self}")).1
+    }
+
+    /// As text, with `T` for every moment.
+    pub fn timeless(&self) -> String {
+        let text = self.to_string();
+        let words = text.split(' ').map(|word| {
+            let bare = word.trim_matches(['[', ']', '\'']);
+            match bare.parse::<u64>() {
+                Ok(number) if MOMENTS.contains(&number) => word.replace(bare, "T"),
+                _ => word.to_owned(),
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
     }
 
     /// Whether this is an error.

@@ -100,6 +100,13 @@ impl Server {
         Conn::open(self.port).unwrap_or_else(|error| panic!("no connection: {error}"))
     }
 
+    /// This server, with a connection to it.
+    #[track_caller]
+    pub fn with_conn(self) -> (Server, Conn) {
+        let conn = self.conn();
+        (self, conn)
+    }
+
     /// One command over a connection of its own.
     #[track_caller]
     pub fn cmd(&self, line: &str) -> Reply {
@@ -162,6 +169,14 @@ impl Server {
                 return lines;
             }
         }
+    }
+
+    /// As [`Server::picture`], with what only some sales have, and the digest.
+    #[track_caller]
+    pub fn whole(&self, key: &str) -> Vec<String> {
+        let more = ["WAITERS k 0", "ROUNDS k", "UNITS k 1 COUNT 10000", "PARTS k"];
+        let more = more.map(|line| self.call(&format!("SECKILL.{}", line.replace('k', key))));
+        [self.digest(key)].into_iter().chain(more).chain(self.picture(key)).collect()
     }
 
     /// Checks that AUDIT finds nothing wrong.

@@ -3,35 +3,9 @@
 use serde_json::Value;
 
 use super::client::Conn;
-use super::reply::Reply;
+use super::reply::{Reply, MOMENTS};
 use super::server::Server;
 use super::wait::wait_until;
-
-/// Numbers of this size are moments, in Unix ms, or epochs.
-const MOMENTS: std::ops::Range<u64> = 1_600_000_000_000..100_000_000_000_000;
-
-/// A reply in the notation of [`Reply`] with `T` for every moment.
-pub fn timeless(reply: &Reply) -> String {
-    let text = reply.to_string();
-    let words = text.split(' ').map(|word| {
-        let bare = word.trim_matches(['[', ']', '\'']);
-        match bare.parse::<u64>() {
-            Ok(number) if MOMENTS.contains(&number) => word.replace(bare, "T"),
-            _ => word.to_owned(),
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// Sends commands one by one, each of which must be answered as written beside it, with `T` for
-/// every moment.
-#[track_caller]
-pub fn check(conn: &mut Conn, session: &[(&str, &str)]) {
-    for (line, expected) in session {
-        let reply = timeless(&conn.cmd(line));
-        assert_eq!(reply, *expected, "the reply to {line}");
-    }
-}
 
 /// The counters of a sale that are not 0.
 #[track_caller]

@@ -85,6 +85,7 @@ fn a_head_is_never_passed() {
     passes(0);
 }
 
+// Rules: e4f3
 #[test]
 fn a_head_is_passed_once() {
     passes(1);
