@@ -24,7 +24,7 @@ const PORT: u16 = 6379;
 const NO_URL: &str = "--redis: this is no address. It has the form redis://host:port/database, \
     rediss://host:port/database with TLS, or unix:///path/of/the/socket";
 
-/// Never an option: what stands on a command line is for everybody on the machine to read.
+/// Never an option: everybody on the machine can read a command line.
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 
 /// The server and the login. These options stand before or behind the subcommand.

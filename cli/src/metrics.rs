@@ -73,7 +73,7 @@ impl Family {
     }
 }
 
-/// 1 stands for yes.
+/// 1 means yes.
 pub fn flag(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }

@@ -32,7 +32,7 @@ pub fn out(text: Arguments) -> bool {
 
 /// See `tell!`.
 pub fn err(text: Arguments) {
-    // There is no third place to say it in.
+    // Neither output works: there is nowhere to report it.
     let _ = stderr().write_fmt(text);
 }
 

@@ -260,7 +260,7 @@ async fn accept(listener: &tokio::net::TcpListener, app: &Router) {
     }
 }
 
-/// As many as there may be, after the limit of open files has been raised as far as it goes.
+/// The largest number of connections, after the limit of open files has been raised.
 fn connections() -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let wanted = CONNECTIONS + OTHER_FILES;

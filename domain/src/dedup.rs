@@ -158,7 +158,7 @@ pub struct Restocked {
 }
 
 impl Restocked {
-    /// Its reply, also to repeats.
+    /// The reply, also to repeats.
     pub fn outcome(&self) -> Outcome {
         Outcome::Restocked { applied: self.applied, available: self.available }
     }
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(is_known, [false, true, true]);
     }
 
-    /// A fence is in force for ten minutes, and goes when a new one is set after that.
+    /// A fence is in force for ten minutes; it is removed when a new one is set after that.
     #[test]
     fn fences_stand_for_their_time() {
         let mut fences = Fences::default();

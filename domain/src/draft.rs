@@ -285,7 +285,7 @@ impl Draft<'_> {
     ) -> Result<(), Refused> {
         let view = self.moved(view);
         self.change_round_of(kind, view, |it| match view.state {
-            // Its units came back when it expired.
+            // The units came back when it expired.
             State::Forfeited => Ok(()),
             to => it.transfer(view.qty, from, to),
         })?;

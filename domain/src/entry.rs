@@ -8,7 +8,7 @@ use crate::terms::{Shown, Terms, TERMS};
 /// One entry, without the name of its sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'e> {
-    /// Its kind.
+    /// The kind.
     pub event: EventKind,
     /// Numbers and words, as JSON.
     pub data: &'e [u8],
@@ -32,7 +32,7 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// What users chose and an event is about: the fields of an entry that it is raw in.
+/// Values that users chose and an event is about: the fields of an entry that it is raw in.
 #[derive(Default)]
 pub(crate) struct Raw<'e> {
     pub user: Option<&'e [u8]>,

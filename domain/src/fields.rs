@@ -28,7 +28,7 @@ pub const FIELDS: [Field; 7] =
     [Field::Event, Field::Sale, Field::Data, Field::User, Field::Req, Field::Outbox, Field::Split];
 
 impl Field {
-    /// Its name in the stream.
+    /// The name in the stream.
     pub const fn name(self) -> &'static str {
         match self {
             Field::Event => "event",
@@ -67,17 +67,17 @@ impl EntryVersion {
 /// A key of `data`.
 #[derive(Debug)]
 pub struct DataKey {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
-    /// Its value.
+    /// The value.
     pub kind: Kind,
     /// The first version of entries that has it.
     pub since: EntryVersion,
     /// The entries that have it.
     pub of: Of,
-    /// Its meaning.
+    /// The meaning.
     pub about: &'static str,
-    /// Its meaning in Chinese.
+    /// The meaning in Chinese.
     pub about_zh: &'static str,
 }
 

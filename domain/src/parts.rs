@@ -28,7 +28,7 @@ pub fn home_of(user: &[u8], parts: NonZeroU16) -> u16 {
 /// A part of a split: its number and its split. Fixed at INIT.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Split {
-    /// Its number, counted from 0.
+    /// The number, counted from 0.
     pub part: u16,
     /// Number of parts.
     pub parts: NonZeroU16,

@@ -50,7 +50,7 @@ pub struct Grab<'a> {
     pub req: Option<&'a [u8]>,
 }
 
-/// A GRAB of numbered units whose buyer says which.
+/// A GRAB of numbered units whose buyer names the numbers.
 #[derive(Clone, Debug)]
 pub struct Pick<'a> {
     /// The GRAB, of as many units as they name.
@@ -137,7 +137,7 @@ pub enum Deed<'a> {
 pub enum Kept<'a> {
     /// At most so many units, at least 1.
     AtMost(u64),
-    /// These of its numbered units, all different.
+    /// The numbered units that the request names, all different.
     These(&'a [u32]),
 }
 

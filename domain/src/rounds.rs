@@ -88,10 +88,10 @@ impl Schedule {
 /// Totals of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Total {
-    /// Its number.
+    /// The number.
     #[serde(deserialize_with = "wire::integer")]
     pub round: u64,
-    /// Its units.
+    /// The units.
     #[serde(deserialize_with = "wire::integer")]
     pub supply: u64,
     /// Units that were sold.
@@ -105,9 +105,9 @@ pub struct Total {
 /// A round that is over and still kept. Its numbers obey the same law.
 #[derive(Clone, Debug)]
 pub struct OldRound {
-    /// Its supply, available, held, sold and packets; the other numbers are unused.
+    /// The supply, available, held, sold and packets; the other numbers are unused.
     pub balances: Balances,
-    /// Its grants.
+    /// The grants.
     pub ledger: Ledger,
 }
 

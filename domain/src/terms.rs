@@ -48,9 +48,9 @@ pub struct Terms {
 /// The kind of a sale's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum UnitKind {
-    /// So many as the caller names.
+    /// As many units as the caller names.
     Counted,
-    /// So many as are drawn.
+    /// As many units as are drawn.
     Drawn(Draw),
     /// Units of which each has a number.
     Numbered,
@@ -226,7 +226,7 @@ pub struct Term {
     pub option: &'static str,
     /// Whether ALTER takes it; otherwise it is fixed at INIT.
     pub is_altered: bool,
-    /// Its name in entries and in STATUS, and its value in entries.
+    /// The name in entries and in STATUS, and its value in entries.
     pub field: Option<(&'static str, Shown)>,
     /// Where STATUS shows it, and its value there.
     status: Option<(Section, Number)>,

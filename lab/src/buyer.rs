@@ -15,7 +15,7 @@ use crate::told::{Rush, Stop};
 pub struct House {
     /// The "sold out" marker in the memory of an application server.
     pub sold_out_flag: AtomicBool,
-    /// The mark of a server that hears notifications: the generation in which it was kept, plus 1.
+    /// The mark of a server that gets notifications: the generation in which it was kept, plus 1.
     pub cached_at: AtomicU64,
     /// The generation of that server's marks: each notification begins a new one.
     pub generation: AtomicU64,

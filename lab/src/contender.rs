@@ -3,7 +3,7 @@
 use crate::buyer::Buyer;
 use crate::told::{lost, Books, Fault, Maker, Reason, Rush, Stop, Text, Told};
 
-/// Whose idea a row is, so that no post answers for what it does not say.
+/// The source of a row's idea, so that no post answers for words that it does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A post, or a comment below it, recommends it or says that it works.
@@ -29,7 +29,7 @@ pub struct Contender {
     /// The rows of the list of systems that this one is.
     pub rows: &'static str,
     pub steps: &'static str,
-    /// Whose idea it is.
+    /// The source of the idea.
     pub origin: Origin,
     /// The post's own words about it.
     pub says: Text,

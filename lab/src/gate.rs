@@ -120,7 +120,7 @@ impl Gate {
         lock(&turns.scene).statements.insert(turns.who, statement.to_owned());
     }
 
-    /// Keeps the truth about who holds the lock, whatever the buyers believe.
+    /// The real holder of the lock, whatever the buyers believe.
     pub fn took_lock(&self, key: &str, ends: bool) {
         let Gate::Held(turns) = self else { return };
         let mut scene = lock(&turns.scene);

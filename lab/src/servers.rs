@@ -67,7 +67,7 @@ impl Servers {
         cpu_us(self.redis.pid()) + database
     }
 
-    /// What the figures are figures of.
+    /// The servers that the figures are measured on.
     ///
     /// # Errors
     /// A sentence with what a server says.
@@ -91,7 +91,7 @@ impl Servers {
         Ok(Host::here(redis, database))
     }
 
-    /// Its name and version: MySQL 9.7.4.
+    /// The name and version: MySQL 9.7.4.
     ///
     /// # Errors
     /// A sentence with what the database says.
@@ -105,7 +105,7 @@ impl Servers {
         };
         let rows = session.ask(statement).map_err(|stop| format!("{stop:?}"))?.rows;
         let version = rows.concat().into_iter().flatten().next().unwrap_or_default();
-        // Debian's build stands behind a blank or a dash.
+        // Debian's build number comes after a blank or a dash.
         let version = version.split([' ', '-']).next().unwrap_or_default().to_owned();
         Ok(format!("{} {version}", maker.name()))
     }

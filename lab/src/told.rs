@@ -38,11 +38,11 @@ pub enum Reason {
     Busy,
     /// The shop's own work failed, a payment for instance; the unit was given back.
     Failed,
-    /// They have one.
+    /// The buyer has one.
     Already,
     /// 活动火爆: turned away on purpose, whatever is left.
     Shed,
-    /// They were let in and learnt at the confirmation that nothing is left.
+    /// The buyer was let in, and the confirmation says that nothing is left.
     SoldOutInside,
     /// An exception: the buyer sees HTTP 500.
     Error,

@@ -120,7 +120,7 @@ impl Buyer {
         Ok(())
     }
 
-    /// A lease that is still this token's begins anew; another's is left as it is.
+    /// A lease that is still this token's begins again; another's is left as it is.
     pub fn renew(&mut self, key: &str, token: &str) -> Result<bool, Stop> {
         let script = "if redis.call('get', KEYS[1]) == ARGV[1] then \
                       return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end";

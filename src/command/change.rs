@@ -39,7 +39,7 @@ pub const KEY: usize = 0;
 /// An attempt to buy, and its outcome.
 #[derive(Clone, Copy)]
 pub struct Attempt<'p> {
-    /// Its outcome.
+    /// The outcome.
     pub outcome: &'p Outcome,
     /// The amount asked for.
     pub amount: Amount,

@@ -16,7 +16,7 @@ const UPTO: Arg = Arg::new("upto", ArgKind::Integer)
     .token("UPTO")
     .takes(1, INTEGER_MAX)
     .about("what there is and the allowance permits, 1 to n units");
-/// So many units; numbered ones wherever they are, or side by side.
+/// A number of units; in a sale with NUMBERED any free ones, or adjacent ones.
 const QTY: Arg = Arg::block(
     "quantity",
     &[vocabulary::QTY, Arg::pure("adjacent", "ADJACENT").optional()],

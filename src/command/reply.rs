@@ -8,7 +8,7 @@ use seckill_domain::ledger::Grant;
 use seckill_domain::outcome::{Elements, GrantView, Outcome, Place, State};
 use seckill_domain::Sale;
 
-/// Elements of a grant row, but for the numbers of its units.
+/// Elements of a grant row, except for the numbers of its units.
 const ROW_ELEMENTS: usize = 9;
 
 /// The numbers of a grant's units, in a sale whose units have numbers.

@@ -139,7 +139,7 @@ pub fn replies(spec: &Spec) -> Vec<String> {
     reply_rules(spec).iter().map(|line| filled(line, ", ")).collect()
 }
 
-/// The same with the sections of terms in place of their names: a rule stays one when a term comes.
+/// The rule's text with the sections of terms in place of their names: a new term changes no rule.
 pub fn reply_rules(spec: &Spec) -> Vec<String> {
     let answer = |row: &Row| {
         let elements: Vec<_> = [row.word].iter().chain(row.fields).copied().collect();
@@ -148,7 +148,7 @@ pub fn reply_rules(spec: &Spec) -> Vec<String> {
     spec.answers.iter().map(answer).chain(spec.reply.lines().map(str::to_owned)).collect()
 }
 
-/// The names in a text that stand for those of the terms in a section of STATUS.
+/// Names in a text that are replaced by the names of the terms in a section of STATUS.
 const SECTIONS: [(&str, Section); 4] = [
     ("{terms of a sale}", Section::Sale),
     ("{terms of a part}", Section::Part),

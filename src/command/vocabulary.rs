@@ -54,7 +54,7 @@ pub const CHANGES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE)];
 /// The key of a command that changes a sale and shows its value.
 pub const TAKES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE)];
 
-/// The keys of MGRAB: as many as the second argument says.
+/// The keys of MGRAB; the second argument is their number.
 pub const COUNTED: &[KeySpec] =
     &[KeySpec { counted: true, ..KeySpec::at(2, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE) }];
 

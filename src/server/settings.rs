@@ -9,7 +9,7 @@ use lazy_static::lazy_static;
 pub struct Setting {
     /// Name without the prefix `seckill.`.
     pub name: &'static str,
-    /// Its effect, in sentences.
+    /// The effect, in sentences.
     pub about: &'static str,
     /// Value if nothing sets it.
     pub default: u64,

@@ -20,7 +20,7 @@ pub struct Row {
 pub struct Found {
     /// Orders that a buyer was told of.
     pub told: usize,
-    /// Of these, orders that the cluster does not know, or knows in an earlier state.
+    /// Orders, among those counted above, that the cluster lacks or has in an earlier state.
     pub lost: usize,
     /// Grants whose buyer heard nothing of them.
     pub unheard: usize,

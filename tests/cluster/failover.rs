@@ -33,7 +33,7 @@ fn let_ask(run: &Run, calls: u64) {
     wait_until("buyers are answered", || run.calls.load(Ordering::SeqCst) >= before + calls);
 }
 
-/// The replica hears nothing any more, and the primary goes on.
+/// Cuts the replication link: the replica gets nothing more, and the primary goes on.
 fn cut_link(primary: &Server) {
     // A replica whose user may not send PSYNC can't come back.
     assert_eq!(primary.call("ACL SETUSER default -psync -sync"), "+OK");

@@ -42,7 +42,7 @@ fn sale(conn: &mut Conn, key: &str, hold_ms: u64, buyers: usize) {
     }
 }
 
-/// Breaks the link, lets `change` happen, and lets the replica load all anew, slowly.
+/// Cuts the replication link, runs `change`, and lets the replica load a full resync slowly.
 fn resync(primary: &Server, replica: &Server, change: impl FnOnce(&mut Conn)) {
     let mut conn = primary.conn();
     assert_eq!(conn.call("CONFIG SET rdb-key-save-delay 60000"), "+OK");

@@ -65,7 +65,7 @@ fn holds_expire_within_a_second_of_a_step() {
     expires_soon(&mut conn, "other");
     let before = clock_ms(&mut conn);
     server.step_clock(2 * HOUR_MS);
-    // Valkey 9 reads the clock anew now and then only.
+    // Valkey 9 reads the clock again now and then only.
     let mut probes = 0..;
     wait_until("the server's time is the new one", || {
         let key = format!("probe{}", probes.next().unwrap_or(0));

@@ -1,4 +1,4 @@
-//! The example configuration starts a server as it is, but for paths and the port, and its users
+//! The example configuration starts a server as it is, except for paths and the port, and its users
 //! may do what they are for and nothing else. What real client libraries make of it is for
 //! `make clients`.
 

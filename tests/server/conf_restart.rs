@@ -51,7 +51,7 @@ const CHANGES: [&str; 42] = [
     "SECKILL.DENY sale:a ADD mallory",
     "SECKILL.ALLOW sale:a ADD alice",
     "SECKILL.MGRAB m 2 sale:a sale:b REQ m-1",
-    // A stream that is deleted is made anew before the next entry.
+    // A stream that is deleted is made again before the next entry.
     "DEL sale:b:orders",
     "SECKILL.GRAB sale:b u REQ o-4",
     "MULTI",
@@ -127,7 +127,7 @@ fn picture(server: &Server) -> Vec<String> {
     lines
 }
 
-/// The example as it is, but for digests.
+/// The example as it is, except for digests.
 fn start() -> Server {
     options().line("enable-debug-command yes").start()
 }

@@ -155,7 +155,7 @@ fn a_sale_at_a_bound_changes_no_more() {
     assert_eq!(conn.call(init), "+OK");
     let last = effect("Ue9007199254740991");
     assert_eq!(conn.ask(&[b"SECKILL.APPLY", &b"k"[..], b"1", &last]).to_string(), "+OK");
-    // Loaded anew, the sale needs a further epoch for its next change.
+    // Loaded again, the sale needs a further epoch for its next change.
     assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
     assert_no_round_begins(&mut conn, init, EXHAUSTED);
     server.assert_sound("k");

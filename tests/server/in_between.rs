@@ -150,7 +150,7 @@ fn forget_what_was_made(conn: &mut Conn) {
     conn.check(&[("SELECT 0", "+OK")]);
 }
 
-/// Seen before: signal 11.
+/// An older version crashed here (signal 11).
 #[test]
 fn a_stream_may_run_out_when_it_is_opened() {
     let (server, replica) = start();

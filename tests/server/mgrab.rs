@@ -155,7 +155,7 @@ fn replicas_and_logs_get_all_parts() {
     replica.assert_took_all();
 }
 
-/// A sale of the order whose round is over begins the next one first.
+/// In an MGRAB, a sale whose round is over begins the next one first.
 #[test]
 fn rounds_turn_before_all_is_judged() {
     let (server, mut conn) = Server::sleeping().with_conn();

@@ -135,7 +135,7 @@ fn the_data_of_an_entry_is_json() {
     assert_eq!(grant.fields, fields.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
 
-/// Times in entries are those that commands were told.
+/// Times in entries are the times that the commands returned.
 #[test]
 fn entries_tell_the_times_of_the_grant() {
     let (_server, mut conn) = Server::start().with_conn();

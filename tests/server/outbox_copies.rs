@@ -128,7 +128,7 @@ fn the_second_entry_of_a_change_takes_the_next_id() {
 }
 
 /// A replica on which somebody wrote: the change is made all the same, the entry left out, logged
-/// and counted. A stream that is missing is made anew.
+/// and counted. A stream that is missing is made again.
 #[test]
 fn a_stream_that_takes_no_copy_does_not_stop_the_sale() {
     let server = Server::start();

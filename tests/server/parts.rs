@@ -1,4 +1,4 @@
-//! Parts of a split: whose users they serve, how units move between them, and what survives of it.
+//! Parts of a split: their users, how units move between them, and what survives a restart.
 
 use super::promotion::signal;
 use crate::support::logs::assert_same_everywhere;
@@ -312,7 +312,7 @@ fn a_wait_behind_a_repeated_send_covers_the_first() {
     assert_eq!(theirs, "['s' 0 2 6 4 0 0 6 0 [[1 2 0]]]");
 }
 
-/// Parts with all that they can have, but for one that would be too long to fill.
+/// Parts with every kind of state, except the one that would take too long to fill.
 fn fill(conn: &mut Conn) {
     conn.check(&[
         ("SECKILL.SEND p0 s 1 4", "[4 2]"),

@@ -35,7 +35,7 @@ fn follow(all: &[Entry]) -> HashMap<i64, String> {
     states
 }
 
-/// Eight clients fall upon orders, about `orders` at a time, whose holds run out meanwhile.
+/// Eight clients use the same orders, about `orders` at a time, while the orders' holds expire.
 /// Tells which events took part.
 pub fn race(orders: u64, steps: u64, seed: u64) -> HashSet<String> {
     let (server, replica) = Server::pair();

@@ -129,7 +129,7 @@ fn masked(line: &str) -> String {
     words.into_iter().map(mask).collect()
 }
 
-/// The lines that fit those of the page become theirs.
+/// Replaces each answer that matches a line of the page by that line.
 fn without_what_is_left_out(found: &str, written: &str) -> String {
     let mut written = written.lines();
     let lines = found.lines().map(|line| match written.next() {

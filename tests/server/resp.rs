@@ -1,4 +1,4 @@
-//! Replies byte by byte: the same in RESP2 and RESP3 but for maps and nothing.
+//! Replies byte by byte: RESP2 and RESP3 differ in maps and in null only.
 
 use seckill_domain::outcome::OUTCOMES;
 use seckill_domain::terms::{Section, TERMS};

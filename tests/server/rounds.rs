@@ -181,7 +181,7 @@ fn a_schedule_is_said_once() {
     ]);
 }
 
-/// Packets are packed anew for each round.
+/// Packets are packed again for each round.
 #[test]
 fn rounds_of_packets() {
     let (server, mut conn) = Server::start().with_conn();
@@ -223,7 +223,7 @@ fn rounds_are_the_same_everywhere() {
     });
 }
 
-/// A node that was down over several rounds goes straight to the one of now.
+/// A node that was down over several rounds begins the current round at once.
 #[test]
 fn a_node_that_was_down_skips_rounds() {
     let mut server = Options::new().line("appendonly yes").line("appendfsync always").start();

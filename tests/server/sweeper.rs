@@ -265,7 +265,7 @@ fn a_replica_gives_back_the_memory_of_rounds_that_are_over() {
     let last = number(&mut conn, "k", "round");
     wait_until("two rounds are over", || number(&mut conn, "k", "round") >= last + 2);
     replica.wait_in_sync(&server);
-    // No round begins behind CLOSEAT.
+    // No round begins after CLOSEAT.
     wait_for_clock(&mut conn, closes);
     replica.wait_in_sync(&server);
     for node in [&server, &replica] {

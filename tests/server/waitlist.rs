@@ -17,7 +17,7 @@ pub fn sold_out(server: Server, terms: &str) -> (Server, Conn) {
     (server, conn)
 }
 
-/// The entries behind the first so many, without their ids and epochs.
+/// The entries after the first `n`, without their ids and epochs.
 pub fn told(conn: &mut Conn, skipped: usize) -> Vec<String> {
     let all = entries(conn, "s");
     assert_whole(&all);
@@ -88,7 +88,7 @@ fn who_asks_too_late_waits_and_is_offered_what_comes_back() {
     server.assert_sound("k");
 }
 
-/// A waiter who paid elsewhere is off the list.
+/// IMPORT of a grant takes the entry of its REQ off the waiting list.
 #[test]
 fn an_import_takes_its_entry_off_the_list() {
     let (server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 3 OUTBOX s");
@@ -132,7 +132,7 @@ fn without_a_list_wait_says_nothing() {
     assert!(status.pairs().iter().all(|(name, _)| name != "waiting_since"), "a plain sale");
 }
 
-/// The terms of those who wait outlast the list: nobody joins, and the offers go on.
+/// Waiters keep their terms when the list is closed: nobody joins, and the offers go on.
 // Rules: 090a
 #[test]
 fn a_list_that_ends_serves_those_who_wait() {

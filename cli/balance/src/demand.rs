@@ -14,7 +14,7 @@ struct Seen {
     averaged: f64,
 }
 
-/// Units a second that each part is asked for, granted or not, learnt from what grows.
+/// Units a second that each part is asked for, granted or not, estimated from growing counters.
 #[derive(Clone, Debug)]
 pub struct Demand {
     seen: Vec<Seen>,

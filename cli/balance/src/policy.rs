@@ -63,7 +63,7 @@ pub struct Transfer {
 const GATHER_BELOW: u64 = 4;
 /// Two parts that differ by less than this share of what they hold are level.
 const LEVEL: f64 = 0.1;
-/// That share where this is the last look before the stock runs out: a tighter threshold.
+/// The share where this is the last look before the stock runs out: a tighter threshold.
 const LEVEL_AT_LAST: f64 = 0.02;
 
 /// Plans the moves for the current state.
@@ -152,7 +152,7 @@ impl Planner {
             && self.parts.iter().any(|part| part.unmet > 0.0 && part.available > 0)
     }
 
-    /// Fills who runs out before the horizon, who runs out first first. `lasts` is how many seconds
+    /// Fills parts that run out before the horizon, the earliest first. `lasts` is how many seconds
     /// all that is left would last if it were where it is asked for.
     fn level(&mut self, lasts: f64, timing: &Timing) {
         let horizon = timing.horizon();

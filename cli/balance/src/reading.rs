@@ -3,7 +3,7 @@
 /// The reply of one PARTS. `sent` and `received` have a total for each part, 0 for the part itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reading {
-    /// Its share of the beginning and the restocks applied; less than nothing where more was
+    /// The share of the beginning and the restocks applied; less than nothing where more was
     /// withdrawn than put in.
     pub put_in: i64,
     /// Units for sale.
@@ -23,7 +23,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Its supply by the law of a part: `supply - deficit = put_in - sent + received`. `None`: the
+    /// The supply by the law of a part: `supply - deficit = put_in - sent + received`. `None`: the
     /// numbers can't be those of a part.
     pub fn supply(&self) -> Option<u64> {
         let sum = |totals: &[u64]| totals.iter().map(|one| i128::from(*one)).sum::<i128>();

@@ -281,7 +281,7 @@ mod tests {
     use super::*;
     use crate::check::look::{self, Machine};
 
-    /// A primary without a fault, but for `change`.
+    /// A primary without a fault, except for `change`.
     fn changed(change: impl Fn(&mut Node)) -> Vec<String> {
         let mut one = Node { name: "a".into(), clock: Some((0, 1)), ..Node::default() };
         let pairs = |all: &[(&str, &str)]| {

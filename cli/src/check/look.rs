@@ -148,7 +148,7 @@ fn is_here(target: &Target) -> bool {
 pub fn machine(root: &Path) -> Machine {
     let read = |file: &str| fs::read_to_string(root.join(file)).ok();
     let pages = read("sys/kernel/mm/transparent_hugepage/enabled");
-    // The one that is chosen stands in brackets.
+    // The setting that is chosen is in brackets.
     let chosen = |text: String| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned());
     Machine {
         huge_pages: pages.and_then(chosen),

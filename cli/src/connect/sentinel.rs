@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Where one listens that names no port.
 const PORT: u16 = 26379;
 
-/// Never an option: what stands on a command line is for everybody on the machine to read.
+/// Never an option: everybody on the machine can read a command line.
 const PASSWORD: &str = "SECKILL_SENTINEL_PASSWORD";
 
 /// Which Sentinels, and as whom.

@@ -12,7 +12,7 @@ use super::{heals, reach, Failure};
 /// From one answer to the next question.
 const EVERY: Duration = Duration::from_millis(200);
 
-/// An older answer says nothing about now.
+/// Age from which an answer is out of date.
 const FRESH: Duration = Duration::from_millis(1_500);
 
 /// The primary that a witness names.

@@ -12,7 +12,7 @@ use redis::{cmd, Connection, RedisResult};
 use crate::connect::{connect, words, Target};
 use crate::stop::Stop;
 
-/// The type's name, which TYPE says of a sale.
+/// The name of the module's type, as TYPE returns it.
 const TYPE: &str = "flashsale";
 
 /// Keys that a SCAN step may visit: about 0.6 ms of the server's time.

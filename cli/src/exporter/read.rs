@@ -78,7 +78,7 @@ impl Snapshot {
 /// One sale.
 #[derive(Clone, Debug, Default)]
 pub struct Sale {
-    /// Its key, made readable.
+    /// The key, made readable.
     pub name: String,
     /// Fields of STATUS that are numbers.
     pub numbers: BTreeMap<String, i64>,

@@ -16,7 +16,7 @@ use super::JSON;
 use crate::stop::Stop;
 use crate::web::{Answer, Asked, Body, TEXT};
 
-/// From one reading for those who are sent events to the next.
+/// Time between two readings for viewers who are sent events.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Any page may show it, a cache may keep it for a second.

@@ -50,7 +50,7 @@ pub enum Sight {
 
 /// A server and its last reading.
 pub struct Target {
-    /// Its address, or its name for Sentinels.
+    /// The address, or its name for Sentinels.
     pub name: String,
     pub server: connect::Target,
     pub sales: Sales,

@@ -22,7 +22,7 @@ pub trait Database {
     /// The columns of one of our tables; empty if the table is missing.
     ///
     /// # Errors
-    /// What the database says; so those of the others.
+    /// The error of the database; also for the other functions.
     fn columns(&mut self, table: &str) -> Result<Vec<String>, Failure>;
 
     /// Runs statements that take no values and give nothing back.
@@ -107,7 +107,7 @@ impl Value {
         }
     }
 
-    /// Bytes, and words as theirs.
+    /// Bytes as they are, a text as its bytes.
     pub fn into_bytes(self) -> Vec<u8> {
         match self {
             Value::Bytes(bytes) => bytes,

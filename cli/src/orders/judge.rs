@@ -1,4 +1,4 @@
-//! Finds the primary, before anything that it says is stored.
+//! Finds the primary before any of its entries is stored.
 //!
 //! A failed primary that restarts is a primary again until it is demoted, and its epoch may be
 //! newer than that of the true primary. Sentinels go on naming it for about 0.7 s. So a primary is

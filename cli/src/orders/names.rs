@@ -21,7 +21,7 @@ impl Names {
 }
 
 /// # Errors
-/// A sentence when it can't stand in front of a name without quotes.
+/// A sentence when the prefix can't be used without quotes.
 pub fn prefix(word: &str) -> Result<String, String> {
     let is_one = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let begins_well = !word.starts_with(|c: char| c.is_ascii_digit());
@@ -32,7 +32,7 @@ pub fn prefix(word: &str) -> Result<String, String> {
 }
 
 /// # Errors
-/// A sentence when it could not stand between quotes.
+/// A sentence when the schema can't be written between quotes.
 pub fn schema(word: &str) -> Result<String, String> {
     let is_one = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '$';
     match !word.is_empty() && word.len() <= LENGTH && word.chars().all(is_one) {

@@ -10,7 +10,7 @@ use crate::web::{Answer, Asked};
 /// Counters of one stream since the program started.
 #[derive(Default)]
 pub struct Numbers {
-    /// Its key.
+    /// The key.
     pub stream: String,
     /// Both servers answered when they were last asked.
     pub is_well: AtomicBool,

@@ -23,7 +23,7 @@ pub struct Out {
 struct State {
     /// The number of the last line.
     last: u64,
-    /// Lines whose number has not come back.
+    /// Lines whose number has not been acknowledged yet.
     open: HashSet<u64>,
     /// Standard input has ended: no number comes back any more.
     is_over: bool,

@@ -9,7 +9,7 @@ use super::writer;
 use super::{mysql, postgres, Options};
 use crate::connect::{password, Failure};
 
-/// Never an option: what stands on a command line is for everybody on the machine to read.
+/// Never an option: everybody on the machine can read a command line.
 const PASSWORD: &str = "SECKILL_DATABASE_PASSWORD";
 
 /// Where PostgreSQL listens if the URL names no port.

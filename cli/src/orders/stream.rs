@@ -34,7 +34,7 @@ impl Stream {
     /// never was is misspelt.
     ///
     /// # Errors
-    /// What Redis says; also those of the other functions. When there is no such stream.
+    /// The error of Redis, also for the other functions; also when the stream is missing.
     pub fn join(&self, redis: &mut Connection, was_there: bool) -> Result<(), Failure> {
         let made: Result<(), RedisError> =
             cmd("XGROUP").arg("CREATE").arg(&self.key).arg(&self.group).arg("0").query(redis);

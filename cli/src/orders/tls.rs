@@ -87,14 +87,14 @@ impl Tls {
     /// TLS options for the MySQL client, which reads the files itself.
     ///
     /// # Errors
-    /// A sentence when nobody is there to be trusted.
+    /// A sentence when no certificate authority is trusted.
     pub fn for_mysql(&self) -> Result<Option<SslOpts>, String> {
         let Some(names_host) = self.names_host else { return Ok(None) };
         let authority = match &self.authority {
             Some(file) => file.clone(),
             None => openssl_probe::probe().cert_file.ok_or(NO_AUTHORITIES)?,
         };
-        // Its own sentence would not say which file.
+        // The library's own message would not name the file.
         fs::metadata(&authority).map_err(|e| format!("{}: {e}", authority.display()))?;
         let identity = self.certificate.clone().zip(self.key.clone());
         let options = SslOpts::default()
@@ -107,7 +107,7 @@ impl Tls {
     /// TLS options for the PostgreSQL client.
     ///
     /// # Errors
-    /// A sentence when a file can't be read or nobody is there to be trusted.
+    /// A sentence when a file can't be read or no certificate authority is trusted.
     pub fn for_postgres(&self) -> Result<Option<ClientConfig>, String> {
         let Some(names_host) = self.names_host else { return Ok(None) };
         let mut roots = RootCertStore::empty();

@@ -42,7 +42,7 @@ struct Move<'e> {
 /// orders what they have no longer. Called when `orders` is written, in the same transaction.
 ///
 /// # Errors
-/// What the database says.
+/// The error of the database.
 pub fn follow(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Failure> {
     let mut sales: BTreeMap<&str, Vec<Move>> = BTreeMap::new();
     for entry in entries {

@@ -61,7 +61,7 @@ const ORDER: [(&str, Column); 13] = [
 /// table of another kind has such a name, nothing is created.
 ///
 /// # Errors
-/// What the database says, and when a table is missing or not ours.
+/// The error of the database; also when a table is missing or not ours.
 pub fn prepare(
     database: &mut dyn Database,
     names: &Names,
@@ -97,7 +97,7 @@ pub fn prepare(
 pub enum Trust {
     /// None: it may be a primary that failed and came back.
     None,
-    /// The operator has looked who the primary is, and names its epoch.
+    /// The operator has checked which server is the primary, and names its epoch.
     Epoch(u64),
     /// Any: the server is the primary by Sentinel's or the cluster's word, or there is no other.
     Any,

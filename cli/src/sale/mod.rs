@@ -135,7 +135,7 @@ impl Sale {
 /// Writes the grants of a sale.
 ///
 /// # Errors
-/// A sentence that says why not.
+/// A sentence with the reason.
 pub fn winners(server: &Server, options: &Winners) -> Result<(), String> {
     let mut list = List::begin(options.json, &[&FIELDS[..], &["units"]].concat())?;
     let mut sale = Sale::of(server, &options.name)?;

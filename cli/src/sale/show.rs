@@ -13,7 +13,7 @@ use crate::print::say;
 use crate::split::{number, pairs};
 use crate::stop::Stop;
 
-/// All that STATUS says, a line a field.
+/// All fields of STATUS, one a line.
 ///
 /// # Errors
 /// A sentence when there is no such sale, or no answer.

@@ -14,7 +14,7 @@ pub struct Name {
     pub name: String,
 }
 
-/// Which split, and what the command of the module is told.
+/// The split, and the arguments of the module's command.
 #[derive(Args)]
 pub struct Words {
     pub name: String,
@@ -85,7 +85,7 @@ pub fn users(mut split: Split, name: &str, words: &[String]) -> Result<(), Strin
 /// Adds units. All parts are told by ELSEWHERE that units may come before the first part gets any.
 ///
 /// # Errors
-/// Of the first part that refuses; the same call goes on from there.
+/// The error of the first part that refuses; the call sent again goes on from that part.
 pub fn restock(mut split: Split, options: &Restock) -> Result<(), String> {
     let views = split.read_all()?;
     let mut pass = 1 + views.iter().map(|view| view.reading.pass).max().unwrap_or_default();
@@ -111,7 +111,7 @@ pub fn restock(mut split: Split, options: &Restock) -> Result<(), String> {
     Ok(())
 }
 
-/// ELSEWHERE; what now stands.
+/// Sends ELSEWHERE; returns the number of units that the part has noted.
 fn tell(split: &mut Split, part: usize, units: u64, pass: u64) -> Result<u64, String> {
     let Call { key, cmds, .. } = split.message(part, "ELSEWHERE", &[units, pass]);
     let reply = one(split.call(part, &cmds)?);

@@ -16,7 +16,7 @@ use super::nodes::said;
 use super::parts::{advice, one, seckill, Split, View};
 use crate::terms::ALTERED;
 
-/// Which split, and what nobody but the shop knows.
+/// The split, and figures that only the shop knows.
 #[derive(Args)]
 pub struct Options {
     pub name: String,
@@ -120,7 +120,7 @@ impl Repair<'_> {
         self.options.beginning.share(self.split.parts, part)
     }
 
-    /// A part that is there tells whether these are the terms of the split.
+    /// Checks with a part that exists whether these are the terms of the split.
     fn check_terms(&mut self) -> Result<(), String> {
         let peer = self.others().next().map(|(at, _)| at);
         let peer = peer.ok_or("no other part is there that could tell what this one had")?;

@@ -59,7 +59,7 @@ impl Running {
         get(self.port, path)
     }
 
-    /// Ends it with a signal, and tells how it ended.
+    /// Ends the program with a signal, and returns how it ended.
     pub fn end(mut self, signal: &str) -> ExitStatus {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", signal, &pid]).status().expect("kill runs");

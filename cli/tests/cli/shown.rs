@@ -94,7 +94,7 @@ fn winners_are_written_as_csv_and_as_json() {
     assert_eq!(row["round"], 0);
 }
 
-/// An object a line, until it is told to stop.
+/// One JSON object a line, until the program is stopped.
 #[test]
 fn status_is_watched_as_json() {
     let server = Options::new().start();

@@ -8,7 +8,7 @@ use seckill_harness::{wait_until, Options};
 
 use super::program::{run, seckill, Running};
 
-/// Runs it with nobody at the other end of its standard output.
+/// Runs the program with nobody at the other end of its standard output.
 fn unread(words: &[&str]) -> Output {
     let (reader, writer) = pipe().expect("a pipe");
     drop(reader);
@@ -52,7 +52,7 @@ fn a_reader_may_leave() {
         assert_eq!(ran.status.code(), as_read, "{words:?}: {said}");
         assert!(!said.contains("panicked") && !said.contains("pipe"), "{words:?}: {said}");
     }
-    // These two go on until they are stopped, or nobody looks any more.
+    // Both go on until they are stopped, or until nobody reads them any more.
     for words in [&["watch", "sale"][..], &["split", "status", "p", "--watch"]] {
         let ran = unread(&[&["--redis", &url], words].concat());
         assert_eq!((ran.status.code(), ran.stderr), (Some(0), Vec::new()), "{words:?}");

@@ -265,7 +265,7 @@ impl Driver {
         self.ask_while(order, || Ok(()))
     }
 
-    /// The same, and does something in between, again and again.
+    /// Calls the driver, and does something else between the calls, again and again.
     ///
     /// # Errors
     /// Those of [`Driver::ask`], and what that says.

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// So many clients are played at the same time, each with servers of its own. Mostly they wait.
+/// Number of clients that are played at the same time, each with its own servers. Mostly they wait.
 const AT_ONCE: usize = 4;
 
 /// A run of the table: by a client of ours, or by a client with a rule left out.

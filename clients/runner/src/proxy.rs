@@ -41,7 +41,7 @@ impl Troubles {
         *lock(&self.now) = trouble;
     }
 
-    /// So many cuts did not happen; from now on all is well.
+    /// Ends the trouble. Returns the number of cuts that did not happen.
     pub fn end(&self) -> usize {
         std::mem::take(&mut *lock(&self.now)).cut.len()
     }

@@ -41,7 +41,7 @@ pub struct Rush {
     pub buyers: u64,
     /// Replies that did not come whole.
     pub lost: u64,
-    /// Units of buyers who were told that they have one.
+    /// Units of buyers whose answer was GRANTED.
     pub told: u64,
     /// Units that somebody has in the sale. The grants are compared one by one.
     pub sold: u64,

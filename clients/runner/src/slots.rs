@@ -17,7 +17,7 @@ pub(crate) fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(),
     holds_in_time(condition).then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
 }
 
-/// Waits until the only replica of this server, which must stand still, has all of it.
+/// Waits until the only replica of this server has all data; no other client may write then.
 pub(crate) fn catches_up(port: u16) -> Result<(), String> {
     in_time("the replica has all", || {
         let info: String = run(port, "INFO replication").unwrap_or_default();

@@ -24,10 +24,10 @@ pub struct Case {
     setup: Vec<String>,
     #[serde(default)]
     steps: Vec<Step>,
-    /// So many users, and the reply to each of them breaks off somewhere.
+    /// Number of users; the reply to each of them is cut off at some byte.
     #[serde(default)]
     storm: usize,
-    /// The sale of the storm is split into so many.
+    /// Number of parts that the sale of the storm is split into.
     #[serde(default)]
     parts: usize,
     /// The servers of the case: one, Sentinels or a cluster.

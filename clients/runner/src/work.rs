@@ -13,7 +13,7 @@ use seckill_harness::{Conn, Server};
 
 use crate::{may_run, Options};
 
-/// A sale that is paused and resumed all the time, so that who listens hears something.
+/// Pauses and resumes a sale all the time, so that a listener gets notifications.
 const TICKER: &str = "sale:ticker";
 const TICK_EVERY: Duration = Duration::from_millis(20);
 const TIME_LIMIT_SECONDS: u64 = 60;

@@ -197,7 +197,7 @@ impl MultiAnswer {
         }
         answer.outcome = Some(Outcome::read(text(first)?)?);
         for row in rest {
-            // Each row is what GRAB says behind the word.
+            // Each row has the elements of GRAB's reply behind the word.
             let row = [std::slice::from_ref(first), row.as_sequence()?].concat();
             answer.grants.push(Answer::of(&row)?);
         }

@@ -39,9 +39,9 @@ impl Default for Options {
 pub struct Durable {
     /// The key of a counter; in a cluster it is in the sale's slot.
     pub mark: String,
-    /// So many replicas have the grant.
+    /// Number of replicas that must have the grant.
     pub replicas: u32,
-    /// How long they are waited for, beside the call's own time.
+    /// Time to wait for the replicas, beside the call's own time.
     pub timeout: Duration,
 }
 

@@ -10,7 +10,7 @@ use crate::attempts::{attempt, is_mistake, Came};
 use crate::{decode, Error, Event, Id, Link, SaleError, Unanswered};
 
 const COUNT: u32 = 100;
-/// Failures in a row, before the caller hears of it.
+/// Failures in a row before the caller gets an error.
 const ATTEMPTS: u32 = 5;
 const TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
@@ -37,7 +37,7 @@ impl Default for OrdersOptions {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Order {
-    /// Its id in the stream.
+    /// The id in the stream.
     pub id: String,
     /// `None`: it was trimmed before anybody read it.
     pub event: Option<Event>,

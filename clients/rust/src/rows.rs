@@ -11,9 +11,9 @@ use crate::{Id, State};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {
-    /// Its number in its sale.
+    /// The number in its sale.
     pub seq: u64,
-    /// Whose it is.
+    /// The user who has the grant.
     pub user: Id,
     /// Units that it has, or had last.
     pub qty: u64,
@@ -27,9 +27,9 @@ pub struct Row {
     pub req: Option<Id>,
     /// The epoch in which it was granted.
     pub epoch: u64,
-    /// Its round; 0 in a sale without.
+    /// The round; 0 in a sale without.
     pub round: u64,
-    /// Its numbers; `None` in a sale without NUMBERED.
+    /// The numbers; `None` in a sale without NUMBERED.
     pub units: Option<Vec<u64>>,
 }
 
@@ -128,7 +128,7 @@ pub struct Event {
     pub sale: Id,
     /// Numbers, booleans and words, as docs/outbox.md lists them.
     pub data: Map<String, Json>,
-    /// Whose grant it is.
+    /// The user who has the grant.
     pub user: Option<Id>,
     /// The REQ of the grant, or of a RESTOCK.
     pub req: Option<Id>,

@@ -32,7 +32,7 @@ pub struct Servers {
     kind: Kind,
     /// The servers to ask first: the server, the sentinels, or nodes of the cluster.
     seeds: Vec<ConnectionInfo>,
-    /// How all servers of sales are connected to, but for the address.
+    /// How all servers of sales are connected to, except for the address.
     node: ConnectionInfo,
     /// Which seed is the next; the others follow it.
     turn: usize,

@@ -7,22 +7,22 @@ use redis::Cmd;
 pub enum Units<'a> {
     /// One; the only thing that a sale which draws amounts takes.
     One,
-    /// So many, or none.
+    /// This number of units, or none.
     Qty(i64),
     /// At most so many.
     UpTo(i64),
-    /// So many that are next to each other, in a sale with NUMBERED.
+    /// This number of units that are next to each other, in a sale with NUMBERED.
     Adjacent(i64),
-    /// These, by their numbers, in a sale with NUMBERED.
+    /// The units with these numbers, in a sale with NUMBERED.
     Exactly(&'a [i64]),
 }
 
 /// The part of a grant that is kept when the rest is given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep<'a> {
-    /// So many units.
+    /// This number of units.
     Qty(i64),
-    /// These, by their numbers, in a sale with NUMBERED.
+    /// The units with these numbers, in a sale with NUMBERED.
     Units(&'a [i64]),
 }
 

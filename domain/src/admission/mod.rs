@@ -5,7 +5,7 @@
 //!
 //! A list is a set of users, kept in the ledger's kind of pages and index, without grants. A
 //! removed user's record stays, marked, so removing and adding a user again costs no memory; when
-//! the last user is removed the set starts anew, empty. The order of the records is part of the
+//! the last user is removed the set starts again, empty. The order of the records is part of the
 //! state, so equal nodes have equal pieces.
 
 mod tests;

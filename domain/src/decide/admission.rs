@@ -7,9 +7,9 @@ use crate::Sale;
 /// How a user is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admittance {
-    /// They may ask.
+    /// The user may ask.
     Ok,
-    /// They may ask, and ADMIT lets them in by this very call.
+    /// The user may ask, and this very call admits them (ADMIT).
     First,
     /// Not on the list, on the deny list, or excluded by MOD.
     Denied,

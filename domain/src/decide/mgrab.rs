@@ -22,7 +22,7 @@ pub enum MultiOutcome {
     Refused {
         /// Index of the sale, counted from 0.
         index: usize,
-        /// Its outcome.
+        /// The outcome.
         outcome: Outcome,
     },
     /// All sales know the request id: each grant in its current state.
@@ -34,7 +34,7 @@ pub enum MultiOutcome {
 /// The result, and each sale's changes.
 #[derive(Debug)]
 pub struct MultiDecision<'a> {
-    /// Its outcome.
+    /// The outcome.
     pub outcome: MultiOutcome,
     /// One for each decided sale, in order, with the changes to commit there. Without a grant these
     /// are only the changes that a refused call makes, too: expiry of due holds and first
@@ -160,7 +160,7 @@ fn decide_among<'a>(sale: &Sale, grab: &Grab<'a>, left: Expiries, now: &Now) -> 
     })
 }
 
-/// Whether the request waits in this sale: one that others know can't.
+/// Whether the request waits in this sale; a request that another sale knows can't wait.
 fn waits_for(sale: &Sale, grab: &Grab<'_>, now: &Now) -> bool {
     let waiter = waitlist::waiting_at(sale, grab.user, sale.time(now));
     waiter.is_some_and(|waiter| grab.req == Some(waiter.req))

@@ -117,7 +117,7 @@ impl Sale {
         decided(self, now, |plan| judge(plan, request))
     }
 
-    /// What comes before any other decision if the current round is over: the next round, or the
+    /// The step before any other decision if the current round is over: the next round, or the
     /// mistake for which it can't begin.
     pub fn decide_round<'a>(&self, now: &Now) -> Option<Decided<'a>> {
         let next = expire::next_round(self, now).filter(|_| self.awaits == 0)?;

@@ -83,7 +83,7 @@ pub(super) fn place_of(sale: &Sale, ticket: u64) -> Place {
     sale.waitlist().map_or(nowhere, |list| list.place(ticket, None))
 }
 
-/// Whether anybody waits whose entry does not count as gone at `t`.
+/// Whether anybody waits, not counting entries that are over at `t`.
 pub(super) fn does_anybody_wait(sale: &Sale, t: u64) -> bool {
     sale.waiters().is_some_and(|list| !is_closed(sale, t) && !list.are_all_over(t))
 }

@@ -176,15 +176,15 @@ pub(crate) trait Act {
     }
 }
 
-/// What planning has worked out for what is made.
+/// Results of planning that making the effects needs.
 pub(crate) struct Planned<'p> {
     /// Where the one new grant belongs, if that is known.
     pub new_grant: Option<&'p Slots>,
-    /// What is available after each restock to come.
+    /// Available units after each restock to come.
     pub restocked: slice::Iter<'p, u64>,
 }
 
-/// Lists the effects once: the enum, and who does what is asked of it.
+/// Lists the effects once: makes the enum, and passes each call on to the effect's own type.
 macro_rules! effects {
     ($($(#[$doc:meta])* $name:ident($(#[$attribute:meta])* $payload:ty),)*) => {
         /// The effect of a change. Effects carry results, never requests: applying one decides
@@ -314,7 +314,7 @@ effects! {
     Leave(Leave),
     /// A waiter is dropped from the waiting list.
     Drop(Drop),
-    /// What a waiter asks for is granted to them.
+    /// A waiter is granted the units that they ask for.
     Offer(Offer),
     /// A grant passes the head of the waiting list.
     Pass(Pass),

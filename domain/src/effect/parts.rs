@@ -13,7 +13,7 @@ pub struct Send {
     /// Units ever sent to it, these included.
     #[serde(deserialize_with = "wire::integer")]
     pub total: u64,
-    /// Units of these that were not available, and are promised.
+    /// Units that were sent although they were not available: the part owes them.
     #[serde(deserialize_with = "wire::integer")]
     pub owed: u64,
 }

@@ -8,7 +8,7 @@ use crate::model::balances::Balances;
 /// A new round begins with `supply` units. It is the only effect of its change.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Round {
-    /// Its number.
+    /// The number.
     #[serde(deserialize_with = "wire::integer")]
     pub round: u64,
     /// Units to sell.

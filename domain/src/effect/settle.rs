@@ -12,7 +12,7 @@ pub struct Settle {
     /// The grant's seq.
     #[serde(deserialize_with = "wire::integer")]
     pub seq: u64,
-    /// Its new state.
+    /// The new state.
     #[serde(deserialize_with = "settled")]
     pub to: State,
 }

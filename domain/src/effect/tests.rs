@@ -42,7 +42,7 @@ fn numbered<E>(of: E, units: &[u32]) -> Box<Numbered<E>> {
     Box::new(Numbered { units: units.into(), of })
 }
 
-/// Effects and their bytes, but for those of terms and of numbered units.
+/// Effects and their bytes, except for those of terms and of numbered units.
 fn plain_effects() -> Vec<(Effect<'static>, &'static [u8])> {
     let asked = Some(ReqTag { id: b"o-7", asked: Asked::UpTo });
     let bob = Users { list: List::Deny, add: true, users: vec![b"bob", b"x"] };

@@ -31,13 +31,13 @@ pub type HashKey = [u64; 2];
 /// A grant in its current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant<'a> {
-    /// Its seq, counted from 1.
+    /// The seq, counted from 1.
     pub seq: u64,
     /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
     /// Units.
     pub qty: u64,
-    /// Its state.
+    /// The state.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,
@@ -91,7 +91,7 @@ pub struct NewGrant<'a> {
     pub req: Option<ReqTag<'a>>,
     /// Units.
     pub qty: u64,
-    /// Its state.
+    /// The state.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,

@@ -68,7 +68,7 @@ pub struct Record<'a> {
     pub req: Option<ReqTag<'a>>,
     /// Units.
     pub qty: u64,
-    /// Its state.
+    /// The state.
     pub state: State,
     /// Unix ms of the grant.
     pub at: u64,

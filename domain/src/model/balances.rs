@@ -43,7 +43,7 @@ pub struct Balances {
 /// A part's own account of a split: the units it was given and the units it exchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Escrow {
-    /// Its share and the restocks applied to it; negative if more was withdrawn than that.
+    /// The share and the restocks applied to it; negative if more was withdrawn than that.
     pub put_in: i64,
     /// Units ever sent to all other parts.
     pub sent: u64,

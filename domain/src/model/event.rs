@@ -13,7 +13,7 @@ pub type Events = SmallVec<[Event; 1]>;
 /// One event of a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Its kind.
+    /// The kind.
     pub kind: EventKind,
     /// Index of the plan's change that causes it.
     pub change: usize,
@@ -109,7 +109,7 @@ pub struct Described {
     pub name: &'static str,
     /// The keyspace notification. RECLAIM has CONFIRM's, a refused RECLAIM has none.
     pub notification: Option<&'static CStr>,
-    /// Its meaning, in a few words for people.
+    /// The meaning, in a few words for people.
     pub about: &'static str,
 }
 

@@ -13,7 +13,7 @@ macro_rules! misuses {
             /// Every one.
             pub const ALL: &'static [Misuse] = &[$(Misuse::$name,)*];
 
-            /// Its text: constant, plain ASCII, and a code first.
+            /// The text: constant, plain ASCII, and a code first.
             pub const fn text(self) -> &'static str {
                 match self {
                     $(Misuse::$name => $text,)*

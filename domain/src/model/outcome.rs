@@ -45,11 +45,11 @@ impl State {
 /// A grant as callers see it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GrantView {
-    /// Its seq, counted from 1.
+    /// The seq, counted from 1.
     pub seq: u64,
     /// Units.
     pub qty: u64,
-    /// Its state.
+    /// The state.
     pub state: State,
     /// Deadline, Unix ms; 0 unless HELD.
     pub deadline: u64,
@@ -194,9 +194,9 @@ pub enum Mask {
 pub struct Row {
     /// The first word of the reply.
     pub word: &'static str,
-    /// The names of the elements after it: numbers, but for `state`.
+    /// The names of the elements after it: numbers, except for `state`.
     pub fields: &'static [&'static str],
-    /// Its counter's name in STATUS, INFO and dumps.
+    /// The counter's name in STATUS, INFO and dumps.
     pub counter: &'static CStr,
     /// The meaning of the counter.
     pub counts: &'static str,
@@ -326,7 +326,7 @@ pub enum Elements<'o> {
     Nothing,
     /// One number.
     Number(u64),
-    /// A grant as it stands; of a new one also the units left after it.
+    /// A grant in its current state; for a new grant also the units left after it.
     Grant(&'o GrantView, Option<u64>),
     /// A place on the waiting list.
     Place(&'o Place),
@@ -340,7 +340,7 @@ impl From<Misuse> for Outcome {
 }
 
 impl Outcome {
-    /// Its index in [`OUTCOMES`], if it is an answer to GRAB.
+    /// The index in [`OUTCOMES`], if it is an answer to GRAB.
     #[inline]
     pub fn row(&self) -> Option<usize> {
         Some(match self {

@@ -56,7 +56,7 @@ pub(crate) fn integer<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Erro
     within(INTEGER_MAX, u64::deserialize(from)?)
 }
 
-/// Such a number ([`integer`]), or none.
+/// A number of [`integer`], or none.
 pub(crate) fn maybe_integer<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
     let number = Option::deserialize(from)?;
     number.map(|number| within(INTEGER_MAX, number)).transpose()

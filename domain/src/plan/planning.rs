@@ -54,7 +54,7 @@ impl<'s, 'a> Planning<'s, 'a> {
     pub(crate) fn of_list(&self, from: usize) -> impl Iterator<Item = Effect<'static>> + '_ {
         self.changes().iter().skip(from).filter_map(|change| match change.effect {
             Effect::Offer(offer) => Some(offer.into()),
-            // Its numbers are chosen anew, behind a grant that comes before.
+            // The numbers are chosen again, behind a grant that comes before.
             Effect::OfferNumbered(ref offer) => Some(offer.of.into()),
             Effect::Drop(drop) => Some(drop.into()),
             _ => None,

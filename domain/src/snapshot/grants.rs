@@ -112,7 +112,7 @@ fn numbers<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Had>, D::Error> {
 }
 
 impl<'a> NumberedGrants<'a> {
-    /// These grants with their numbers.
+    /// Grants with their numbers.
     pub(super) fn of(grants: Grants<'a>, numbers: &Numbers) -> NumberedGrants<'a> {
         let seqs = (grants.first..).take(grants.grants.len());
         let had = |seq| Had { first: numbers.first_of(seq), last: numbers.of(seq) };

@@ -67,7 +67,7 @@ pub enum Piece<'a> {
     Pairs(#[serde(deserialize_with = "pieces::pairs")] Vec<Pair>),
     /// Waiters in order.
     Waiters(#[serde(borrow, deserialize_with = "pieces::waiters")] Vec<StandingWaiter<'a>>),
-    /// What trimmed grants of the round had at first, in seq order; the grants follow.
+    /// First quantities of the round's trimmed grants, in seq order; the grants follow.
     Trims(#[serde(deserialize_with = "pieces::trims")] Vec<Trimmed>),
     /// Grants in seq order, in a sale whose units have numbers.
     NumberedGrants(#[serde(borrow)] NumberedGrants<'a>),
@@ -231,7 +231,7 @@ pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balanc
     let amounts = amounts_with(sale, last);
     let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
     let have_granted = match last {
-        // Its grants would be later pieces.
+        // The grants would be later pieces.
         Some(Piece::Round(next)) => next.epochs.is_empty(),
         Some(Piece::Trims(_)) => false,
         _ => {

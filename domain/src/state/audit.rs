@@ -12,7 +12,7 @@ use crate::Sale;
 /// A number that differs from the grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// Its name as AUDIT replies it.
+    /// The name as AUDIT replies it.
     pub field: &'static str,
     /// The number that the sale has.
     pub stored: u64,

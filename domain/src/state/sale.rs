@@ -296,7 +296,7 @@ impl Sale {
         self.extras.as_deref_mut().and_then(|extras| extras.numbers.as_deref_mut())
     }
 
-    /// Numbers its units, of which there are so many, if its terms say so.
+    /// Gives the `supply` units their numbers, in a sale with NUMBERED.
     pub(crate) fn begin_numbers(&mut self, supply: u64) {
         if self.terms.is_numbered() {
             self.extras_mut().numbers = Some(Box::new(Numbers::new(supply as u32)));

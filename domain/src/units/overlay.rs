@@ -97,7 +97,7 @@ impl Overlay {
             let mut node = units.leaves() + block;
             let mut runs = Runs::of_block(words);
             let mut length = BLOCK;
-            // What stands above depends on what has changed below.
+            // A node above depends on the changed nodes below it.
             while (Overlaid { units, overlay: Some(self) }).runs(node) != runs {
                 self.nodes.insert(node, runs);
                 if node == 1 {

@@ -87,7 +87,7 @@ impl WaitTerms {
 /// A waiter: an entry of the list. The effect that adds it is `effect::Join`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiter<'a> {
-    /// Its ticket: the earliest waiter has the lowest.
+    /// The ticket: the earliest waiter has the lowest.
     #[serde(deserialize_with = "wire::quantity")]
     pub ticket: u64,
     /// The user's id, 1 to 256 bytes.
@@ -110,7 +110,7 @@ pub struct Waiter<'a> {
 /// Why an entry is dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
-    /// Its UNTIL has come.
+    /// The UNTIL has come.
     Until,
     /// The sale is closed.
     Closed,

@@ -113,7 +113,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Executes every operation on `world` and goes on behind those that change something.
+    /// Executes every operation on `world`, and repeats this after each one that changes something.
     fn below(&mut self, world: &mut World, left: usize) {
         let alphabet = Rc::clone(&self.alphabet);
         for (at, op) in alphabet.iter().enumerate() {

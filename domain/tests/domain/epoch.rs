@@ -150,7 +150,7 @@ fn a_promoted_replica_begins_a_new_epoch_and_the_old_primary_is_told_apart() {
     let mut world =
         World::open(9, Rules { limit: 0, ..Rules::default() }, CLOCK, 500).unwrap().unwrap();
     world.step(&op_grab("a")).unwrap();
-    // The primary grants once more, and dies before the replica hears of it.
+    // The primary grants once more and dies before the replica gets it.
     let mut lost = world.sale.clone();
     assert_eq!(grab(&mut lost, 500).0, None);
     world.step(&Op::Promote).unwrap();

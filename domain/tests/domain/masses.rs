@@ -451,7 +451,7 @@ fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// The sale and its oracle go through all of it side by side.
+/// Executes all steps on the sale and on its oracle, side by side.
 #[test]
 fn very_many_own_holds_end_in_parts() {
     const HOLDS: u64 = 1003;

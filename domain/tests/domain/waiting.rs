@@ -277,7 +277,7 @@ fn entries_that_are_over_stand_in_nobodys_way() {
     }
 }
 
-/// More entries than one step could drop are in the way of a GRAB until the sweeper comes.
+/// More ended entries than one step can drop make a GRAB wait for the sweeper.
 #[test]
 fn very_many_entries_that_are_over_are_dropped_first() {
     for (count, is_granted) in [(65, true), (66, false)] {

@@ -163,9 +163,9 @@ struct Teams {
     running: Vec<(Child, u32)>,
     /// Processes started so far: names the calls of each.
     started: u32,
-    /// Dropped at the end, so that who hears knows that nobody speaks any more.
+    /// Dropped at the end: the receiver then sees that the channel is closed.
     tell: Option<Sender<Kept>>,
-    /// Chooses whom to kill.
+    /// Chooses the workers that are killed.
     drawn: u64,
 }
 

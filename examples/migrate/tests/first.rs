@@ -76,7 +76,7 @@ fn programs_that_are_right_do_not_break() {
     }
 }
 
-/// A program of the reader's own is tried where nothing is theirs, or not at all.
+/// break.php runs a reader's program against empty servers only, never against live ones.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn programs_talk_to_nothing_else() {

@@ -86,7 +86,7 @@ fn a_move_and_its_way_back_in_chinese() {
     for told in [&moved, &again, &other, &late, &booked, &back] {
         assert_eq!(english_in(told), None, "{told}");
     }
-    // In English, if another language is not said, and no other one is taken for it.
+    // The default is English; an unknown language is an error.
     assert!(shop.end(&[]).0.contains("was taken back") || shop.end(&["--back=yes"]).1 == 1);
     assert_eq!(shop.end(&["--lang=fr"]), ("--lang is zh or en\n".to_owned(), 1));
 }

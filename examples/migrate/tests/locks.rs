@@ -62,12 +62,12 @@ fn work_needs_a_hold_and_a_new_order_after_it_failed() {
     let buy = |works| shop.after(&["order", "sale:goods", "a", "", works]);
     assert!(buy("no").contains("秒杀失败"));
     assert_eq!(shop.books("sale:goods"), [1, 1, 0, 0, 0], "for sale again");
-    // Over is over: the next click has a new order, as often as it fails.
+    // A failed order has ended: each further click has a new order.
     assert!(buy("no").contains("秒杀失败"));
     let told = buy("yes");
     assert!(told.contains("秒杀成功"), "{told}");
     assert_eq!(buy("no"), told, "the same order, and the work is not done again");
-    // Nor is the order of somebody who was refused another one.
+    // A user who was refused keeps the order number for the next click.
     let refused = |works| shop.after(&["order", "sale:goods", "b", "", works]);
     let told = refused("yes");
     assert!(told.contains("库存不足"), "{told}");

@@ -61,7 +61,7 @@ fn sql_tables() {
     assert!(!shop.try_run(shop.new.port(), &["--where=seckill_id = 9"]).1, "no such row");
     assert!(!shop.try_run(shop.new.port(), &["--terms=HODL 1"]).1, "no such terms");
     assert_eq!(stock(), "3 50", "nothing is closed");
-    // Refused behind the closing: the way back gives the table all it had.
+    // Refused after the old side was closed: the way back gives the table all its units.
     shop.new.call("SECKILL.IMPORT sale:goods wei 2 REQ 2");
     let (told, went_well) = shop.try_run(shop.new.port(), &["--add=yes"]);
     assert!(!went_well && told.contains("1 of 2 buyers were refused"), "{told}");
@@ -93,7 +93,7 @@ fn sql_tables() {
     shop.new.call("SECKILL.ALTER sale:goods HOLD 1");
     assert!(page("gao", "order-5").contains("秒杀失败"));
     assert_eq!(orders(), "1 2 order-3");
-    // Nor does one whose page died behind it.
+    // An order whose page died after the INSERT does not stay either.
     sql(&database, &["INSERT INTO shop.orders (order_no, user) VALUES ('order-5', 'gao')"]);
     assert!(page("gao", "order-5").contains("秒杀失败"));
     assert_eq!(orders(), "1 2 order-3");
@@ -255,7 +255,7 @@ fn a_table_that_both_pages_write_to() {
     buy("d");
     assert!(shop.run(&[]).contains("left as it is"));
     assert_eq!(shop.books("sale:goods"), [32, 26, 0, 6, 0]);
-    // The old program sold behind the move: its number says so, and its row.
+    // The old program sold after the move: the counter and the row show it.
     sql(
         &database,
         &[
@@ -296,7 +296,7 @@ fn pages_write_one_row_an_order() {
     shop.new.call("SECKILL.INIT sale:coins 57 LIMIT 0 GRABS 1");
     shop.new.call("SECKILL.INIT sale:award 120 DRAW LIST 30 40 50");
     let page = |words: &[&str]| output(&mut page::command(shop.new.port(), words, Some(&dsn))).0;
-    // One has a row of coins, one has none, and one has nothing in theirs.
+    // Three users of the old table: a row with coins, no row, a row without coins.
     for (user, coins) in [("a", "40"), ("a", "40"), ("b", "10"), ("b", "10"), ("c", "40")] {
         let told = page(&["coins", "sale:coins", user, "", coins]);
         assert!(told.contains("抢红包成功"), "{told}");

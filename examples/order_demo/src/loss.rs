@@ -182,7 +182,7 @@ fn tell_loss(redis: &mut Connection, first: First) -> Result<(), String> {
     Ok(())
 }
 
-/// Every order whose end its buyer was told is in Redis, with that end, whatever its number is now.
+/// Every order whose result its buyer got is in Redis with that result, whatever its number is now.
 fn kept(equal: &Equal, promised: &BTreeMap<String, &'static str>) -> Result<(), String> {
     for (req, state) in promised {
         let found = equal.orders.iter().find(|order| order.req == *req);

@@ -60,7 +60,7 @@ impl Writer {
         Err("The writer never had an entry under way.".into())
     }
 
-    /// Stops it where it stands.
+    /// Kills the writer wherever it is.
     ///
     /// # Errors
     /// A sentence when it has ended.

@@ -93,7 +93,7 @@ fn in_order(grants: &[Grant], terms: &Terms, past: &Past) -> Result<(), String> 
     Ok(())
 }
 
-/// Who asks again learns of their own grant, and nobody is sent away while coins are left.
+/// A user who asks again gets their own grant, and nobody is refused while coins are left.
 ///
 /// Before the opening the sale still speaks of the round before.
 fn repeats(round: &Round, past: &Past, grants: &[Grant]) -> Result<(), String> {

@@ -23,12 +23,12 @@ const LAST_ROUND_SHARE: u32 = 3;
 pub const BREAK_MS: u32 = 700;
 /// How long before the opening the first users click.
 const EARLY: Duration = Duration::from_millis(250);
-/// So much may our idea of the server's clock be wrong: the crowd comes a little after the
+/// Error allowed in our reading of the server's clock: the crowd comes a little after the
 /// opening, the late ones a little after the end.
 const CLOCKS: Duration = Duration::from_millis(5);
 /// From INIT to the first opening.
 const PREPARATION_MS: u64 = 600;
-/// The order of those who come late: none that a plan has.
+/// The order number of users who come late: no plan has it.
 const LATE_ORDER: u8 = 2;
 
 impl Event<'_> {

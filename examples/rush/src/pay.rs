@@ -49,7 +49,7 @@ impl Habit {
     }
 }
 
-/// One grant, as its buyer knows it in the end.
+/// One grant, in the state that its buyer knows at the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     pub user: u32,

@@ -50,7 +50,7 @@ fn habits(paid: &Paid) -> Result<(), String> {
     Ok(())
 }
 
-/// The server's list has exactly these grants, each in the state that its buyer was told.
+/// The server's list has exactly these grants, each in the state of its buyer's last answer.
 fn rows(paid: &Paid, listed: &[Winner]) -> Result<(), String> {
     let mut told: Vec<Winner> = paid
         .endings

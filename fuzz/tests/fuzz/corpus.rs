@@ -28,7 +28,7 @@ pub fn numbered(seed: u64) -> Vec<Sample> {
     sales
 }
 
-/// What each run of the simulation ends with.
+/// The sale at the end of each run of the simulation.
 fn runs(seed: u64) -> impl Iterator<Item = Vec<Sample>> {
     (0..).map(move |run| samples(seed * 1_000_000 + run))
 }

@@ -26,7 +26,7 @@ pub enum Form {
     },
 }
 
-/// A stopped server and its file, and which bytes of it are the module's.
+/// A stopped server, its file, and the range of the module's bytes in the file.
 struct Prepared {
     server: Server,
     file: PathBuf,
@@ -171,7 +171,7 @@ fn start(prepared: &mut Prepared, random: &mut Random, how: &str) -> bool {
     came_up
 }
 
-/// Every sale passes AUDIT, but for pieces that a log lacks by now: such a sale sells nothing.
+/// Every sale passes AUDIT, except for pieces that a log lacks by now: such a sale sells nothing.
 fn check_sales(server: &Server, how: &str) {
     let mut conn = server.conn();
     let keys = conn.cmd("KEYS *");

@@ -92,7 +92,7 @@ fn after_crash(played: &Played) -> Option<Fault> {
     let busy =
         |one: &Outcome| is_lost(one, Reason::Busy) || is_lost(one, Reason::Hangs) || waits(one);
     let waited_for_lease = played.lines.iter().any(|line| line.who.is_none());
-    // "You have one" is what A needs to know.
+    // A needs the answer "you have one".
     let knows = matches!(again.verdict, Some(Verdict::Again(_))) || is_lost(again, Reason::Already);
     if told == 0 {
         return match () {

@@ -40,11 +40,11 @@ struct Actor {
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
-    /// Its step is under way.
+    /// The step is under way.
     Moves,
     /// Stands before a step. `Some(moves)`: pauses until more moves than these were made.
     At(Option<usize>),
-    /// Its step waits for a row lock.
+    /// The step waits for a row lock.
     Blocked,
     Over,
 }
@@ -62,7 +62,7 @@ pub struct Stage {
 /// A schedule that is being played.
 struct Play<'s> {
     states: Vec<State>,
-    /// Whose step is told to wait in the timeline.
+    /// The buyer whose step waits, in the timeline.
     told_to_wait: Vec<bool>,
     outcomes: Vec<Outcome>,
     moves: usize,
@@ -192,7 +192,7 @@ impl Stage {
         Ok(())
     }
 
-    /// One buyer goes on, and those whom that frees; until nobody moves.
+    /// One buyer makes a step, then all buyers that the step unblocks, until nobody moves.
     fn order(&mut self, play: &mut Play<'_>, who: usize, order: Order) -> Result<(), String> {
         if !matches!(play.states[who], State::At(_)) {
             return Err("an order to somebody who does not stand before a step".into());
@@ -358,7 +358,7 @@ fn act(mut buyer: Buyer, who: usize, work: &Receiver<Job>, says: &Sender<Message
 }
 
 impl Play<'_> {
-    /// With nobody under way there is nothing to wait for but the truth about who is blocked.
+    /// With nobody under way, only the database has to be asked who is blocked.
     fn patience(&self) -> Duration {
         if self.states.contains(&State::Moves) {
             PATIENCE

@@ -36,7 +36,7 @@ pub struct Timeline {
     pub end: String,
 }
 
-/// One line of it.
+/// One line of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
     /// Which column; `None`: all of them.

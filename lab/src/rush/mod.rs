@@ -38,7 +38,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// So many workers; the first `with_sql` of them have a database.
+    /// Starts the workers; the first `with_sql` of them have a database.
     ///
     /// # Errors
     /// A sentence when the servers do not take the connections.

@@ -98,7 +98,7 @@ pub const S01: Contender = Contender {
     ..BASE
 };
 
-/// The same by a script of one line, for clients that can run scripts but no unknown command.
+/// GRAB by a script of one line, for clients that can run scripts but no unknown command.
 pub const S07: Contender = Contender {
     id: "S07",
     steps: "EVAL: redis.call('SECKILL.GRAB', sale, user, REQ, id)",

@@ -128,8 +128,8 @@ pub const S06: Contender = Contender {
     ..S01
 };
 
-/// Puts units in, and hears what every application server hears. The restock counts as done when
-/// it was heard: who announces it before announces it too early.
+/// Adds units, and gets the notification that every application server gets. The restock counts
+/// as done when the notification has come: an earlier announcement would be too early.
 fn restock_and_hear(b: &mut Buyer) -> Told {
     let mut ears = b.second_connection()?;
     let mut ears = ears.as_pubsub();

@@ -4,7 +4,7 @@ use crate::buyer::Buyer;
 use crate::contender::{Contender, Origin, BASE};
 use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop, Told};
 
-/// What those who write it well write: the user, the stock, the record, in one script.
+/// A careful script: it reads the user and the stock, and writes the record, in one step.
 const BODY: &str = "
     if redis.call('HEXISTS', keys[2], args[1]) == 1 then return -1 end
     local left = tonumber(redis.call('GET', keys[1]) or '0')
@@ -63,7 +63,7 @@ pub const P01: Contender = Contender {
     ..BASE
 };
 
-/// What a semaphore of Redisson does: a script that counts, and keeps nobody's name.
+/// The script of Redisson's semaphore: it counts, and keeps nobody's name.
 pub const P03: Contender = Contender {
     id: "P03",
     seed: "Redisson's semaphore",
@@ -84,7 +84,7 @@ pub const P03: Contender = Contender {
     ..P01
 };
 
-/// The same as a function of Redis 7 (row 49).
+/// The careful script as a function of Redis 7 (row 49).
 pub const P02: Contender = Contender {
     id: "P02",
     seed: "003, comments",

@@ -92,7 +92,7 @@ fn refusal(ctx: Ctx<'_>, command: &Command) -> Option<&'static str> {
     if is_internal && !is_paused {
         return None;
     }
-    // The server computes the flags anew for each call, so this asks once.
+    // The server computes the flags again for each call, so this asks once.
     let flags = ctx.flags();
     let is_loading = flags & raw::REDISMODULE_CTX_FLAGS_LOADING != 0;
     if flags & raw::REDISMODULE_CTX_FLAGS_REPLICATED != 0 || is_internal && is_loading {

@@ -25,7 +25,7 @@ const VERSION: &CStr =
 /// One line of the section.
 pub struct Field {
     name: &'static CStr,
-    /// Its meaning, in a few words.
+    /// The meaning, in a few words.
     pub about: &'static str,
     read: Read,
 }

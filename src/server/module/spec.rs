@@ -29,11 +29,11 @@ pub struct Spec {
     pub since: &'static str,
     /// Command tips, such as `nondeterministic_output`.
     pub tips: &'static [&'static str],
-    /// Its arguments in the order of the docs, without the command's name.
+    /// The arguments in the order of the docs, without the command's name.
     pub args: &'static [Arg],
-    /// Its replies that the table of outcomes describes.
+    /// The replies that the table of outcomes describes.
     pub answers: &'static [Row],
-    /// Its other replies, a line for each form, for the generated docs.
+    /// The other replies, a line for each form, for the generated docs.
     pub reply: &'static str,
     /// Error texts of the command, without those of its arguments, for the generated docs.
     pub errors: &'static [&'static str],
@@ -45,7 +45,7 @@ pub struct Spec {
     pub internal: bool,
 }
 
-/// Two lists of texts as one, whose length the caller's type says.
+/// Joins two lists of texts; the caller's type gives the length.
 pub const fn joined<const N: usize>(
     first: &[&'static str],
     then: &[&'static str],
@@ -79,7 +79,7 @@ pub struct KeySpec {
     pub pos: i32,
     /// One of `KEY_READ`, `KEY_CHANGE`, with the other bits of this module.
     pub flags: u64,
-    /// At `pos` stands the number of keys, and the keys follow it.
+    /// The argument at `pos` is the number of keys; the keys follow it.
     pub counted: bool,
     /// For a key behind an option: how clients find it and how the server does.
     pub option: Option<KeyOption>,
@@ -129,17 +129,17 @@ pub const KEY_INSERT: u64 = raw::REDISMODULE_CMD_KEY_INSERT as u64;
 /// One argument, for COMMAND DOCS and the hints of redis-cli.
 #[derive(Clone, Copy, Debug)]
 pub struct Arg {
-    /// Its name in COMMAND DOCS, lower case.
+    /// The name in COMMAND DOCS, lower case.
     pub name: &'static str,
     /// The kind of its value.
     pub kind: ArgKind,
-    /// Its meaning, in a few words; empty if the name says it all.
+    /// The meaning, in a few words; empty if the name is enough.
     pub about: &'static str,
     /// The sentence in Chinese, if it is not in tools/commands_md/src/zh.txt.
     pub about_zh: &'static str,
     /// The placeholder in grammars and hints, if it is not the name: `n`.
     pub shown: Option<&'static str>,
-    /// Its name in errors, if that is neither its token nor its name.
+    /// The name in errors, if that is neither its token nor its name.
     pub title: Option<&'static str>,
     /// The values it takes; none if it takes any.
     pub bounds: Option<Bounds>,
@@ -323,7 +323,7 @@ impl Arg {
         self
     }
 
-    /// Its name in errors.
+    /// The name in errors.
     const fn title(&self) -> &'static str {
         match (self.title, self.token) {
             (Some(title), _) => title,

@@ -97,7 +97,7 @@ impl Crowd {
         })
     }
 
-    /// So many more units may be granted, most of them of this part.
+    /// Allows this number of further units to be granted, most of them of part `hot`.
     pub fn allow(&self, units: u64, hot: usize) {
         self.hot.store(hot as u64, Ordering::SeqCst);
         self.allowed.fetch_add(units, Ordering::SeqCst);

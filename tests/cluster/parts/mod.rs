@@ -34,7 +34,7 @@ const NODE_TIMEOUT_MS: u64 = 2_000;
 /// Units granted from one trouble to the next: more than a part begins with, though half of them
 /// come back.
 const STAGE: u64 = 3_500;
-/// Of these, those that are granted before a replica freezes: not as many as a part begins with.
+/// Calls granted before a replica freezes; fewer than a part has units at the start.
 const SOLD_BEFORE: u64 = 500;
 /// The part that gets lost.
 const LOST: usize = 9;

@@ -220,7 +220,7 @@ fn said(error: std::io::Error) -> String {
     format!("The load can't be sent: {error}")
 }
 
-/// So many numbers below `below`, no two alike and far from their neighbours.
+/// `count` numbers below `below`: no two are equal, and neighbours are far apart.
 pub fn spread(count: u64, below: u64) -> impl Iterator<Item = u64> {
     // A prime larger than any `below` in use shares no factor with it.
     const STEP: u64 = 2_654_435_761;

@@ -235,7 +235,7 @@ mod tests {
     use super::*;
     use crate::RUNS;
 
-    /// A table that nobody wrote anew, or that was changed by hand.
+    /// A table that is out of date, or that was changed by hand.
     #[test]
     fn the_pages_are_up_to_date() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -12,7 +12,7 @@ const EVERY: Duration = Duration::from_millis(1);
 pub struct Pings(Vec<f64>);
 
 impl Pings {
-    /// So many PINGs.
+    /// Sends `count` PINGs while nothing else runs.
     pub fn alone(port: u16, count: usize) -> Result<Pings, String> {
         Pings::while_it(port, |took| took < count)
     }

@@ -21,7 +21,7 @@ const ATTACH: Duration = Duration::from_millis(300);
 /// Enough for some thousand samples.
 const CALLS: u64 = 500_000;
 
-/// Whose code it is, by the beginning of its file's name; all others are libraries.
+/// The owner of a piece of code, by the beginning of its file's name; all others are libraries.
 const OWNERS: [(&str, &[&str]); 4] = [
     ("server", &["redis-", "valkey-", "binary"]),
     ("kernel", &["[k"]),
@@ -29,7 +29,7 @@ const OWNERS: [(&str, &[&str]); 4] = [
     ("libraries", &[""]),
 ];
 
-/// The time under one load, largest share first: percent, whose, function.
+/// The time under one load, largest share first: percent, owner, function.
 pub struct Profile {
     load: &'static str,
     shares: Vec<(f64, &'static str, String)>,

@@ -68,7 +68,7 @@ impl Link {
         self.port
     }
 
-    /// From now on nothing arrives, what is on its way included, and nobody is told.
+    /// From now on nothing arrives, and neither side is told; bytes on their way are lost, too.
     pub fn cut(&self) {
         self.line.cut.store(true, Ordering::SeqCst);
     }

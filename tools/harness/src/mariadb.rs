@@ -24,7 +24,7 @@ const SETTINGS: [&str; 4] = [
     "--skip-name-resolve",
 ];
 
-/// Whose server it is.
+/// The maker of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     MariaDb,
@@ -32,7 +32,7 @@ enum Maker {
     MySql,
 }
 
-/// Its name there.
+/// The name there.
 const MYSQL: &str = "mysql-9.7.4";
 
 /// A running MariaDB or MySQL that belongs to this program.
@@ -97,7 +97,7 @@ impl MariaDb {
         self.process.folder().join("data")
     }
 
-    /// Its local socket.
+    /// The local socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
@@ -107,7 +107,7 @@ impl MariaDb {
         self.process.pid().unwrap_or(0)
     }
 
-    /// Ready means that it greets who connects.
+    /// The server is ready when it greets a new connection.
     fn wait_until_ready(&self) -> Result<(), String> {
         let deadline = Instant::now() + START_DEADLINE;
         while Instant::now() < deadline {

@@ -92,12 +92,12 @@ impl Postgres {
         format!("postgres://postgres@{folder}:{}/{name}", self.port)
     }
 
-    /// Its folder.
+    /// The folder.
     pub fn folder(&self) -> &Path {
         self.process.folder()
     }
 
-    /// Its local socket.
+    /// The local socket.
     pub fn socket(&self) -> PathBuf {
         self.process.folder().join(format!(".s.PGSQL.{}", self.port))
     }

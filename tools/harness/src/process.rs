@@ -48,7 +48,7 @@ impl Process {
         Ok(Process { slot, folder })
     }
 
-    /// Its folder.
+    /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -71,7 +71,7 @@ impl Process {
         lock(&self.slot).as_mut()?.child.as_mut().map(body)
     }
 
-    /// Its id while it was not collected.
+    /// The id while it was not collected.
     pub fn pid(&self) -> Option<u32> {
         self.with_child(|child| child.id())
     }
@@ -81,7 +81,7 @@ impl Process {
         self.with_child(|child| child.try_wait().ok().flatten()).flatten()
     }
 
-    /// Ends it at once, as `kill -9` does, and tells how it ended; its files stay.
+    /// Kills the process with SIGKILL and returns how it ended; its files stay.
     pub fn kill(&self) -> Option<ExitStatus> {
         let mut child = lock(&self.slot).as_mut()?.child.take()?;
         // Killing fails only if the process has ended already.

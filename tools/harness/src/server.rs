@@ -64,7 +64,7 @@ impl Server {
         Options::new().start()
     }
 
-    /// Two of them, the second of which follows the first.
+    /// Starts two servers; the second one is a replica of the first.
     #[track_caller]
     pub fn pair() -> (Server, Server) {
         let (primary, replica) = (Server::start(), Server::start());
@@ -78,7 +78,7 @@ impl Server {
         Options::new().module_args("sweep-interval-ms 60000").start()
     }
 
-    /// Its port.
+    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -88,7 +88,7 @@ impl Server {
         self.process.folder()
     }
 
-    /// Its process id.
+    /// The process id.
     #[track_caller]
     pub fn pid(&self) -> u32 {
         self.process.pid().expect("the server runs")
@@ -119,7 +119,7 @@ impl Server {
         self.conn().call(line)
     }
 
-    /// Its clock, Unix milliseconds.
+    /// The clock, Unix milliseconds.
     #[track_caller]
     pub fn clock_ms(&self) -> i64 {
         let time = self.cmd("TIME");

@@ -39,8 +39,8 @@ pub fn holds_in_time(mut condition: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Sets its flag when it goes, also in a panic: a thread that runs until then must not outlive its
-/// test.
+/// Sets its flag when it is dropped, also in a panic: a thread that runs until then must not
+/// outlive its test.
 pub struct SetAtEnd<'f>(pub &'f AtomicBool);
 
 impl Drop for SetAtEnd<'_> {

@@ -1,6 +1,7 @@
-//! What a server asks of its disk. A small library (watch.c) stands before the server's own calls:
-//! it makes them slow or fail when it is told to, and notes how much of each file is certainly on
-//! the disk. So a disk can be slow or break, and power can fail: what was not synced is gone then.
+//! System calls of a server to its disk. A small library (watch.c) stands before the server's own
+//! calls: it makes them slow or fail when it is told to, and notes how much of each file is
+//! certainly on the disk. So a disk can be slow or break, and power can fail: bytes that were not
+//! synced are gone then.
 //!
 //! The library is built here, by the compiler that building the module needs, too. Where there is
 //! none, or a server does not take the library, disks are neither slow nor lose anything.
@@ -51,7 +52,7 @@ impl Watch {
 
     /// The words in front of the server's command line. Notes about earlier files are forgotten.
     pub fn words(&self) -> Vec<String> {
-        // A note that stays is written anew by the first sync of a file with that number.
+        // A note that stays is written again by the first sync of a file with that number.
         self.all_notes().for_each(|note| drop(fs::remove_file(note)));
         let _ = fs::write(self.place(ORDERS), [0; 4 * NUMBERS]);
         let preload = format!("LD_PRELOAD={}", self.library.display());

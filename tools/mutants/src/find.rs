@@ -12,7 +12,7 @@ use syn::{BinOp, Expr, ReturnType, Stmt, UnOp};
 /// A place of one file, and what can be written there instead.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The bytes of the file that are written anew.
+    /// The bytes of the file that are written again.
     pub range: Range<usize>,
     pub line: usize,
     /// The function that it is in.
@@ -152,7 +152,7 @@ impl<'ast> Visit<'ast> for Finder {
     }
 
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
-        // How a value is shown to developers is nobody's promise.
+        // Debug output is no promise, so mutants of it are left out.
         let shows = |path: &syn::Path| path.segments.last().is_some_and(|it| it.ident == "Debug");
         let is_shown = item.trait_.as_ref().is_some_and(|(_, path, _)| shows(path));
         if !is_for_tests(&item.attrs) && !is_shown {

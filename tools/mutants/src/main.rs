@@ -59,7 +59,7 @@ struct Options {
 }
 
 const FOLDER: &str = "target/mutants";
-/// Mutants that are no other program, each with its reason.
+/// Mutants that behave exactly as the original, each with its reason.
 const EQUIVALENT: &str = "tools/mutants/equivalent.txt";
 /// Of 100 mutants that are another program, so many are to be caught.
 const CAUGHT_OF_100: usize = 95;
@@ -85,7 +85,7 @@ fn run(options: &Options) -> Result<bool, String> {
     let (mut chosen, mut programs) = build(&tree, &all, options.count)?;
     programs.deadline = Duration::from_secs(options.deadline);
     let mut book = Book::open(&folder, &all, options)?;
-    // Mutants that are no other program would be tried on all tests, in vain.
+    // Mutants that behave exactly as the original would run all tests for nothing.
     let known =
         fs::read_to_string(root.join(EQUIVALENT)).map_err(|e| format!("{EQUIVALENT}: {e}"))?;
     let is_known = |mutant: &Mutant| known.lines().any(|line| line == mutant.key());

@@ -1,4 +1,4 @@
-//! Writing a file anew with switches in it: each mutant is there, and one of them, or none, is on
+//! Writing a file again with switches in it: each mutant is there, and one of them, or none, is on
 //! when the program runs. So all of them are built at once.
 
 use std::ops::Range;
@@ -55,7 +55,7 @@ pub fn with_switches(source: &str, switches: &[Switch]) -> String {
     render(source, 0..source.len(), &sorted)
 }
 
-/// The text of `range`, in which `switches` lie; those that lie elsewhere are left out.
+/// The text of `range`, with the `switches` that lie in it; others are left out.
 fn render(source: &str, range: Range<usize>, switches: &[&Switch]) -> String {
     let (mut text, mut at, mut next) = (String::new(), range.start, 0);
     while let Some(switch) = switches.get(next) {

@@ -45,7 +45,7 @@ pub(super) extern "C" fn time(
     raw::REDISMODULE_OK as c_int
 }
 
-/// What each call took, in order. `None` when it can't be called, or has another reply.
+/// Time of each call, in order. `None` when it can't be called, or has another reply.
 ///
 /// # Safety
 /// The context and the words are alive.

@@ -22,11 +22,11 @@ const NO_CHANGE: [&str; 2] = ["NOGRANT 0 0 0", "REQMISMATCH"];
 /// Holds and waiters that the sweeper settles in one step, at the most.
 const STEP: usize = 1000;
 
-/// What a client asked.
+/// The call of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant)] // A history has 200 of them.
 pub enum Call {
-    /// What may change the sale.
+    /// Calls that may change the sale.
     Change(Op),
     Status,
     User(Bytes),
@@ -45,7 +45,7 @@ pub struct Told {
     pub sent: u64,
     pub answered: u64,
     pub call: Call,
-    /// Its elements joined by spaces, null as `nil`; of STATUS and its counters `name=value` each.
+    /// The elements joined by spaces, null as `nil`; of STATUS and its counters `name=value` each.
     pub reply: String,
 }
 
@@ -68,7 +68,7 @@ struct Search<'c> {
     order: Vec<usize>,
     /// The longest order that was found, and the sale after it.
     longest: (Vec<usize>, Oracle),
-    /// What was taken and what the sale was then, of all that led nowhere.
+    /// Pairs of calls already placed and the sale after them, of all searches that failed.
     known: HashSet<(Vec<bool>, u64)>,
 }
 
@@ -144,7 +144,7 @@ impl Search<'_> {
         }
     }
 
-    /// What the oracle says to a call.
+    /// The oracle's reply to a call.
     fn shown(&self, sale: &Oracle, call: &Call) -> String {
         match call {
             Call::Change(op) => self.answer(&mut sale.clone(), op).reply,

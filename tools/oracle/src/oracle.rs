@@ -1,5 +1,5 @@
-//! A sale as the specification tells it, as plainly as it can be written: every number is counted
-//! anew from the list of grants whenever it is asked for. Slow, and meant to be.
+//! A sale as the specification describes it, in the plainest code: every number is counted
+//! again from the list of grants whenever it is asked for. Slow, and meant to be.
 //!
 //! Replies are the words and numbers of the specification's tables, joined by spaces. Nothing of
 //! `seckill_domain` is used here, so that a mistake there can't be repeated by using it.
@@ -484,7 +484,7 @@ impl Oracle {
         reply.replace(LEFT, &available)
     }
 
-    /// Expiries are told one by one, but are few changes.
+    /// Expiries have one entry each, but are few changes.
     fn flush_lapses(&mut self) {
         self.version += std::mem::take(&mut self.expired).div_ceil(EXPIRIES_PER_CHANGE);
     }

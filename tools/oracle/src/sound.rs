@@ -27,7 +27,7 @@ pub const MISSING_FIELDS: [&str; 4] = ["pieces_missing", "amounts", "sent", "rec
 /// Fails unless `sale` is lawful, survives saving and loading, and goes on like any other.
 pub fn assert_sound(sale: &Sale, how: &str) {
     assert!(sale.is_lawful(), "{how}: {:?}", sale.balances());
-    // Whose pieces never come is a sale that sells nothing and says what is missing.
+    // A sale whose pieces never come sells nothing and says which piece is missing.
     let differences = sale.audit().differences;
     let is_of_pieces = |field: &str| !sale.is_whole() && MISSING_FIELDS.contains(&field);
     assert!(differences.iter().all(|one| is_of_pieces(one.field)), "{how}: {differences:?}");
@@ -55,7 +55,7 @@ fn assert_sells_nothing(sale: &Sale, how: &str) {
 /// The user of the calls.
 const USER: &[u8] = b"late buyer";
 
-/// Of a sale that is no part any id is another one's.
+/// The id of the split that this sale is a part of; of an ordinary sale an id that no split has.
 fn split_of(sale: &Sale) -> Vec<u8> {
     sale.terms().split.as_ref().map_or(b"none".to_vec(), |split| split.id.to_vec())
 }

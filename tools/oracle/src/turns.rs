@@ -129,7 +129,7 @@ impl Turns {
         Ok(())
     }
 
-    /// No entry comes any more.
+    /// No more entries will come.
     ///
     /// # Errors
     /// As [`Turns::read`].

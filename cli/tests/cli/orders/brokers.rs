@@ -213,7 +213,7 @@ fn rabbitmq_has_all_whoever_is_killed() {
     wait_until("all is sent", || is_done(&mut redis, stream));
     for entry in 1..=8 {
         ask(&mut redis, &format!("SECKILL.GRAB sale:rabbit late-{entry} REQ late-{entry}"));
-        // The broker dies with the message on its way, in it, or confirmed.
+        // The broker dies before the message arrives, after it, or after the broker confirmed it.
         wait_until("it is at the sender", || is_read(&mut redis, stream));
         rabbit.kill();
         rabbit.launch();

@@ -133,7 +133,7 @@ fn by_run_id((server, redis): &mut (Server, Connection)) -> Named {
     Named { port: server.port(), id: id.to_owned() }
 }
 
-/// Runs a reader until it has told of a grant, and gives the users it told of.
+/// Runs a reader until it has printed a grant, and returns the users of the printed grants.
 #[track_caller]
 fn told(words: &[&str]) -> Vec<String> {
     let mut program = seckill(&["orders", "--to", "stdout", "--stream", STREAM, "--name", "w"]);
@@ -199,7 +199,8 @@ fn another_process_at_the_address_that_is_named_is_not_believed() {
     assert_eq!(users, ["true"]);
 }
 
-/// A node that was a primary says so itself, until it hears of the others; they name it for 1.5 s.
+/// A node that was a primary reports itself as one until the others reach it; the others name
+/// it for 1.5 s.
 #[test]
 fn a_node_that_was_the_primary_is_not_believed() {
     let cluster = ["--cluster-enabled", "yes"];

@@ -50,7 +50,7 @@ impl Killer {
         }
     }
 
-    /// One message goes by; `send` lets it through.
+    /// Counts a message and forwards it by `send`; at the chosen one the victim is killed.
     fn message(&self, send: impl FnOnce()) {
         let mut state = self.state.lock().unwrap();
         let Some(left) = state.left else { return send() };

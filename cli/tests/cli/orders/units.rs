@@ -113,7 +113,7 @@ fn play(redis: &mut Connection, key: &str, at: u64, random: &mut Random) {
     }
 }
 
-/// Somebody who has units: user, seq, one of their numbers, state.
+/// A user who has units: user, seq, one of their numbers, state.
 fn some_grant(
     redis: &mut Connection,
     key: &str,

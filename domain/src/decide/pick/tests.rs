@@ -1,4 +1,4 @@
-//! Numbered units: which of them a GRAB gets, and who has to make way.
+//! Numbered units: which numbers a GRAB gets, and which due holds and offers end for it.
 
 #![cfg(test)]
 
@@ -155,7 +155,7 @@ fn what_comes_back_is_free_and_a_late_payment_takes_the_same() {
     assert!(matches!(late, Outcome::Stands(GrantView { state: State::Forfeited, .. })), "for good");
 }
 
-/// A late payment ends the hold that is due of who has its number, and no other.
+/// A late payment ends the due hold that has its number, and no other hold.
 #[test]
 fn a_late_payment_ends_the_due_hold_in_its_way() {
     let mut sale = hall(3);
@@ -234,7 +234,7 @@ fn offers_are_of_the_lowest_numbers() {
     assert_eq!(map(&sale), "hhhhhhhhh.");
     let has = |sale: &Sale, seq| sale.numbers().unwrap().of(seq).to_vec();
     assert_eq!([2, 3].map(|seq| has(&sale, seq)), [vec![5, 6, 7], vec![8, 9]]);
-    // Taken by whoever names it, for nobody waits any more.
+    // A buyer can take it by its number: nobody waits any more.
     assert_eq!(replied(&mut sale, &these("c", &[10]), 4), [10]);
 }
 
@@ -311,7 +311,7 @@ fn misuse_is_found_behind_the_key() {
     assert_eq!(terms.check_supply(UNITS_MAX + 1, &[]), Err(Misuse::TooManyUnits));
 }
 
-/// One call gives back at most so many numbers: who asks again gets on.
+/// One call gives back a limited number of numbers; a call sent again gives back more.
 #[test]
 fn a_call_gives_back_a_bounded_number_of_numbers() {
     const HOLDS: u64 = 120;

@@ -31,7 +31,7 @@ fn import(user: &str, units: &[u32], id: &str) -> Op {
     Op::ImportUnits { user, units: units.to_vec(), req }
 }
 
-/// Everything that takes numbers and gives them back, at the last ms of a hold and behind it.
+/// Operations that take numbers and give them back, at the last ms of a hold and after it.
 #[test]
 fn three_units_two_buyers() {
     let alphabet = vec![
@@ -133,7 +133,7 @@ fn two_units_kept_in_part_while_others_wait() {
     walk_to(DEPTH, 2, Rules { list, outbox: Some('s'), ..numbered() }, alphabet);
 }
 
-/// Offers of the lowest numbers, and those who name theirs meanwhile.
+/// Waiters get the lowest numbers; buyers ask for numbers by name meanwhile.
 #[test]
 fn two_units_and_who_waits() {
     let join = |user: &str, qty| Op::Join {

@@ -26,7 +26,7 @@ fn alter(list: ListPatch) -> Op {
     Op::Alter(Patch { list, ..NO_PATCH })
 }
 
-/// Whom a head of two or three may be passed by, and who leaves or doesn't pay.
+/// Heads of two or three units that may be passed, and users who leave or don't pay.
 fn quantities(overtake: u64) {
     let alphabet = vec![
         grab("z", Ask::Qty(3), Some("z")),

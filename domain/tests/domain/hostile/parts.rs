@@ -140,7 +140,7 @@ fn what_no_part_decides_is_refused() {
         vec![receive(2, 6)],
         vec![receive(1, 0)],
         vec![receive(1, INTEGER_MAX)],
-        // Older news.
+        // A message with older figures than the last one.
         vec![tell(4, 2)],
         vec![tell(3, 2)],
         vec![tell(9, 1)],

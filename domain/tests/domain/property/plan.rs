@@ -1,4 +1,4 @@
-//! A step that is generated, and the operation that it is where the sale stands then.
+//! A generated step, and the operation that it becomes in the state of the sale at that moment.
 
 use seckill_domain::limits::TIME_MS_MAX;
 
@@ -41,7 +41,7 @@ pub(super) enum Aim {
     Blind(Bytes, Pick),
 }
 
-/// One step, to be made an operation where the sale stands then.
+/// One generated step; the state of the sale then decides which operation it becomes.
 #[derive(Clone, Debug)]
 pub(super) enum Plan {
     Grab {

@@ -19,7 +19,7 @@ const BLOCK: usize = 1_000;
 /// How users are called.
 pub struct Ids {
     pub name: &'static str,
-    /// So many of them, none twice.
+    /// Makes as many ids as asked for; none comes twice.
     make: fn(u64) -> Box<dyn Iterator<Item = String>>,
 }
 

@@ -95,7 +95,7 @@ fn worked(all: &mut [Control]) -> Result<f64, String> {
 }
 
 /// How busy one server is on average with a balancer at its usual interval, above what it is
-/// without. Nobody buys: what it does then is the same, but for the units that it moves.
+/// without. Nobody buys: what it does then is the same, except for the units that it moves.
 fn balance_once(bench: &mut Bench, servers: usize) -> Result<(), String> {
     let mut all = set_up(bench, servers, BALANCED)?;
     let idle = busy(&mut all)?;

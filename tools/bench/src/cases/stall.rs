@@ -21,7 +21,7 @@ pub const BAR_MS: f64 = 10.0;
 
 /// The work beside the PINGs.
 pub struct Deed {
-    /// Its name, `#` for the size of its scene.
+    /// The name, `#` for the size of its scene.
     name: &'static str,
     act: fn(&mut Control, u64) -> Result<(), String>,
 }

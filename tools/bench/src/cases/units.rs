@@ -12,11 +12,11 @@ use crate::control::Control;
 use crate::figures::{BYTES, MIDDLE_US, US};
 use crate::load::{measure, spread, PIPELINED, UNITS};
 
-/// What is asked of a hall, beside a script.
+/// Calls to a hall, beside a script.
 pub const NAMED: &str = "GRAB UNITS of one seat";
 pub const LOWEST: &str = "GRAB of the lowest free seat";
 
-/// What is asked of a hall of which half is taken.
+/// Calls to a hall of which half is taken.
 pub const DEEDS: [&str; 2] = [THESE, RUN];
 const THESE: &str = "GRAB UNITS of four";
 const RUN: &str = "GRAB QTY 4";

@@ -40,7 +40,7 @@ const RETURNED: u64 = 10_000;
 /// PINGs before.
 const IDLE_PINGS: usize = 1_000;
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// Rounds whose PINGs are put together: one of a thousand is to be seen.
+/// Rounds whose PINGs are put together, so that p99.9 has enough of them.
 const RETURNS: usize = 5;
 
 const WAITING: &str = "*4\r\n$7\r\nWAITING";

@@ -5,7 +5,7 @@ use comfy_table::{presets, Row, Table};
 /// Words of the tables and their Chinese, replaced one after the other in each cell: a longer one
 /// stands before those that it contains.
 const WORDS: [(&str, &str); 65] = [
-    // What is measured.
+    // Things that are measured.
     (
         "wait of a PING: p99.9; longest, ms above idle",
         "PING 等多久，比空闲时多的毫秒数：p99.9；最长",
@@ -29,7 +29,7 @@ const WORDS: [(&str, &str); 65] = [
     ("setting", "设置"),
     ("contender", "对比项"),
     ("none", "无"),
-    // Who is compared.
+    // Contenders.
     ("the module", "本模块"),
     (" us, module ", " 微秒，本模块 "),
     ("Lua script", "Lua 脚本"),
@@ -47,7 +47,7 @@ const WORDS: [(&str, &str); 65] = [
     ("GRABs ADJACENT while ", "GRAB ADJACENT，同时有 "),
     (" such holds are due", " 个这样的预占到期"),
     (" numbers", " 个号"),
-    // What others wait for.
+    // Waits of other clients.
     (" holds fall due at once", " 个预占同时到期"),
     ("GRABs QTY 1000 while ", "GRAB QTY 1000，同时有 "),
     ("MGRABs of 64 sales while ", "64 个活动的 MGRAB，同时有 "),

@@ -134,7 +134,7 @@ impl Oracle {
         }
     }
 
-    /// Whether an expired grant's amount can be taken anew: the packets left keep their shares.
+    /// Whether an expired grant's amount can be taken again: the packets left keep their shares.
     pub(super) fn is_free(&self, round: u64, qty: u64) -> bool {
         let Some(left) = self.available_in(round).checked_sub(qty) else { return false };
         let Some(packets) = self.packets_in(round) else { return true };

@@ -21,7 +21,7 @@ impl Oracle {
         &self.entries
     }
 
-    /// An event that is told with nothing but the numbers.
+    /// An event whose entry has nothing but the numbers.
     pub(super) fn emit(&mut self, event: &'static str) {
         self.emit_with(event, String::new(), String::new());
     }
@@ -49,7 +49,7 @@ impl Oracle {
         if row.round == self.round {
             return self.emit_with(event, data, raw);
         }
-        // An older round has numbers of its own, and its stock is nobody's news.
+        // The entry of an older round has that round's numbers; the current stock is as it was.
         *self.tallies.entry(event).or_default() += 1;
         self.tell(row.round, event, &data, &raw);
     }

@@ -87,7 +87,7 @@ impl Oracle {
         }
     }
 
-    /// What was put in: the share, and what restocks came to.
+    /// Units put in: the share, and the sum of restocks.
     pub(super) fn put_in(&mut self, applied: i64) {
         self.moves.put_in += applied;
     }
@@ -190,7 +190,7 @@ impl Oracle {
         self.emit_with(event, data, format!(" split={}", split.as_bytes().escape_ascii()));
     }
 
-    /// What STATUS has of a part; nothing where the sale is none.
+    /// STATUS fields of a part; none where the sale is no part.
     pub fn part_numbers(&self) -> Vec<i64> {
         let Some(part) = self.rules.part else { return Vec::new() };
         let unmet = self.refusals.get(UNMET).copied().unwrap_or(0);
@@ -207,7 +207,7 @@ impl Oracle {
         [self.moves.put_in].into_iter().chain(numbers).collect()
     }
 
-    /// What moved between this part and each other one: sent and received.
+    /// Units that moved between this part and each other one: sent and received.
     pub fn pairs(&self) -> Vec<(u64, u64, u64)> {
         let peers = 0..self.rules.part.map_or(0, |part| part.of);
         let row = |peer| {

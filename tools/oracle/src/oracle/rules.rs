@@ -22,7 +22,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// What INIT and ALTER say to these terms when they don't take them.
+    /// The refusal of INIT and ALTER for these terms.
     pub(super) fn refusal(&self) -> Option<&'static str> {
         let has_window = self.close_at == 0 || self.close_at > self.open_at;
         if !has_window || self.hold_ms > HOLD_MAX {
@@ -66,7 +66,7 @@ impl Rules {
         refusal.or((!fits).then_some("ERR draw"))
     }
 
-    /// The terms after an ALTER, but for those of the waiting list.
+    /// The terms after an ALTER, except for those of the waiting list.
     pub(super) fn after(&self, patch: &Patch) -> Rules {
         Rules {
             limit: patch.limit.unwrap_or(self.limit),
@@ -117,7 +117,7 @@ impl Rules {
     }
 }
 
-/// What an ALTER names.
+/// The terms that an ALTER names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
     pub limit: Option<u64>,

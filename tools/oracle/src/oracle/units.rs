@@ -26,7 +26,7 @@ impl Oracle {
         !is_numbered || supply <= UNITS_MAX
     }
 
-    /// What each number is, from the first on: `.` free, `h` held, `s` sold.
+    /// State of each number, from the first on: `.` free, `h` held, `s` sold.
     pub fn map(&self) -> String {
         let state = |unit| match self.owner(unit).map(|row| row.state) {
             None => '.',
@@ -54,7 +54,7 @@ impl Oracle {
         reply + &seq.checked_sub(1).map_or_else(none, |place| self.rows[place].numbers())
     }
 
-    /// What is said of a GRAB before anything else is looked at.
+    /// The reply to a GRAB that is known before anything else is looked at.
     pub(super) fn bad_grab(&self, ask: Ask) -> Option<&'static str> {
         if self.wish.is_some() && !self.rules.numbered {
             return Some("NOTNUMBERED");
@@ -205,7 +205,7 @@ impl Oracle {
         }
     }
 
-    /// MASK hides who was not let in behind the first number asked for.
+    /// With MASK, a user who is not admitted gets the answer TAKEN with the first number asked for.
     pub(super) fn masked(&self, reply: String) -> String {
         match (&self.wish, reply.as_str()) {
             (Some(Wish::These(units)), "DENIED" | "BUSY") if self.rules.gates.mask => {
@@ -239,7 +239,7 @@ impl Oracle {
         }
     }
 
-    /// What is said of a KEEP before anything else is looked at.
+    /// The reply to a KEEP that is known before anything else is looked at.
     pub(super) fn bad_keep(&self, deed: Deed) -> Option<&'static str> {
         let is_counted = self.rules.drawing == Drawing::Named && !self.rules.numbered;
         match (deed, &self.wish) {

@@ -18,7 +18,7 @@ pub struct ListRules {
     pub overtake: u64,
 }
 
-/// What an ALTER names of them.
+/// The terms of the waiting list that an ALTER names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListPatch {
     pub max: Option<u64>,
@@ -54,7 +54,7 @@ pub struct List {
     pub dropped: u64,
     /// Units of a grant that was judged behind all others, and is told before what they get.
     pub reserved: u64,
-    /// Who joined by the command at hand: they were judged, and are served in a later step.
+    /// Users who joined by the current command: they were judged, and are served in a later step.
     pub joined: Option<u64>,
     /// Whether the command at hand has freed units or let somebody go.
     pub freed: bool,

@@ -34,7 +34,7 @@ struct Made {
     kinds: Vec<EventKind>,
 }
 
-/// What was decided on a sale. There is no outcome where the next round begins before a decision.
+/// The decision on a sale. There is no outcome where the next round begins before a decision.
 #[derive(Clone, Copy)]
 struct Verdict<'r, 'a> {
     sale: usize,
@@ -184,7 +184,7 @@ impl Cluster {
         let changes = changes_of(plan);
         let epochs = Epochs { node: self.node_epoch, sale: epoch_of(changes) };
         let clock = self.clock;
-        // An amount that is refused is not told.
+        // A refused amount has no entry.
         if matches!(outcome, Some(Outcome::OverLimit { .. })) && self.draws_at_random(sale) {
             return Ok(self.lose(sale, changes));
         }

@@ -119,7 +119,7 @@ impl Cluster {
     fn crash(&mut self, lost: usize, tally: &mut Tally) -> Check {
         let (synced, all) = (self.log.synced, self.history.len());
         let end = all.saturating_sub(lost).clamp(synced.min(all), all);
-        // The server draws anew at each start.
+        // The server draws again at each start.
         let seed = self.next_moment();
         let mut node = Log::rewritten(&self.log.base, seed)?.base;
         while node.offset < end {
@@ -129,7 +129,7 @@ impl Cluster {
         self.restart_with(node, tally)
     }
 
-    /// The primary starts anew with what `node` has, and everybody is sent a snapshot.
+    /// The primary starts again with what `node` has, and everybody is sent a snapshot.
     fn restart_with(&mut self, node: Node, tally: &mut Tally) -> Check {
         self.take_over(node, tally)?;
         (0..REPLICAS).try_for_each(|replica| self.resync(replica))
@@ -158,7 +158,7 @@ impl Cluster {
     }
 
     fn reload(&mut self) -> Check {
-        // Who loads begins a new epoch.
+        // A node that loads begins a new epoch.
         self.node_epoch = self.next_moment();
         self.primary = self.primary.reloaded(self.node_epoch, self.primary.knows)?;
         self.begin_anew()

@@ -73,9 +73,9 @@ pub struct Follower {
     round: u64,
     /// The round that the sale is in.
     stored_round: u64,
-    /// The largest seq that was told.
+    /// The largest seq in any entry.
     grants: u64,
-    /// Who waits. Of a part it can't be told: what others have is in no entry.
+    /// Waiters. Of a part they can't be told: no entry has the units of other parts.
     turns: Option<Turns>,
 }
 

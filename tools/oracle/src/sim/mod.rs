@@ -79,7 +79,7 @@ pub fn run(seed: u64, tally: &mut Tally) -> Result<(), Box<Failure>> {
     lived.map_err(|wrong| Box::new(Failure { setup, steps, wrong }))
 }
 
-/// Does `steps` anew, and tells what goes wrong.
+/// Runs `steps` again and reports what goes wrong.
 pub fn replay(setup: &Setup, steps: &[Step]) -> Check {
     guarded(|| {
         let Some(mut cluster) = Cluster::open(setup)? else { return Ok(()) };

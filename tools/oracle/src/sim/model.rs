@@ -5,7 +5,7 @@ use crate::oracle::{Epochs, Op, Oracle};
 /// The expected sale; `None` once something happened that the oracle does not know.
 pub type Model = Option<Oracle>;
 
-/// A request to a sale, to be sent again when a history is gone through anew.
+/// A request to a sale, kept so that a history can be replayed.
 #[derive(Clone, Debug)]
 pub enum Heard {
     Op {
@@ -37,7 +37,7 @@ pub enum Way {
     Restored,
 }
 
-/// The primary begins anew with a sale.
+/// The primary begins again with a sale.
 pub fn begin(model: &mut Model, way: Way) {
     let Some(oracle) = model else { return };
     match way {

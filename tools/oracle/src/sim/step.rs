@@ -23,11 +23,11 @@ pub enum Step {
     Repeat { replica: usize },
     /// A replica gets a transaction before the one that it waits for.
     Gap { replica: usize },
-    /// A replica gets everything anew as a snapshot.
+    /// A replica does a full resync.
     Resync { replica: usize },
     /// A replica takes over with what it has; the rest of the history is lost.
     Promote { replica: usize },
-    /// A replica starts with an older or a newer module, and gets everything anew.
+    /// A replica starts with an older or a newer module and does a full resync.
     Replace { replica: usize, knows: u64 },
     /// `seckill.effects-version` on all nodes.
     Setting { version: u64 },
@@ -46,7 +46,7 @@ pub enum Step {
     Reload,
     /// A sale is dumped.
     Dump { sale: usize },
-    /// A sale is replaced by what was dumped of it.
+    /// A sale is replaced by an older dump of it.
     Restore { sale: usize },
 }
 
@@ -96,7 +96,7 @@ pub const KINDS: [&str; 38] = [
 pub const FIRST_FAULT: usize = 23;
 
 impl Step {
-    /// Its place in [`KINDS`].
+    /// The place in [`KINDS`].
     pub fn kind(&self) -> usize {
         match self {
             Step::Ask { op, .. } => kind_of(op),

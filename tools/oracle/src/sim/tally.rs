@@ -21,7 +21,7 @@ pub struct Tally {
     pub entries: u64,
     /// Transactions that were lost with the tail of a history.
     pub lost: u64,
-    /// Commands whose reply the oracle foretold.
+    /// Commands whose reply the oracle predicted.
     pub foretold: u64,
     /// How often each situation of `sometimes` was met.
     pub met: BTreeMap<&'static str, u64>,

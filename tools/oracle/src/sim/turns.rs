@@ -1,4 +1,4 @@
-//! Whose turn it was, by the outbox of a simulated sale.
+//! Checks whose turn it was, by the outbox of a simulated sale.
 
 use seckill_domain::outbox::Field;
 use seckill_domain::Sale;

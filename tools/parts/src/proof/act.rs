@@ -203,7 +203,7 @@ fn doubt(state: &State, split: u8, (from, to, total): (u8, u8, u8)) -> Balancer 
     Balancer::Ready(Message { split, command: Command::Send { from, to, total, owed: true } })
 }
 
-/// Reads the next part; after the last one it knows whom to tell.
+/// Reads the next part; after the last one it knows which parts to notify.
 fn read(
     config: &Config,
     state: &State,

@@ -16,7 +16,7 @@ pub enum Action {
     Lose(u8),
     /// The next step of the repair.
     Repair,
-    /// The split is removed and made anew under the same keys.
+    /// The split is removed and made again under the same keys.
     Renew,
     /// A balancer begins a pass.
     Read(u8),
@@ -28,13 +28,13 @@ pub enum Action {
         from: u8,
         to: u8,
     },
-    /// The balancer does its next step and hears the answer.
+    /// The balancer does its next step and gets the answer.
     Step(u8),
     /// The balancer's message arrives late, and the balancer gives up.
     StepLate(u8),
     /// The balancer's message arrives now and once more later.
     StepTwice(u8),
-    /// The balancer dies, or hears no answer, and begins anew.
+    /// The balancer dies, or gets no answer, and begins again.
     GiveUp(u8),
     /// A late message arrives.
     Deliver(u8),

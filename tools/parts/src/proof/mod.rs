@@ -1,6 +1,6 @@
 //! All orders of what can happen to a small split sale: parts of one split, balancers that read,
 //! send, wait and tell, messages that come late, twice or never, failovers that lose a tail, a part
-//! that is lost and repaired, refunds, and a split that is made anew under the same keys.
+//! that is lost and repaired, refunds, and a split that is made again under the same keys.
 //!
 //! * `part` is a part as the contract describes it.
 //! * `state` is everything at one moment, `action` what can happen next, `act` what comes of it.
@@ -32,9 +32,9 @@ pub enum Broken {
     RepeatLeavesNoTrace,
     /// WAIT is trusted after a SEND that could not do what was asked.
     WaitAfterNothing,
-    /// That all is sold is read by two commands a part.
+    /// The balancer reads "all is sold" by two commands a part.
     ReadApart,
-    /// ELSEWHERE is taken whatever its pass.
+    /// ELSEWHERE is accepted from any pass, not only from the current one.
     NoPass,
     /// A lost part is made again with its share.
     LostPartGetsShare,
@@ -60,7 +60,7 @@ pub struct Config {
     pub failovers: u8,
     /// Parts that are lost.
     pub losses: u8,
-    /// How often the split is removed and made anew.
+    /// How often the split is removed and made again.
     pub renewals: u8,
     pub broken: Option<Broken>,
     /// Nothing may be made twice, even though something is broken that lets it happen.

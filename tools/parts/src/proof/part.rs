@@ -60,7 +60,7 @@ impl Part {
         self.pay();
     }
 
-    /// The answer is the total as it stands, and whether anything was replicated.
+    /// The answer is the current total, and whether anything was replicated.
     pub fn send(&mut self, to: usize, total: u8, owed: bool, broken: Option<Broken>) -> (u8, bool) {
         let asked = total.saturating_sub(self.sent[to]);
         let units = asked.min(self.available);

@@ -15,7 +15,7 @@ enum Step {
     Import,
     /// Units that the peer sent to the part.
     Receive(usize),
-    /// Its share.
+    /// The share.
     Restock,
     Resume,
 }
@@ -33,7 +33,7 @@ const ALL: [Step; 8] = [
     Step::Resume,
 ];
 
-/// Peers are told apart by how far behind the part they come.
+/// Number of peers of the lost part; each is named by its distance behind the lost part.
 const PEERS: u8 = PARTS as u8 - 1;
 
 /// How many steps there are.

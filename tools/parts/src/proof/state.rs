@@ -17,7 +17,7 @@ pub enum Command {
     Elsewhere(Tell),
 }
 
-/// Where a balancer stands. It waits for each answer, or gives up and begins anew.
+/// Where a balancer stands. It waits for each answer, or gives up and begins again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Balancer {
     Idle,
@@ -66,7 +66,7 @@ pub struct Repair {
     pub part: u8,
     /// The next step.
     pub step: u8,
-    /// Units that its buyers have and it doesn't know.
+    /// Units that the buyers have and the repaired part doesn't know.
     pub sold: u8,
     /// Units that each peer was seen to have received from it, and to have sent to it.
     pub owes: [u8; PARTS],

@@ -58,7 +58,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Per cent of the calls that were told SOLDOUT too early.
+    /// Per cent of the calls whose answer was SOLDOUT too early.
     pub fn too_early_percent(&self) -> f64 {
         100.0 * self.told_too_early as f64 / self.calls.max(1) as f64
     }

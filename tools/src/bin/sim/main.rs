@@ -44,7 +44,7 @@ struct Options {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    // A panic is caught and told as a failure, with the steps that lead to it.
+    // A panic is caught and reported as a failure, with the steps that lead to it.
     std::panic::set_hook(Box::new(|_| {}));
     let started = Instant::now();
     let mut tally = Tally::default();

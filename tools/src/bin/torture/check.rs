@@ -83,11 +83,11 @@ enum Ground<'a> {
     Step(u64, &'a Step),
     /// The restock of that rev.
     Restock(u64),
-    /// That its user waits.
+    /// The user waits.
     Joined,
-    /// That there was no grant of this REQ.
+    /// There was no grant of this REQ.
     NoGrant,
-    /// That the REQ is fenced off: there can never be a grant of it.
+    /// The REQ is fenced off: there can never be a grant of it.
     Fence,
     /// Nothing in the outbox shows it: a refusal, for instance.
     Other,
@@ -262,7 +262,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Where the user stands is told of a ticket that no later primary gave out.
+    /// A PLACE reply must name a ticket that was given out by then.
     fn joined(&self, op: &Op, call: &Try, ticket: u64) -> Ground<'a> {
         match places::joined(self.evidence, self.story, op, call, ticket) {
             Some(_) => Ground::Joined,
@@ -418,7 +418,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Nobody is told that a grant is what others knew it to be no more.
+    /// No answer shows a grant in a state that another answer had already replaced.
     fn went_back(&mut self) {
         for (seq, seen) in std::mem::take(&mut self.seen) {
             for reign in 0..self.evidence.reigns.len() as u64 {

@@ -29,7 +29,7 @@ const WAIT_MS: u64 = 400;
 const NO_SERVER_PAUSE: Duration = Duration::from_millis(4);
 /// When a client gives up for good, once all faults are over.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
-/// Orders that threads know of each other.
+/// Order numbers that several threads share.
 const BOARD_ORDERS: usize = 64;
 /// Sales of one MGRAB, at most.
 const MGRAB_SALES: u64 = 3;
@@ -75,7 +75,7 @@ impl Open {
         }
     }
 
-    /// Its outbox.
+    /// The outbox.
     pub fn stream(&self) -> String {
         format!("{}:orders", self.key)
     }
@@ -293,7 +293,7 @@ impl Client {
         self.deed(sale, &order, Deed::Grab);
     }
 
-    /// Something that nobody did yet about an order of anybody.
+    /// A change to somebody's order that nobody made yet.
     fn go_on(&mut self, sale: usize) {
         let taken = {
             let mut board = lock(&self.boards[sale]);

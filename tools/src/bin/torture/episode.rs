@@ -101,7 +101,7 @@ impl Episode<'_> {
         Ok(())
     }
 
-    /// AUDIT is content with every sale on every server, and all servers have the same bytes. A
+    /// AUDIT finds no error in any sale on any server, and all servers have the same bytes. A
     /// single one is held against what it loads from its own files.
     fn compare(
         &self,

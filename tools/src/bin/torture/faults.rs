@@ -212,7 +212,7 @@ fn kill_replica(world: &mut World<'_>, random: &mut Random) -> Result<bool, Stri
 /// some by itself.
 ///
 /// Redis (7.0 to 8.10) leaves the whole commands of a transaction that was cut in the log, and runs
-/// them at the next restart. So the log has to be written anew here, too, see docs/reliability.md.
+/// them at the next restart. So the log has to be written again here, too, see docs/reliability.md.
 fn power_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
     let Some(watch) = world.watch(primary) else { return Ok(false) };
@@ -305,7 +305,7 @@ fn freeze(world: &World<'_>, number: Option<usize>, random: &mut Random) -> Resu
 /// Redis (7.0 to 8.10, and Valkey) then cuts the broken end off at a wrong place, if the log was
 /// rewritten since the server started: zeros are left in the middle, and no server starts with that
 /// log again. So an operator has to do here what docs/reliability.md says: mend the log, or
-/// write it anew.
+/// write it again.
 fn disk_full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
     if !world.disks[primary].is_limited() {
@@ -328,7 +328,7 @@ fn broken_disk(world: &mut World<'_>, random: &mut Random) -> Result<bool, Strin
     log_went_wrong(world).map(|mended| mended && went_wrong)
 }
 
-/// The primary can write again. If it has ended its log is mended, else it is written anew.
+/// The primary can write again. If it has ended its log is mended, else it is written again.
 fn log_went_wrong(world: &mut World<'_>) -> Result<bool, String> {
     let primary = world.primary;
     world.until("the server answers or has ended", || {

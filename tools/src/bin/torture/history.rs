@@ -37,7 +37,7 @@ impl Deed {
         matches!(self, Deed::Grab | Deed::Mgrab)
     }
 
-    /// The events that the deed may be told as in the outbox.
+    /// Events of the outbox that the change may appear as.
     pub fn events(self) -> &'static [&'static str] {
         match self {
             Deed::Grab => &["GRANT", "OFFER"],

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::history::{answers, Answer, Evidence, Op, Try};
 use crate::story::Story;
 
-/// Behind how many the user joined with this ticket, if it is there: as this primary may have known
-/// it, and no later one gave it out.
+/// How many were ahead of the user when they joined with this ticket; `None` when no primary up to
+/// this one gave the ticket out.
 pub fn joined(evidence: &Evidence, story: &Story, op: &Op, call: &Try, ticket: u64) -> Option<u64> {
     let (epoch, ahead) = story.joined.get(&(op.user.clone(), ticket))?;
     (evidence.reign_of(*epoch) <= call.reign).then_some(*ahead)

@@ -167,7 +167,7 @@ fn waiter(told: &Event) -> Option<Waiter> {
     })
 }
 
-/// Every grant, whatever became of it.
+/// All grants, in whatever state.
 fn rows(redis: &mut Connection, key: &str) -> Result<Vec<Row>, String> {
     let row = |row: seckill_client::Row| Row {
         seq: row.seq,

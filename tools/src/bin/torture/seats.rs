@@ -56,7 +56,7 @@ pub fn kept(kind: &Kind, units: &[u64], qty: u64) -> String {
     }
 }
 
-/// Whose each number is.
+/// The grant that has each number.
 #[derive(Debug, Default)]
 pub struct Seats(HashMap<u64, u64>);
 

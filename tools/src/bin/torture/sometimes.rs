@@ -28,7 +28,7 @@ impl Seen<'_> {
     }
 }
 
-/// A situation that an entry tells.
+/// A rare situation that an entry shows.
 type Told = (&'static str, fn(&Seen<'_>) -> bool);
 
 /// A situation that a client is told of.

@@ -1,4 +1,4 @@
-//! Tells the sale anew from its outbox alone, by the rules of the contract and not by the server's
+//! Rebuilds the sale from its outbox alone, by the rules of the contract and not by the server's
 //! numbers: who has what after each entry. The first entry that can't follow the one before it is
 //! a violation.
 

@@ -217,7 +217,7 @@ impl<'a> World<'a> {
         mended.wait().map(drop).map_err(|e| format!("redis-check-aof failed: {e}"))
     }
 
-    /// Has the server write its log anew.
+    /// Has the server write its log again.
     pub fn write_log_anew(&self, number: usize) -> Result<(), String> {
         let field = |name| self.info(number, "persistence", name);
         self.until("the log is written anew", || {

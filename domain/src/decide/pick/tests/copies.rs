@@ -38,7 +38,7 @@ fn a_replica_takes_no_grant_whose_numbers_are_wrong() {
         (vec![numbered(&[1, 5]), numbered(&[2, 4])], true),
         (vec![numbered(&[1, 5]), numbered(&[1, 4])], false),
         (vec![uneven(2, &[1]), uneven(1, &[4, 5])], false),
-        // The first grant's numbers, one of which is another one's by now.
+        // The first grant's numbers; one of them belongs to another grant by now.
         (vec![Effect::Reimport(Reimport { seq: 1 })], false),
         (vec![restock(1), numbered(&[1, 6])], true),
         (vec![numbered(&[1, 5]), restock(1)], false),

@@ -10,7 +10,7 @@ use crate::load::{random, send, Manner, Request, NUMBER};
 
 /// How long repeated work goes on.
 const AGAIN_FOR: Duration = Duration::from_secs(2);
-/// How long holds that end may be in the way.
+/// Longest time that ending holds may delay a call.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Calls between two looks at the clock.
 const AT_ONCE: usize = 10;

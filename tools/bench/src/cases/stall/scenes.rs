@@ -81,7 +81,7 @@ pub fn due_in_many(bench: &Bench, size: u64) -> Result<Control, String> {
     until_due(control, size / MGRAB_SALES * MGRAB_SALES)
 }
 
-/// So many holds of as many numbers as one grant may have, all of them due.
+/// A server with `size` due holds, each of as many numbers as one grant may have.
 pub fn due_hundreds(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     open(&mut control, SALE, size * MOST, &["NUMBERED"])?;
@@ -89,8 +89,8 @@ pub fn due_hundreds(bench: &Bench, size: u64) -> Result<Control, String> {
     until_due(control, size)
 }
 
-/// The same of numbers that are far from each other, in one hold and in those that end one after
-/// the other.
+/// A server with as many due holds, whose numbers are far from each other, within a hold and
+/// between holds that end one after the other.
 pub fn due_scattered(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     open(&mut control, SALE, size * MOST, &["NUMBERED"])?;
@@ -122,7 +122,7 @@ fn hold_all(control: &mut Control, sale: &str, size: u64) -> Result<(), String> 
     send(control.port(), &grab, spread(size, USERS), PIPELINED).map(drop)
 }
 
-/// So many grants of as many numbers as one may have.
+/// Sends `count` GRABs, each for as many numbers as one grant may have.
 fn grab_hundreds(control: &Control, count: u64) -> Result<(), String> {
     let grab = ["SECKILL.GRAB", SALE, USER, "QTY", &MOST.to_string()];
     let grab = Request::new(&grab, GRANTED_UNITS);
@@ -167,7 +167,7 @@ pub fn fences(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// So many who wait for one unit.
+/// A server with `size` users who wait for one unit each.
 pub fn waiters(bench: &Bench, size: u64) -> Result<Control, String> {
     waiting::filled(bench, size)
 }

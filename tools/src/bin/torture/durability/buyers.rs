@@ -24,9 +24,9 @@ const WAIT_FOR_DISK: &str = "WAITAOF 0 1 2000";
 pub enum Wait {
     /// The reply is enough.
     No,
-    /// So many replicas have it in memory.
+    /// This number of replicas has the grant in memory.
     Replicas(u64),
-    /// A replica has it on its disk.
+    /// A replica has the grant on its disk.
     ReplicaDisk,
 }
 
@@ -81,7 +81,7 @@ impl Buyers {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// They are told of another primary, and leave this one.
+    /// The buyers get the address of another primary, and leave this one.
     pub fn leave(&self) {
         self.over.store(true, Ordering::Relaxed);
     }

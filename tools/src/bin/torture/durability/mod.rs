@@ -155,7 +155,7 @@ impl Disaster {
 struct Loss {
     /// Grants that buyers were told of.
     acknowledged: u64,
-    /// Of these, grants that the remaining server does not know.
+    /// Grants, among those counted above, that the remaining server does not know.
     lost: u64,
     /// Grants that the remaining server knows and no buyer was told of.
     unheard: u64,

@@ -136,7 +136,7 @@ pub fn has_coordinated(module: &Path) -> Result<bool, String> {
     Ok(said.is_err_and(|error| error.to_string().contains("No such master")))
 }
 
-/// Sends a command whose answer says no more than that it was carried out.
+/// Sends a command whose answer is just OK.
 pub fn tell(server: &Server, line: &str) -> Result<(), String> {
     let said = command(line.split(' ')).query::<redis::Value>(&mut server.connect()?);
     said.map(drop).map_err(|e| format!("{line} failed: {e}"))
