@@ -23,7 +23,7 @@ pub struct House {
     pub closed: AtomicBool,
     /// Numbers for what must be unlike, tokens and request ids for instance.
     pub next_number: AtomicU64,
-    /// Where lock files lie.
+    /// The folder of lock files.
     pub folder: std::path::PathBuf,
     pub redis_url: String,
 }
@@ -192,7 +192,7 @@ impl Buyer {
         self.sql.as_mut().ok_or_else(|| Stop::Trouble("this buyer has no database".into()))
     }
 
-    /// Without a turn and without a line: what the lab itself has to say.
+    /// A call of the lab itself: it takes no turn and has no line in the timeline.
     pub fn quietly(&mut self, statement: &str) -> Result<(), Stop> {
         self.session()?.ask(statement).map(drop)
     }

@@ -10,7 +10,7 @@ use seckill_lab::servers::Servers;
 use seckill_lab::strategies::chosen;
 use seckill_lab::told::{Fault, Maker};
 
-/// One of each kind of mistake, and those that make none.
+/// One row of each kind of mistake, and the rows that make none.
 const TEN: [&str; 10] = ["R02", "R05", "R08", "R10b", "R14", "R18", "L06", "L09", "P01", "S01"];
 const SCHEDULES: usize = 300;
 const AT_MOST: Duration = Duration::from_secs(20);

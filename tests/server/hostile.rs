@@ -1,4 +1,4 @@
-//! Input of hostile or broken clients: the server lives, answers, and is not fooled.
+//! Input of hostile or broken clients: the server goes on, answers, and stays correct.
 
 use seckill::command::table::TABLE;
 

@@ -19,7 +19,7 @@ const SALES_MAX: usize = 1_000;
 /// How often the clock is asked; the quickest answer counts.
 const CLOCK_TRIES: usize = 5;
 
-/// A server, as far as it let itself be read.
+/// The readings of a server, as far as they were possible.
 #[derive(Default)]
 pub struct Node {
     pub name: String,

@@ -44,7 +44,7 @@ pub const DIALECT: Dialect = Dialect {
 /// Limits of users and of the server; the first two are of a class that lasts.
 const TOO_MANY_CONNECTIONS: [u16; 3] = [1203, 1226, 1040];
 
-/// The server wants TLS and was spoken to without.
+/// The server requires TLS, and the connection has none.
 const NO_TLS: u16 = 3159;
 
 /// MySQL's and MariaDB's error for a wrong password.

@@ -128,7 +128,7 @@ fn the_direction_has_to_be_said() {
     assert_eq!(shop.old.call("GET totalkey"), "'99'");
 }
 
-/// A unit that the old page has sold since is not handed back to it.
+/// A unit that the old page has sold since the move is not given back to the old page.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn a_late_sale_is_not_given_back() {

@@ -74,7 +74,7 @@ fn run(options: &Options) -> Told<()> {
     Ok(())
 }
 
-/// A number that says of each person what they do.
+/// A number that decides what each person does.
 fn drawn(person: u32, salt: u32) -> u32 {
     let mixed = (u64::from(person) << 32 | u64::from(salt)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as u32

@@ -13,7 +13,7 @@ use setting::Person;
 /// The events that can happen next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// This buyer makes their next step.
+    /// The buyer makes their next step.
     Go(usize),
     /// The lease of the lock runs out (played by DEL, not by waiting).
     LeaseEnds,

@@ -239,7 +239,7 @@ impl Buyer<'_> {
 
 struct Answer {
     reply: Reply,
-    /// When it was first asked for.
+    /// Time of the first request for the grant.
     started: Instant,
     is_first: bool,
 }

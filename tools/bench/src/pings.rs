@@ -35,7 +35,7 @@ impl Pings {
         })
     }
 
-    /// PINGs as long as it `goes_on` after so many.
+    /// Sends PINGs while `goes_on` of their number is true.
     fn while_it(port: u16, goes_on: impl Fn(usize) -> bool) -> Result<Pings, String> {
         let failed = |e: redis::RedisError| format!("PING failed: {e}");
         let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).map_err(failed)?;

@@ -219,7 +219,7 @@ impl World {
         Ok(())
     }
 
-    /// Makes what was decided, here and on the replica. Tells the events and the entries.
+    /// Applies the decision here and on the replica. Returns the events and the entries.
     fn make(
         &mut self,
         plan: &Plan<'_>,

@@ -79,7 +79,7 @@ fn in_any_order(shop: &Shop) {
     }
 }
 
-/// One call; many are refused, which is an answer.
+/// Sends one call; a refusal is a valid answer.
 fn play(redis: &mut Connection, key: &str, at: u64, random: &mut Random) {
     let user = random.below(6);
     let numbers = |random: &mut Random| (1 + random.below(6), 7 + random.below(6));

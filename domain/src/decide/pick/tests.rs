@@ -50,7 +50,7 @@ fn import(req: &'static str, units: &'static [u32]) -> Request<'static> {
     Request::Import(Import { user: req, qty, req, at: None, no_deficit: false, units })
 }
 
-/// The numbers that an answer tells of.
+/// The unit numbers in an answer.
 fn replied(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Vec<u32> {
     let decision = sale.decide(request, &at(clock_ms)).unwrap();
     let units = sale.units_replied(&decision.outcome, decision.plan.as_ref()).expect("numbers");

@@ -120,7 +120,7 @@ fn names(form: &str) -> Vec<String> {
     form.trim_matches(['[', ']']).split(", ").map(named).collect()
 }
 
-/// Whether it names elements, and does not show numbers.
+/// Whether the reply names its elements instead of showing numbers.
 fn is_form(names: &[String]) -> bool {
     names.iter().skip(1).all(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
 }

@@ -1,4 +1,4 @@
-//! Admission: who may ask at all.
+//! Admission: the users who may ask at all.
 
 use std::hash::Hasher;
 

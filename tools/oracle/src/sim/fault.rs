@@ -147,7 +147,7 @@ impl Cluster {
         self.begin_anew()
     }
 
-    /// A process that has its sales from elsewhere goes on as the primary.
+    /// A process that got its sales from another node becomes the primary.
     fn begin_anew(&mut self) -> Check {
         for (held, model) in self.primary.held.iter().zip(&mut self.models) {
             begin(model, held.way);

@@ -11,7 +11,7 @@ pub enum Step {
     Ask { sale: usize, op: Op },
     /// MGRAB of all sales.
     Several { user: Bytes, qty: Vec<u64>, req: Option<Bytes> },
-    /// A command to one sale, in the middle of which another module calls another one.
+    /// A command to one sale; while it runs, another module calls a second command.
     Between { sale: usize, op: Op, call: Box<Step> },
     /// The clock is set, forwards or back.
     Clock(u64),

@@ -18,7 +18,7 @@ pub enum Way {
     Direct,
     /// Another module in the server calls it in a command of its own.
     Module,
-    /// Another module calls it from a thread of its own.
+    /// Another module calls the command from its own thread.
     Thread,
 }
 

@@ -168,7 +168,7 @@ fn new_seed() -> u64 {
     since.as_millis() as u64 % 1_000_000_007
 }
 
-/// A bar when a person looks, nothing in a file.
+/// A progress bar on a terminal; nothing when the output is a file.
 fn progress_bar(seconds: u64) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -39,7 +39,7 @@ pub struct Buyers {
 }
 
 impl Buyers {
-    /// Starts them all. A grant counts only when what they `wait` for has come.
+    /// Starts all buyers. A grant counts only when the replies that they `wait` for have come.
     ///
     /// # Errors
     /// A sentence when a connection fails.
