@@ -145,7 +145,7 @@ const EMPTY: axum::http::HeaderValue = axum::http::HeaderValue::from_static("");
 /// A port that is listened at.
 pub struct Listener {
     socket: TcpListener,
-    /// Where it is, as `host:port`.
+    /// The server's address, as `host:port`.
     pub address: SocketAddr,
 }
 

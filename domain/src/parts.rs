@@ -51,7 +51,7 @@ impl Split {
         Ok(split)
     }
 
-    /// Whether such a part can exist.
+    /// Whether a part with these terms can exist.
     pub fn check(&self) -> Result<(), Misuse> {
         if self.part >= self.parts.get() || self.parts.get() > PARTS_MAX {
             return Err(Misuse::PartOutOfRange);

@@ -33,7 +33,7 @@ impl Amount {
         }
     }
 
-    /// Whether it is all or nothing.
+    /// Whether the amount is all or nothing.
     pub fn is_exact(self) -> bool {
         !matches!(self, Amount::UpTo(_))
     }
@@ -57,7 +57,7 @@ pub struct Pick<'a> {
     pub grab: Grab<'a>,
     /// Which units.
     pub wish: Wish,
-    /// Whether it says WAIT, too, which is refused.
+    /// Whether the request says WAIT, too, which is refused.
     pub waits: bool,
 }
 

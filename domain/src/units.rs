@@ -207,7 +207,7 @@ impl Units {
         self.free
     }
 
-    /// Takes these numbers.
+    /// Takes numbers.
     ///
     /// # Errors
     ///

@@ -17,7 +17,7 @@ pub struct House {
     pub sold_out_flag: AtomicBool,
     /// The mark of a server that gets notifications: the generation in which it was kept, plus 1.
     pub cached_at: AtomicU64,
-    /// The generation of that server's marks: each notification begins a new one.
+    /// The generation of the server's marks: each notification begins a new one.
     pub generation: AtomicU64,
     /// In a rush: no more buyers come, so workers may end.
     pub closed: AtomicBool,

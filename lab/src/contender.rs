@@ -43,7 +43,7 @@ pub struct Contender {
     pub waits_for_helper: bool,
     /// The key of the lock whose lease may run out.
     pub lease: Option<&'static str>,
-    /// Whether it claims that a user buys once.
+    /// Whether the strategy claims that a user buys once.
     pub once_per_user: bool,
     /// The product that buyer B wants is another one than A's.
     pub two_products: bool,

@@ -441,7 +441,7 @@ pub const ALTER_ARGS: &[Arg] = &[
 mod tests {
     use super::*;
 
-    /// The tokens of these arguments that are options, those inside blocks included.
+    /// The option tokens of these arguments, those inside blocks included.
     fn tokens(args: &[Arg], found: &mut Vec<&'static str>) {
         for arg in args {
             found.extend(arg.token);

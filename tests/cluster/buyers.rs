@@ -23,7 +23,7 @@ pub struct Told {
     pub seq: i64,
     pub qty: i64,
     pub state: String,
-    /// Whether it counts: always, or, for buyers who wait, if a replica had it.
+    /// Whether the grant counts: always, or, for buyers who wait, if a replica had it.
     pub is_kept: bool,
 }
 

@@ -23,7 +23,7 @@ fn lent(server: &Server) -> i64 {
     count(server, ["active_defrag_hits", "active_defrag_misses"])
 }
 
-/// How often it went through a key.
+/// Number of times that defragmentation went through a key.
 fn visits(server: &Server) -> i64 {
     count(server, ["active_defrag_key_hits", "active_defrag_key_misses"])
 }

@@ -154,7 +154,7 @@ fn a_waiting_list_of_version_1_goes_on() {
     server.assert_sound("concert");
 }
 
-/// The session of that version leads to equal sales today: effects of version 1 are still
+/// The commands of version 1 lead to equal sales today: effects of version 1 are still
 /// understood. Holds and rounds are of the year 2100, so that none ends while it is looked at.
 #[test]
 fn a_session_of_version_1_leads_to_its_snapshot() {

@@ -30,7 +30,7 @@ struct Page {
 }
 
 impl Page {
-    /// Where it is, from the root of the repository.
+    /// The page's path, from the root of the repository.
     fn name(&self) -> String {
         let name = self.path.strip_prefix(env!("CARGO_MANIFEST_DIR")).expect("ours");
         name.to_string_lossy().into_owned()

@@ -14,7 +14,7 @@ pub struct Reading {
     pub deficit: u64,
     /// Units that the other parts may still hold, as ELSEWHERE said.
     pub elsewhere: u64,
-    /// The pass of that ELSEWHERE.
+    /// The pass of the last ELSEWHERE.
     pub pass: u64,
     /// The units ever sent to each part.
     pub sent: Vec<u64>,

@@ -41,7 +41,7 @@ pub struct Snapshot {
     pub is_all: bool,
     /// How long reading took.
     pub took: Duration,
-    /// When it was read, in Unix ms of this machine.
+    /// Time of the reading, in Unix ms of this machine.
     pub at_ms: u64,
 }
 

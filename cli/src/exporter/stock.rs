@@ -127,7 +127,7 @@ impl Key {
             if units("numbered") == 0 || first > units("supply") {
                 return None;
             }
-            // Where it can't be read a page keeps what it shows.
+            // A map that can't be read leaves the page as it is.
             told["units"] = target.map(&self.sale, first).ok().into();
         }
         Some(told.to_string())

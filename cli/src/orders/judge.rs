@@ -17,7 +17,7 @@ use crate::stop::Stop;
 /// All witnesses must have named one process for this time.
 const STEADY: Duration = Duration::from_millis(2_500);
 
-/// How often they are compared.
+/// Time between two comparisons.
 const EVERY: Duration = Duration::from_millis(100);
 
 /// After this time without agreement a message is printed.
@@ -37,7 +37,7 @@ struct Judged {
     witnesses: Witnesses,
     named: Named,
     run: String,
-    /// When they last did.
+    /// Time of the last agreement.
     at: Instant,
 }
 

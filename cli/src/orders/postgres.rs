@@ -22,7 +22,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// A server that acknowledges nothing for this time counts as away.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// Where it differs.
+/// Differences of PostgreSQL.
 pub const DIALECT: Dialect = Dialect {
     schema: include_str!("postgres.sql"),
     quote: '"',

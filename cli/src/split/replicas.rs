@@ -39,7 +39,7 @@ impl Replicas {
         Replicas { asked, count, are_there, rest, rests_until }
     }
 
-    /// Whether it need not be asked again yet.
+    /// Whether the reading is still recent enough.
     pub fn is_known(&self) -> bool {
         self.asked.elapsed() < KNOWN
     }

@@ -26,7 +26,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts it on a free port, which is told to it with `--web.listen-address`.
+    /// Starts the program on a free port, which is passed with `--web.listen-address`.
     #[track_caller]
     pub fn start(program: Command) -> Running {
         Running::start_at(program, "127.0.0.1")

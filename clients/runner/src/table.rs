@@ -74,7 +74,7 @@ struct Step {
     /// Fields that STATUS must have afterwards.
     #[serde(default)]
     status: Map<String, Value>,
-    /// The key of that STATUS, where the sale is split.
+    /// The key of the part, where the sale is split.
     #[serde(default = "whole")]
     of: String,
 }
@@ -139,7 +139,7 @@ impl Step {
         let (asked_then, then) = mpsc::channel();
         let run_then: Then = Box::new(move || {
             let (tell, done) = mpsc::channel::<()>();
-            // Until it is done the reply does not go on.
+            // The reply goes on when the hook is done.
             let _ = (asked_then.send(tell), done.recv());
         });
         place.troubles.begin(Trouble {

@@ -12,7 +12,7 @@ macro_rules! words {
         pub enum $name { $($(#[$doc])* $variant),+ }
 
         impl $name {
-            /// All of them.
+            /// All words.
             pub const ALL: &[$name] = &[$($name::$variant),+];
 
             /// The word on the wire.
@@ -69,7 +69,7 @@ pub struct Answer {
     pub opens_in_ms: Option<u64>,
     /// The user's number on the waiting list.
     pub ticket: Option<u64>,
-    /// The waiters before them.
+    /// The number of waiters before the user.
     pub ahead: Option<u64>,
     /// And for how many units.
     pub units_ahead: Option<u64>,
@@ -164,7 +164,7 @@ pub struct MultiAnswer {
     pub req: Id,
     /// A grant for each distinct key, in order of first mention; empty if it was refused.
     pub grants: Vec<Answer>,
-    /// The first of them that refuses, counted from 0, and its answer.
+    /// The first sale that refuses, counted from 0, and its answer.
     pub refusal: Option<(usize, Answer)>,
     /// As in [`Answer`].
     pub lost: u32,

@@ -54,7 +54,7 @@ pub struct Attempt<'a> {
     pub outcome: &'a str,
     /// Attempts of this call without a reply so far.
     pub lost: u32,
-    /// How long it took.
+    /// Time that the attempt took.
     pub took: Duration,
 }
 

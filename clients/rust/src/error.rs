@@ -20,7 +20,7 @@ pub enum Error {
 pub struct SaleError {
     /// The error's first word.
     pub code: String,
-    /// The rest of it.
+    /// The text after the code.
     pub text: String,
 }
 

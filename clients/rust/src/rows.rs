@@ -19,7 +19,7 @@ pub struct Row {
     pub qty: u64,
     /// The state of the grant.
     pub state: State,
-    /// When it was granted, Unix ms.
+    /// Time of the grant, Unix ms.
     pub at_ms: u64,
     /// Until when it is held, Unix ms; 0 if it is not.
     pub deadline_ms: u64,
@@ -95,7 +95,7 @@ impl User {
 pub struct Place {
     /// The user's number.
     pub ticket: u64,
-    /// The waiters before them.
+    /// The number of waiters before the user.
     pub ahead: u64,
     /// And for how many units.
     pub units_ahead: u64,

@@ -126,7 +126,7 @@ impl<'s> Draft<'s> {
         self.first_taken(these).is_none()
     }
 
-    /// The first of these that is not free.
+    /// The first of these numbers that is not free.
     pub(crate) fn first_taken(&self, these: &[u32]) -> Option<u32> {
         let units = self.units()?;
         these.iter().copied().find(|unit| !units.is_free(*unit))

@@ -20,7 +20,7 @@ pub struct Grant<'a> {
     /// Units.
     #[serde(deserialize_with = "wire::integer")]
     pub qty: u64,
-    /// How long it is held, in ms; 0 if it is sold at once.
+    /// Time of the hold, in ms; 0 if the grant is sold at once.
     #[serde(deserialize_with = "wire::span")]
     pub hold_ms: u64,
 }

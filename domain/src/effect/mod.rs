@@ -135,10 +135,10 @@ impl<'a> Change<'a> {
 /// receives one checks it first. Both come before anything is changed, and a planned effect can't
 /// fail.
 pub(crate) trait Act {
-    /// Whether it may free units, or let another waiter be served.
+    /// Whether the effect may free units, or let another waiter be served.
     const FREES: bool = false;
 
-    /// Whether it can be checked before the `others` of its command are made.
+    /// Whether the effect can be checked before the `others` of its command are made.
     fn is_apart<'e>(&'e self, _others: &mut Others<'e>) -> bool {
         true
     }
@@ -209,7 +209,7 @@ macro_rules! effects {
         })*
 
         impl<'a> Effect<'a> {
-            /// Whether it may free units, or let another waiter be served.
+            /// Whether the effect may free units, or let another waiter be served.
             pub(crate) fn frees(&self) -> bool {
                 match self {
                     $(Effect::$name(_) => <$payload as Act>::FREES,)*
@@ -333,7 +333,7 @@ effects! {
 }
 
 impl Effect<'_> {
-    /// Whether it is a further piece of a sale that is being rebuilt.
+    /// Whether the effect is a further piece of a sale that is being rebuilt.
     pub(crate) fn is_awaited(&self) -> bool {
         matches!(self, Effect::Piece(piece) if !matches!(piece, Piece::Base(_)))
     }

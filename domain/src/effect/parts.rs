@@ -118,6 +118,6 @@ impl Act for Elsewhere {
         })
     }
 
-    /// All of it is in the numbers.
+    /// Changes nothing but the numbers.
     fn make(&self, _: &mut Sale, _: &mut Planned<'_>) {}
 }

@@ -17,7 +17,7 @@ pub struct Event {
     pub kind: EventKind,
     /// Index of the plan's change that causes it.
     pub change: usize,
-    /// The numbers after it.
+    /// The numbers after the event.
     pub numbers: Numbers,
     /// The grant that it is about, in its state after it.
     pub grant: Option<GrantView>,
@@ -221,7 +221,7 @@ impl EventKind {
         }
     }
 
-    /// Whether it is a transition of the stock.
+    /// Whether the event is a transition of the stock.
     pub fn is_transition(self) -> bool {
         matches!(self, EventKind::SoldOut | EventKind::AllHeld | EventKind::Available)
     }

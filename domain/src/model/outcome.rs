@@ -123,7 +123,7 @@ pub enum Outcome {
     /// DENIED or BUSY as MASK shows it: SOLDOUT 1, because app servers cache SOLDOUT 0. Counted as
     /// the true refusal.
     Masked {
-        /// Whether it is DENIED, not BUSY.
+        /// Whether the outcome is DENIED, not BUSY.
         is_denied: bool,
         /// The refusal that is shown.
         shown: Mask,
@@ -143,7 +143,7 @@ pub enum Outcome {
     Fenced,
     /// Somebody has a unit that was asked for.
     Taken {
-        /// The first of those that are not free, in the caller's order.
+        /// The first named unit that is not free, in the caller's order.
         unit: u32,
     },
     /// Units were added or withdrawn.

@@ -35,7 +35,7 @@ pub struct Plan<'a> {
     edition: Edition,
     /// The changes, in order.
     pub changes: Changes<'a>,
-    /// The numbers after them.
+    /// The numbers after all changes.
     pub balances: Balances,
     /// The events, in order. Without an outbox nobody sees the numbers, so consecutive events of
     /// one kind are merged.

@@ -72,7 +72,7 @@ pub struct ListedUsers<'a> {
 pub struct StandingWaiter<'a> {
     #[serde(borrow)]
     pub(super) waiter: Waiter<'a>,
-    /// How often they were passed as the head.
+    /// Number of times that the entries were passed as the head.
     #[serde(deserialize_with = "wire::integer")]
     passed: u64,
 }

@@ -182,7 +182,7 @@ impl Search<'_> {
                 choice
             })?;
             let all = steps < dies_after;
-            // Where it fails without a crash there is nothing to learn from one.
+            // A setting that fails without a crash needs no crash.
             if dies_after == 0 && !faults(setting, &played).is_empty() {
                 return Ok(());
             }

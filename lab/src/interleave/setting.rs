@@ -9,7 +9,7 @@ pub struct Person {
     pub name: &'static str,
     pub user: String,
     pub req: String,
-    /// Whether they sent it before, and no answer came.
+    /// Whether the buyer sent the request before, and no answer came.
     pub resent: bool,
     pub product: u64,
     /// 0 for A, 1 for B, 2 for C: which host they come to, and whose payment fails.

@@ -42,7 +42,7 @@ pub struct Shown {
     /// Which column; `None`: all of them.
     pub column: Option<usize>,
     pub text: String,
-    /// Whether it is a step, and so has a number.
+    /// Whether the line is a step, and so has a number.
     pub step: bool,
 }
 

@@ -143,7 +143,7 @@ pub struct Arg {
     pub title: Option<&'static str>,
     /// The values it takes; none if it takes any.
     pub bounds: Option<Bounds>,
-    /// The word before it: `LIMIT`.
+    /// The word before the argument: `LIMIT`.
     pub token: Option<&'static str>,
     /// The argument is optional.
     pub optional: bool,
@@ -332,7 +332,7 @@ impl Arg {
         }
     }
 
-    /// Whether it takes this number, or this length in bytes.
+    /// Whether the argument takes this number, or this length in bytes.
     pub fn accepts(&self, number: u64) -> bool {
         let is_none = number == 0 && self.kind == ArgKind::UnixTime;
         is_none

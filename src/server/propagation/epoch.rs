@@ -29,7 +29,7 @@ pub(crate) fn begin() {
 
 /// The data set that the server loads: its own file, or its primary's.
 struct Load {
-    /// Whether it is an AOF, or the start of one.
+    /// Whether the file is an AOF, or the start of one.
     is_log: bool,
     /// Ids of the sales loaded so far.
     seen: BTreeSet<[u8; 16]>,

@@ -22,7 +22,7 @@ fn split(ports: &[u16], words: &[&str]) -> Command {
     split
 }
 
-/// Runs it to its end, and returns what it said.
+/// Runs the program to its end, and returns its output.
 #[track_caller]
 pub fn run(ports: &[u16], words: &[&str]) -> String {
     let output = split(ports, words).output().expect("seckill runs");
@@ -47,7 +47,7 @@ impl Balancer {
         Balancer { process, log }
     }
 
-    /// Ends it as its operator does, and returns its last line, which has its numbers.
+    /// Stops the program by its signal, and returns its last line, which has its numbers.
     #[track_caller]
     pub fn stop(mut self) -> String {
         let told = Command::new("kill").arg(self.process.id().to_string()).status();

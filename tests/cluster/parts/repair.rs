@@ -25,7 +25,7 @@ fn paid(client: &mut Routed, part: usize) -> BTreeMap<String, (String, i64)> {
     paid
 }
 
-/// Makes it again, as its operator does; how many orders were imported.
+/// Repairs the part by `seckill split repair`; returns the number of imported orders.
 #[track_caller]
 pub fn repair(cluster: &Cluster, part: usize) -> usize {
     let paid = paid(&mut Routed::new(&cluster.ports()), part);

@@ -93,7 +93,7 @@ impl Perf {
         Ok(Perf { child, file: file.to_owned() })
     }
 
-    /// Stops it and reads what it saw.
+    /// Stops `perf` and reads its samples.
     fn finish(mut self) -> Result<Vec<(f64, &'static str, String)>, String> {
         let ended = kill_process(Pid::from_child(&self.child), Signal::INT);
         ended.map_err(|e| format!("perf can't be stopped: {e}"))?;

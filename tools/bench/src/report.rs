@@ -93,7 +93,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Reads them; none where there is no file.
+    /// Reads the runs; none where there is no file.
     ///
     /// # Errors
     /// A sentence when the file is of another version of this program.

@@ -26,7 +26,7 @@ pub struct Run<'a> {
     pub name: &'a str,
     /// At which second each part had how many units.
     pub samples: &'a [(f64, Vec<u64>)],
-    /// How long it took.
+    /// Length of the run, in seconds.
     pub seconds: f64,
 }
 

@@ -21,7 +21,7 @@ pub struct Winner {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub winner: Winner,
-    /// When it was granted, in Unix ms by the sale's clock.
+    /// Time of the grant, in Unix ms by the sale's clock.
     pub at: u64,
     /// 0 in a sale without rounds.
     pub round: u64,
@@ -31,7 +31,7 @@ pub struct Row {
 #[derive(Clone, Debug)]
 pub struct Audit {
     pub ok: bool,
-    /// All of it in one line.
+    /// The whole status in one line.
     pub text: String,
 }
 

@@ -65,7 +65,7 @@ impl Options {
         self
     }
 
-    /// Starts it as Debian's service does: with the unit's command line, in a folder where it may
+    /// Starts the server as Debian's service does: with the unit's command line, in a folder it may
     /// not write, and as user redis (nobody where there is none) when root runs the tests with the
     /// system's own server. Another one may lie where only root can read it.
     pub fn service(mut self) -> Options {

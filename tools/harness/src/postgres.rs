@@ -18,7 +18,7 @@ pub struct Postgres {
     port: u16,
 }
 
-/// Where it listens if nobody says otherwise.
+/// Default port.
 const PORT: u16 = 5432;
 
 impl Postgres {

@@ -53,7 +53,7 @@ impl Process {
         &self.folder
     }
 
-    /// Starts it, once an earlier one has ended.
+    /// Starts the command, once an earlier one has ended.
     ///
     /// # Errors
     /// A sentence when it does not start.
@@ -89,7 +89,7 @@ impl Process {
         child.wait().ok()
     }
 
-    /// Sends it a signal.
+    /// Sends the process a signal.
     ///
     /// # Errors
     /// A sentence when it does not run.

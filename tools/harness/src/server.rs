@@ -53,7 +53,7 @@ pub struct Server {
     options: Options,
     /// The exit status of a server that did not come up.
     ended: Option<ExitStatus>,
-    /// When it runs under valgrind.
+    /// The logs of valgrind, if the server runs under it.
     valgrind: Option<Logs>,
 }
 
@@ -186,7 +186,7 @@ impl Server {
         assert_eq!(audit.field("ok"), Reply::Int(1), "AUDIT {key} says {audit}");
     }
 
-    /// Checks that it has refused no APPLY, and its streams no entry.
+    /// Checks that the server has refused no APPLY, and its streams no entry.
     #[track_caller]
     pub fn assert_took_all(&self) {
         for counter in ["seckill_apply_refused", "seckill_outbox_refused"] {
@@ -244,7 +244,7 @@ impl Server {
         self.process.kill();
     }
 
-    /// Stops it without saving, unless it has ended by itself.
+    /// Stops the server without saving, unless it has ended by itself.
     #[track_caller]
     pub fn stop_if_it_runs(&mut self) {
         if self.process.pid().is_some() && self.process.ended().is_none() {
@@ -262,7 +262,7 @@ impl Server {
         self.options.module_file = Some(path.to_owned());
     }
 
-    /// Whether it is started without the module from now on.
+    /// Whether the server is started without the module from now on.
     pub fn leave_module_out(&mut self, is_out: bool) {
         self.options.module_args = (!is_out).then(String::new);
     }
@@ -285,7 +285,7 @@ impl Server {
         self.ended
     }
 
-    /// Asks it to shut down, as an operator's system does, and waits until it has.
+    /// Asks the server to shut down, as an operator's system does, and waits until it has.
     fn end_in_order(&self) {
         if self.process.signal(Signal::TERM).is_ok() {
             holds_in_time(|| self.process.ended().is_some());

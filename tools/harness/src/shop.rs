@@ -64,7 +64,7 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether it has a field, or a key in its data, of this name.
+    /// Whether the entry has a field, or a key in its data, of this name.
     pub fn has(&self, name: &str) -> bool {
         self.fields.iter().any(|(field, _)| field == name) || self.data.get(name).is_some()
     }

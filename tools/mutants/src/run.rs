@@ -17,7 +17,7 @@ use crate::write::VARIABLE;
 pub struct Test {
     pub program: PathBuf,
     pub name: String,
-    /// How long it takes without a mutant.
+    /// Time of the test without a mutant.
     pub takes: Duration,
     /// The numbers of the mutants that it comes to.
     pub reached: BTreeSet<usize>,

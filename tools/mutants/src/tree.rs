@@ -30,7 +30,7 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// All of them, those first whose tests are quick.
+    /// All test programs, quick ones first.
     pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
         self.domain.iter().chain(&self.command).chain(&self.server)
     }

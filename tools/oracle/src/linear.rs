@@ -41,7 +41,7 @@ pub enum Call {
 /// A call and its reply.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// When it was sent and when its reply was there, by one clock for all calls.
+    /// Times of sending and of the reply, by one clock for all calls.
     pub sent: u64,
     pub answered: u64,
     pub call: Call,

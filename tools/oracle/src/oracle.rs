@@ -237,7 +237,7 @@ impl Row {
         matches!(self.state, "HELD" | "SOLD")
     }
 
-    /// Whether it is a hold whose time is over at `t`.
+    /// Whether the grant is a hold whose time is over at `t`.
     pub fn is_due(&self, t: u64) -> bool {
         self.state == "HELD" && self.deadline <= t
     }

@@ -50,7 +50,7 @@ pub struct Waiter {
     pub until: u64,
     /// How many were before it when it joined.
     pub ahead: u64,
-    /// How often it was passed as the head.
+    /// Number of times that the waiter was passed as the head.
     pub passed: u64,
     /// How often anybody who came later was served before it, where that counts.
     pub overtaken: u64,

@@ -102,7 +102,7 @@ impl Rabbit {
         assert!(listens() && !has_ended, "RabbitMQ does not listen: {}", said());
     }
 
-    /// All of it at once, as `kill -9` does; its files stay.
+    /// Kills all processes of the broker with SIGKILL; its files stay.
     fn kill(&mut self) {
         // The script has started Erlang's machine, which has its id in this file.
         let file = self.folder.path().join("pid");

@@ -19,7 +19,7 @@ use seckill_harness::wait_until;
 
 use super::program::{run, seckill};
 
-/// Runs it to its end, which must come soon, and gives its status and what it said.
+/// Runs a program to its end, which must come soon; returns its status and its output.
 #[track_caller]
 fn ended(mut program: Command) -> (Option<i32>, String) {
     let mut child = program.stderr(Stdio::piped()).spawn().expect("it starts");

@@ -35,7 +35,7 @@ impl Killer {
         self.state.lock().unwrap().victim = Some(child);
     }
 
-    /// Whether it did.
+    /// Whether the victim was killed.
     pub fn killed(&self) -> bool {
         self.state.lock().unwrap().killed
     }

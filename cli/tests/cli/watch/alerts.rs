@@ -42,7 +42,7 @@ fn alerts_fire_when_something_is_wrong_and_not_before() {
     // Attached before the first sale, it stays in sync and copies nothing.
     let primary = format!("127.0.0.1 {}", server.port());
     let bare = program::Server::start_without_module(&["--replicaof", &primary]).expect("a server");
-    // Until it has come there is no line of it.
+    // INFO has no line of a replica before the replica has connected.
     let replicas = || server.cmd("INFO replication").text().to_owned();
     wait_until("it is in sync", || replicas().contains("state=online"));
     all(

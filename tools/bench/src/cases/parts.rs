@@ -129,7 +129,7 @@ impl Balancer {
         child.map(Balancer).map_err(what)
     }
 
-    /// Whether it was still at work.
+    /// An error if the balancer had ended by itself.
     fn end(mut self) -> Result<(), String> {
         match self.0.try_wait() {
             Ok(None) => Ok(()),

@@ -28,10 +28,10 @@ pub struct Deed {
 
 /// A sale, and what is done to it.
 struct Scene {
-    /// How large it is.
+    /// Size of the scene.
     size: fn(&Plan) -> u64,
     set_up: fn(&Bench, u64) -> Result<Control, String>,
-    /// Whether it is there for all rounds of all its deeds; otherwise each has one of its own.
+    /// Whether one scene serves all rounds of all its deeds; otherwise each round has its own.
     lasts: bool,
     deeds: &'static [Deed],
 }

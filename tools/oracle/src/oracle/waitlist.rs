@@ -41,7 +41,7 @@ pub struct Entry {
     pub qty: u64,
     pub at: u64,
     pub until: u64,
-    /// How often it was passed as the head.
+    /// Number of times that the entry was passed as the head.
     pub passed: u64,
 }
 

@@ -14,7 +14,7 @@ use crate::oracle::{Ask, Deed, Keeper, Op, Pick};
 
 /// A command to a sale.
 pub struct Seen<'a> {
-    /// The sale before it.
+    /// The sale before the step.
     pub sale: &'a Sale,
     pub op: &'a Op,
     pub t: u64,

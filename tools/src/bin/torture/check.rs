@@ -81,7 +81,7 @@ pub fn check_together(all: &[Evidence]) -> Vec<String> {
 enum Ground<'a> {
     /// The change that made it so.
     Step(u64, &'a Step),
-    /// The restock of that rev.
+    /// The restock with this rev.
     Restock(u64),
     /// The user waits.
     Joined,
@@ -168,7 +168,7 @@ impl<'a> Checker<'a> {
         self.tale(op, *self.story.orders.get(&order)?)
     }
 
-    /// The grant of that seq, if it is of this order.
+    /// The grant with this seq, if it belongs to this order.
     fn tale(&self, op: &Op, seq: u64) -> Option<&'a Tale> {
         let tale = self.story.tales.get((seq as usize).wrapping_sub(1));
         tale.filter(|tale| tale.row.user == op.user && tale.row.req == op.req)

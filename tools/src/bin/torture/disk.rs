@@ -82,7 +82,7 @@ impl Disk {
         &self.place
     }
 
-    /// Whether it can be filled up.
+    /// Whether the disk can be filled up.
     pub fn is_limited(&self) -> bool {
         self.is_limited
     }

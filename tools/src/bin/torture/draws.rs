@@ -45,7 +45,7 @@ pub struct Left {
 }
 
 impl Left {
-    /// All of it.
+    /// All units of a draw.
     pub fn all(draw: &Draw) -> Left {
         let (packets, amounts) = match draw {
             Draw::Packets { packets, .. } | Draw::Equal { packets } => (*packets, VecDeque::new()),

@@ -84,7 +84,7 @@ pub struct Try {
 pub struct Answered {
     pub returned: u64,
     pub answer: Answer,
-    /// Whether it counts as acknowledged: always, or only if WAIT said so.
+    /// Whether the answer counts as acknowledged: always, or only if WAIT said so.
     pub kept: bool,
 }
 
@@ -314,7 +314,7 @@ pub struct Evidence {
     pub deficit: u64,
     pub id: String,
     pub rev: u64,
-    /// The tickets of those who wait.
+    /// The tickets of all waiters.
     pub waiting: Vec<u64>,
 }
 

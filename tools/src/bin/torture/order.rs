@@ -42,7 +42,7 @@ impl Order {
         Order { by_rev, answered, called }
     }
 
-    /// All of them, in order of rev.
+    /// All changes, in order of rev.
     pub fn changes(&self) -> &[Change] {
         &self.by_rev
     }

@@ -60,7 +60,7 @@ pub struct Moment {
 /// The life of one grant.
 #[derive(Clone, Debug)]
 pub struct Tale {
-    /// As it stands now.
+    /// The grant in its current state.
     pub row: Row,
     /// Units that were first granted.
     first: u64,

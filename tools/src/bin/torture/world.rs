@@ -122,7 +122,7 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// The server of that number.
+    /// The server with this number.
     pub fn server(&self, number: usize) -> Result<&Server, String> {
         self.servers[number].as_ref().ok_or_else(|| "A server is gone.".into())
     }
@@ -133,7 +133,7 @@ impl<'a> World<'a> {
         (0..=self.setup.replicas).filter(move |number| *number != primary)
     }
 
-    /// The first of them, if there is one.
+    /// The first replica, if there is one.
     pub fn replica(&self) -> Option<usize> {
         self.replicas().next()
     }
@@ -172,7 +172,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Starts it again on its files.
+    /// Starts a server again on its files.
     pub fn restart(&mut self, number: usize) -> Result<(), String> {
         let server = self.servers[number].take().ok_or("A server is gone.")?;
         self.servers[number] = Some(server.restart()?);

@@ -41,7 +41,7 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Starts them, each with `through` before its command line, and opens the sale.
+    /// Starts the servers, each with `through` before its command line, and opens the sale.
     ///
     /// # Errors
     /// A sentence; also those of all other functions.
