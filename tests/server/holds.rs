@@ -199,7 +199,7 @@ fn a_reclaim_needs_units_and_the_allowance() {
     server.assert_sound("k");
 }
 
-/// With the sweeper asleep, a due hold is nobody's: not of its user and not in another's way.
+/// While the sweeper sleeps, a due hold neither counts for its user nor blocks other users.
 #[test]
 fn a_due_hold_never_counts() {
     let (server, mut conn) = Server::sleeping().with_conn();

@@ -29,7 +29,7 @@ pub struct Place {
     pub proxies: Vec<Proxy>,
     pub troubles: Troubles,
     pub on: On,
-    /// Of a server and its replica: which of them the replica is.
+    /// Index of the replica, where there is a server with one replica.
     pub(crate) replica: Cell<usize>,
     pub(crate) sentinel: Option<Sentinel>,
 }

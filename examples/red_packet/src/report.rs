@@ -38,7 +38,7 @@ fn heard(heard: &Heard) -> Table {
     table
 }
 
-/// Prints what was paid, and to how many how much.
+/// Prints the coins that were paid, and the number of users for each amount.
 pub fn paid(event: &Event<'_>, round: &Round, played: &Played) {
     let (budget, coins) = (event.budget, played.paid());
     let looks = round.looks;

@@ -100,7 +100,7 @@ fn panel(area: &Area<'_>, left: i32, run: &Run<'_>, scale: &Scale) -> Drawn {
     Ok(())
 }
 
-/// For each part between 0 and 1 how much it is asked, as its first units went.
+/// For each part its demand, from 0 to 1, estimated from its first grants.
 fn ranks(run: &Run<'_>) -> Vec<f64> {
     let early = run.samples.get(4).or(run.samples.last());
     let Some((_, units)) = early else { return Vec::new() };

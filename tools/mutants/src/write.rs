@@ -50,7 +50,7 @@ pub const NOTING: (usize, &str) = (u32::MAX as usize, "SECKILL_REACHED");
 /// The file with its switches.
 pub fn with_switches(source: &str, switches: &[Switch]) -> String {
     let mut sorted: Vec<&Switch> = switches.iter().collect();
-    // Where one holds others, it comes first.
+    // A switch that contains others comes first.
     sorted.sort_by_key(|it| (it.place.range.start, usize::MAX - it.place.range.end));
     render(source, 0..source.len(), &sorted)
 }

@@ -43,7 +43,7 @@ fn postgres_gives_back_lost_seats() {
     gives_back_seats(Shop::with_postgres());
 }
 
-/// Sales as long as the road to the database: 400 calls on 12 seats, most of them refused.
+/// The whole way to the database: 400 calls on 12 seats, most of them refused.
 const CALLS: u64 = 400;
 const SALES: u64 = 5;
 

@@ -27,7 +27,7 @@ const MANNER: Manner = Manner { connections: 1, pipeline: 32, pace: None };
 /// How far the bytes that a command logs may be from those of the one whose calls it makes.
 const SAME_BYTES: f64 = 0.05;
 
-/// One kind of call, and the same calls of the server without it.
+/// One kind of call; the server's other work is measured without it.
 struct Kind {
     name: &'static str,
     words: &'static [&'static str],

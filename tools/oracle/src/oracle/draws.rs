@@ -61,7 +61,7 @@ impl Drawing {
         }
     }
 
-    /// As INIT and ALTER entries tell it.
+    /// The draw in the form of INIT and ALTER entries.
     pub(super) fn text(&self) -> String {
         match *self {
             Drawing::Named => String::new(),

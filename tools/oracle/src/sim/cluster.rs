@@ -27,7 +27,7 @@ pub struct Sample {
     pub texts: Vec<(u64, Vec<u8>)>,
 }
 
-/// How far apart two moments are: farther than epochs get ahead of them.
+/// Time between two moments: larger than epochs get ahead of the clock.
 const MOMENT_STEP: u64 = 1 << 34;
 
 /// The append-only file: what a rewrite left, and how much of the history is on the disk.

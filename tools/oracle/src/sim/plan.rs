@@ -64,7 +64,7 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
     }
 }
 
-/// Users: few, so that they come again; some are numbers, some trip programs.
+/// Users: few, so that each asks several times; some ids are numbers, some are hard for parsers.
 fn user(random: &mut Random) -> Bytes {
     match random.below(40) {
         0 => vec![0xff; 256],
@@ -119,7 +119,7 @@ fn several(random: &mut Random, cluster: &Cluster) -> Step {
     Step::Several { user, qty, req }
 }
 
-/// A command, and one that runs in the middle of it: mostly to the same sale, by few users.
+/// A command and a second one that runs within the first: mostly to the same sale, by few users.
 fn between_calls(random: &mut Random, sale: usize, value: &Sale, cluster: &Cluster) -> Step {
     let kind = |random: &mut Random| match random.below(3) {
         0 => random.below(22) as usize,

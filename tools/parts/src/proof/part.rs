@@ -21,7 +21,7 @@ pub struct Part {
     /// the contract: the laws compare with it.
     pub sold_began: u8,
     pub sold_ended: u8,
-    /// The moment when the last pass began that said that there is something.
+    /// Begin of the last pass that reported units elsewhere.
     pub raised_as_of: u8,
 }
 
