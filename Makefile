@@ -25,7 +25,7 @@ SHOP ?=
 	clients clients-deps clients-publish durability \
 	test test-domain test-server test-release coverage mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck soak lint deny fmt docs \
-	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps migrate-deps migrate-test shop shop-deps \
+	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps lab-tigerfans migrate-deps migrate-test shop shop-deps \
 	shop-test dist image dist-test dist-again upgrade-test site site-test site-deps
 
 # The word before the colon of a target's sentence is its group. MORE=1 lists the group `more` too.
@@ -180,6 +180,19 @@ lab-test: deps ## more: Check and test the lab's own code
 	cargo fmt --manifest-path lab/Cargo.toml --check
 	cargo clippy --manifest-path lab/Cargo.toml --target-dir target --all-targets -- -D warnings
 	cargo test --manifest-path lab/Cargo.toml --target-dir target
+
+# TIGERFANS=FOLDER is a checkout of github.com/renerocksai/tigerfans, which stays as it is. As root.
+# TIGERFANS_RUN=--quick: two minutes, and nothing is written.
+TIGERFANS_PYTHON := $(CURDIR)/target/tigerfans
+TIGERFANS_RUN ?=
+lab-tigerfans: deps ## more: The load of TigerFans (a shop of others) on its PostgreSQL and on the module
+	@test -n "$(TIGERFANS)" || { echo "Say where TigerFans lies: make lab-tigerfans TIGERFANS=FOLDER"; exit 1; }
+	@.ci/deps postgres
+	@python3 -m pip install --quiet --upgrade --target $(TIGERFANS_PYTHON) -r $(TIGERFANS)/requirements.txt
+	$(BUILD) -p rush
+	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(TIGERFANS_PYTHON):$(CURDIR)/clients/python/src:$(CURDIR)/lab/tigerfans python3 lab/tigerfans/run.py \
+		--tigerfans $(TIGERFANS) --module $(MODULE) $(or $(TIGERFANS_RUN),--json docs/tigerfans.json)
+	$(if $(TIGERFANS_RUN),,python3 lab/tigerfans/pages.py docs/tigerfans.json docs)
 
 lab-php-deps:
 	@.ci/deps php
