@@ -8,6 +8,7 @@
 mod again;
 mod counters;
 mod first;
+mod frameworks;
 mod halfway;
 mod language;
 mod locks;
@@ -21,7 +22,7 @@ use std::process::{Command, ExitStatus};
 
 use seckill_harness::server::{Options, Server};
 
-/// How a program ends that has found the old page selling behind the move.
+/// The end of a program that has found the old page selling after the move.
 const LATE: i32 = 2;
 
 fn root() -> &'static Path {
