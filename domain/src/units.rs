@@ -110,6 +110,30 @@ pub trait Free {
         word >> (bit % WORD) & 1 == 1
     }
 
+    /// Whether `unit` is free and in a run of `n` free numbers or more, in O(n / 512) blocks. A run
+    /// that comes to be when numbers are freed has one of them.
+    fn is_in_run(&self, unit: u32, n: u32) -> bool {
+        let Some(bit) = unit.checked_sub(1).filter(|bit| *bit < self.len()) else { return false };
+        let (block, at) = ((bit / BLOCK) as usize, bit % BLOCK);
+        let [below, above] = [run_below(self.block(block), at), run_from(self.block(block), at)];
+        let mut run = if above > 0 { below + above } else { return false };
+        // The run may go on in the blocks beside it.
+        let (mut goes_on, mut next) = (at + above == BLOCK, block + 1);
+        while goes_on && run < n && next * (BLOCK as usize) < self.len() as usize {
+            let more = run_from(self.block(next), 0);
+            run += more;
+            (goes_on, next) = (more == BLOCK, next + 1);
+        }
+        let (mut goes_on, mut first) = (below == at, block);
+        while goes_on && run < n && first > 0 {
+            first -= 1;
+            let more = run_below(self.block(first), BLOCK);
+            run += more;
+            goes_on = more == BLOCK;
+        }
+        run >= n
+    }
+
     /// The first number of the lowest run of `n` free ones that are next to each other.
     fn lowest_run(&self, n: u32) -> Option<u32> {
         if n == 0 || self.longest_run() < n {
@@ -329,6 +353,34 @@ fn first_free_in(words: &[u64], from: u32) -> Option<u32> {
         seen = u64::MAX;
     }
     None
+}
+
+/// The free numbers of a block from bit `from` on without a gap.
+fn run_from(words: &[u64], from: u32) -> u32 {
+    let mut bit = from;
+    while bit < BLOCK {
+        let rest = WORD - bit % WORD;
+        let ones = (words[(bit / WORD) as usize] >> (bit % WORD)).trailing_ones();
+        bit += ones;
+        if ones < rest {
+            break;
+        }
+    }
+    bit - from
+}
+
+/// The free numbers of a block right below bit `to` without a gap.
+fn run_below(words: &[u64], to: u32) -> u32 {
+    let mut bit = to;
+    while bit > 0 {
+        let rest = (bit - 1) % WORD + 1;
+        let ones = (words[((bit - 1) / WORD) as usize] << (WORD - rest)).leading_ones();
+        bit -= ones;
+        if ones < rest {
+            break;
+        }
+    }
+    to - bit
 }
 
 /// The first bit of a block's lowest run of `n` free ones.

@@ -75,22 +75,22 @@ impl Planning<'_, '_> {
     }
 
     /// Expires further due holds in the round of `ledger`, of any user, earliest first, until
-    /// `enough` holds, at most as many as a call may. Returns true if that bound stopped it with
-    /// more holds due.
+    /// `enough` holds, at most as many as a call may; `enough` is told which hold expired last.
+    /// Returns true if that bound stopped it with more holds due.
     #[inline]
     pub(super) fn expire_until(
         &mut self,
         ledger: &Ledger,
         most: Expiries,
-        mut enough: impl FnMut(&mut Self) -> bool,
+        mut enough: impl FnMut(&mut Self, Option<u64>) -> bool,
     ) -> Result<bool, Misuse> {
         let t = self.t();
         if !ledger.holds().are_due(t) {
             return Ok(false);
         }
-        let mut left = most.others;
+        let (mut left, mut last) = (most.others, None);
         for (_, seq) in ledger.holds().due(t) {
-            if enough(self) {
+            if enough(self, last) {
                 break;
             }
             if !self.draft.has_moved(seq.into()) {
@@ -99,6 +99,7 @@ impl Planning<'_, '_> {
                 }
                 left -= 1;
                 self.expire(seq.into())?;
+                last = Some(seq.into());
             }
         }
         Ok(false)

@@ -152,7 +152,8 @@ pub(super) fn grab<'a>(
         turn.qty
     } else if let Some(draw) = draw {
         let dice = Dice::new(&sale.secret, sale.balances.grants + 1);
-        let is_enough = |plan: &mut Planning<'_, '_>| draw.is_covered(&plan.draft.balances, &dice);
+        let is_enough =
+            |plan: &mut Planning<'_, '_>, _| draw.is_covered(&plan.draft.balances, &dice);
         let is_cut = plan.expire_until(&sale.ledger, manner.expiries, is_enough)?;
         let balances = &plan.draft.balances;
         match draw.amount(balances, plan.draft.first_amount(), &dice) {
@@ -258,7 +259,7 @@ fn make_room(
     let Balances { available, held, .. } = plan.draft.balances;
     // A request for more than can become available is refused at once.
     let can_be = !grab.amount.is_exact() || wanted <= available + held;
-    let is_enough = |plan: &mut Planning<'_, '_>| plan.draft.balances.available >= wanted;
+    let is_enough = |plan: &mut Planning<'_, '_>, _| plan.draft.balances.available >= wanted;
     let (ledger, most) = (&plan.sale().ledger, manner.expiries);
     Ok(can_be && plan.expire_until(ledger, most, is_enough)?)
 }

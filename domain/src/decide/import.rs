@@ -103,19 +103,12 @@ fn import_numbers_again(
     };
     let further = import.units.iter().filter(|unit| !units.contains(unit)).copied();
     let further: UnitList = further.collect();
-    if let Some(refused) = take(plan, &further)? {
+    if let Some(refused) = pick::make_free(plan, &further, Expiries::OF_A_CALL)? {
         return Ok(refused);
     }
     units.extend(further);
     let effect = effect::ReimportNumbered { units: pick::rising(&units), seq: grant.seq };
     Ok(Outcome::Replay(plan.push_about(Box::new(effect))?))
-}
-
-/// The refusal of an import of these numbers. Due holds that have one of them expire.
-fn take(plan: &mut Planning<'_, '_>, units: &[u32]) -> Result<Option<Outcome>, Misuse> {
-    let is_cut = plan.expire_holders(units, Expiries::OF_A_CALL.units)?;
-    let refused = plan.draft.first_taken(units).map(|unit| Outcome::Taken { unit });
-    Ok(refused.map(|refused| if is_cut { Outcome::ManyEnding } else { refused }))
 }
 
 /// The refusal of an import whose further `units` are not there and may not be promised beyond the
@@ -126,7 +119,7 @@ fn cover(
     units: u64,
 ) -> Result<Option<Outcome>, Misuse> {
     if plan.sale().numbers().is_some() {
-        return take(plan, import.units);
+        return pick::make_free(plan, import.units, Expiries::OF_A_CALL);
     }
     let balances = &plan.draft.balances;
     let missing = units.saturating_sub(balances.available);

@@ -71,27 +71,45 @@ pub(super) fn make_room(
     qty: u64,
     most: Expiries,
 ) -> Result<Option<Outcome>, Misuse> {
+    if let Wish::These(units) = wish {
+        return make_free(plan, units, most);
+    }
     let balances = &plan.draft.balances;
     let can_be = qty <= balances.available + balances.held;
-    let is_cut = match wish {
-        Wish::These(units) => plan.expire_holders(units, most.units)?,
-        Wish::Adjacent if can_be => {
-            let has_run = |plan: &mut Planning<'_, '_>| u64::from(plan.draft.longest_run()) >= qty;
-            plan.expire_until(&plan.sale().ledger, most, has_run)?
-        }
-        Wish::Adjacent => false,
+    // A hold that expires can only make runs that have one of its numbers.
+    let has_run = |plan: &mut Planning<'_, '_>, last: Option<u64>| match last {
+        None => u64::from(plan.draft.longest_run()) >= qty,
+        Some(seq) => plan.draft.is_in_run(seq, qty),
     };
-    Ok(refusal(plan, wish, qty).map(|refused| if is_cut { Outcome::ManyEnding } else { refused }))
+    match can_be && plan.expire_until(&plan.sale().ledger, most, has_run)? {
+        true => Ok(Some(Outcome::ManyEnding)),
+        false => Ok(refusal(plan, wish, qty)),
+    }
+}
+
+/// Expires due holds that have one of these numbers. The answer if one of them is not free.
+pub(super) fn make_free(
+    plan: &mut Planning<'_, '_>,
+    units: &[u32],
+    most: Expiries,
+) -> Result<Option<Outcome>, Misuse> {
+    match plan.expire_holders(units, most.units)? {
+        true => Ok(Some(Outcome::ManyEnding)),
+        false => Ok(taken(plan, units)),
+    }
+}
+
+fn taken(plan: &Planning<'_, '_>, units: &[u32]) -> Option<Outcome> {
+    plan.draft.first_taken(units).map(|unit| Outcome::Taken { unit })
 }
 
 /// The answer to a wish that can't be met as the numbers stand.
 pub(super) fn refusal(plan: &mut Planning<'_, '_>, wish: &Wish, qty: u64) -> Option<Outcome> {
-    let draft = &mut plan.draft;
     match wish {
-        Wish::These(units) => draft.first_taken(units).map(|unit| Outcome::Taken { unit }),
-        Wish::Adjacent => match u64::from(draft.longest_run()) {
+        Wish::These(units) => taken(plan, units),
+        Wish::Adjacent => match u64::from(plan.draft.longest_run()) {
             longest if longest >= qty => None,
-            0 => Some(Outcome::SoldOut { held: draft.balances.may_come_back() }),
+            0 => Some(Outcome::SoldOut { held: plan.draft.balances.may_come_back() }),
             available => Some(Outcome::Short { available }),
         },
     }

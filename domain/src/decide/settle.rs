@@ -164,7 +164,7 @@ fn reclaim(
         _ if !permitted => false,
         // Others than those that have its numbers don't help.
         Some(numbers) => plan.expire_holders(&numbers.of(seq), most.units)? && !is_free(plan),
-        None => plan.expire_until(ledger, most, is_free)?,
+        None => plan.expire_until(ledger, most, |plan, _| is_free(plan))?,
     };
     if is_cut {
         return Ok(Outcome::ManyEnding);

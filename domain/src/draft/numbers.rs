@@ -137,6 +137,12 @@ impl<'s> Draft<'s> {
         self.runs().map_or(0, |units| units.longest_run())
     }
 
+    /// Whether a number of this grant is in a run of `qty` free ones.
+    pub(crate) fn is_in_run(&self, seq: u64, qty: u64) -> bool {
+        let Some(units) = self.units() else { return false };
+        self.units_of(seq).iter().any(|unit| units.is_in_run(*unit, qty as u32))
+    }
+
     /// The numbers for a grant of `qty` units: the lowest run, or where there is none the lowest.
     pub(crate) fn lowest_units(&mut self, qty: u64) -> UnitList {
         let Some(units) = self.runs() else { return UnitList::new() };

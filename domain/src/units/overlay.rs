@@ -1,19 +1,25 @@
 //! Numbers as they would stand after changes that are not made yet.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Free, Runs, Units, BLOCK, WORD, WORDS_PER_BLOCK};
 
 /// Changes of [`Units`], kept apart from them: only blocks and nodes that differ.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Overlay {
-    blocks: BTreeMap<usize, [u64; WORDS_PER_BLOCK]>,
+    blocks: BTreeMap<usize, Block>,
     nodes: BTreeMap<usize, Runs>,
     /// Changed blocks whose nodes are not up to date.
-    stale: BTreeSet<usize>,
+    stale: Vec<usize>,
     /// Numbers taken, and numbers freed.
     taken: u32,
     freed: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Block {
+    words: [u64; WORDS_PER_BLOCK],
+    is_stale: bool,
 }
 
 /// Numbers under their changes.
@@ -43,7 +49,7 @@ impl Free for Overlaid<'_> {
     fn block(&self, block: usize) -> &[u64] {
         let changed = self.overlay.and_then(|it| it.blocks.get(&block));
         match changed {
-            Some(words) => words,
+            Some(changed) => &changed.words,
             None => self.units.block(block),
         }
     }
@@ -67,19 +73,24 @@ impl Overlay {
     /// The first that is so already, or that is no number. The changes must not be used then.
     pub(crate) fn set(&mut self, units: &Units, these: &[u32], free: bool) -> Result<(), u32> {
         for unit in these {
-            let is_free = Overlaid { units, overlay: Some(self) }.is_free(*unit);
-            if is_free == free || !(1..=units.len()).contains(unit) {
+            if !(1..=units.len()).contains(unit) {
                 return Err(*unit);
             }
             let bit = unit - 1;
-            let block = (bit / BLOCK) as usize;
-            let words = self.blocks.entry(block).or_insert_with(|| {
+            let number = (bit / BLOCK) as usize;
+            let block = self.blocks.entry(number).or_insert_with(|| {
                 let mut words = [0; WORDS_PER_BLOCK];
-                words.copy_from_slice(units.block(block));
-                words
+                words.copy_from_slice(units.block(number));
+                Block { words, is_stale: false }
             });
-            words[(bit % BLOCK / WORD) as usize] ^= 1 << (bit % WORD);
-            self.stale.insert(block);
+            let (word, mask) = (&mut block.words[(bit % BLOCK / WORD) as usize], 1 << (bit % WORD));
+            if (*word & mask != 0) == free {
+                return Err(*unit);
+            }
+            *word ^= mask;
+            if !core::mem::replace(&mut block.is_stale, true) {
+                self.stale.push(number);
+            }
             *(if free { &mut self.freed } else { &mut self.taken }) += 1;
         }
         Ok(())
@@ -90,23 +101,30 @@ impl Overlay {
         self.blocks.is_empty()
     }
 
-    /// Brings the tree up to date, before runs are looked for.
+    /// Brings the tree up to date, before runs are looked for: level by level, so that a node above
+    /// several changes is worked out once.
     pub(crate) fn refresh(&mut self, units: &Units) {
-        for block in core::mem::take(&mut self.stale) {
-            let Some(words) = self.blocks.get(&block) else { continue };
-            let mut node = units.leaves() + block;
-            let mut runs = Runs::of_block(words);
-            let mut length = BLOCK;
+        let mut stale = core::mem::take(&mut self.stale);
+        stale.sort_unstable();
+        let mut level = Vec::with_capacity(stale.len());
+        for number in stale {
+            let Some(block) = self.blocks.get_mut(&number) else { continue };
+            block.is_stale = false;
+            level.push((units.leaves() + number, Runs::of_block(&block.words)));
+        }
+        let mut length = BLOCK;
+        while !level.is_empty() {
             // A node above depends on the changed nodes below it.
-            while (Overlaid { units, overlay: Some(self) }).runs(node) != runs {
-                self.nodes.insert(node, runs);
-                if node == 1 {
-                    break;
-                }
-                node /= 2;
-                runs = Overlaid { units, overlay: Some(self) }.joined(node, length);
-                length *= 2;
-            }
+            level.retain(|(node, runs)| {
+                (Overlaid { units, overlay: Some(self) }).runs(*node) != *runs
+            });
+            self.nodes.extend(level.iter().copied());
+            let mut above: Vec<usize> = level.iter().map(|(node, _)| node / 2).collect();
+            above.dedup();
+            let tree = Overlaid { units, overlay: Some(self) };
+            let above = above.into_iter().filter(|node| *node > 0);
+            level = above.map(|node| (node, tree.joined(node, length))).collect();
+            length *= 2;
         }
     }
 }
