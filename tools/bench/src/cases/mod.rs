@@ -61,7 +61,7 @@ pub struct Case {
 }
 
 /// All cases, in the order they run.
-pub const CASES: [Case; 16] = [
+pub const CASES: [Case; 17] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },
     Case { name: "io-threads", run: sale::io_threads },
@@ -77,5 +77,6 @@ pub const CASES: [Case; 16] = [
     Case { name: "waiting", run: waiting::run },
     Case { name: "rounds", run: rounds::run },
     Case { name: "units", run: units::run },
-    Case { name: "stall", run: stall::run },
+    Case { name: "stall", run: stall::counted },
+    Case { name: "stall-units", run: stall::numbered },
 ];

@@ -42,7 +42,7 @@ pub fn names(plan: &Plan) -> Vec<String> {
         let size = (scene.size)(plan);
         scene.deeds.iter().map(move |deed| deed.name(size))
     };
-    deeds::SCENES.iter().flat_map(of).collect()
+    deeds::COUNTED.iter().chain(&deeds::NUMBERED).flat_map(of).collect()
 }
 
 impl Deed {
@@ -51,8 +51,16 @@ impl Deed {
     }
 }
 
-pub fn run(bench: &mut Bench) -> Result<(), String> {
-    for scene in &deeds::SCENES {
+pub fn counted(bench: &mut Bench) -> Result<(), String> {
+    run(bench, &deeds::COUNTED)
+}
+
+pub fn numbered(bench: &mut Bench) -> Result<(), String> {
+    run(bench, &deeds::NUMBERED)
+}
+
+fn run(bench: &mut Bench, scenes: &'static [Scene]) -> Result<(), String> {
+    for scene in scenes {
         let size = (scene.size)(&bench.plan);
         let mut kept = None;
         for round in 0..bench.plan.few_rounds {

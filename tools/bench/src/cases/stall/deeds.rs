@@ -22,7 +22,8 @@ const LISTED: u64 = 100_000;
 /// The most holds that one GRAB may let expire.
 const EXPIRIES: u64 = 1_000;
 
-pub(super) static SCENES: [Scene; 16] = [
+/// Sales whose units have none, and commands of the server itself.
+pub(super) static COUNTED: [Scene; 12] = [
     Scene {
         size: |plan| plan.sizes[1],
         set_up: scenes::due,
@@ -106,6 +107,20 @@ pub(super) static SCENES: [Scene; 16] = [
             Deed { name: "WINNERS COUNT 1000 of # grants", act: page },
         ],
     },
+    // Commands of the server itself with as many words, and as many elements of a reply.
+    Scene {
+        size: |_| LISTED,
+        set_up: scenes::list,
+        lasts: true,
+        deeds: &[
+            Deed { name: "the server's SADD of # members in one call", act: sadd },
+            Deed { name: "the server's LRANGE of 90,000 elements", act: lrange },
+        ],
+    },
+];
+
+/// Sales whose units have numbers.
+pub(super) static NUMBERED: [Scene; 4] = [
     Scene {
         size: |plan| plan.sizes[2],
         set_up: scenes::empty,
@@ -141,16 +156,6 @@ pub(super) static SCENES: [Scene; 16] = [
         deeds: &[
             Deed { name: "# holds of 100 scattered numbers fall due at once", act: all_expire },
             Deed { name: "GRABs ADJACENT while # such holds are due", act: adjacent },
-        ],
-    },
-    // Commands of the server itself with as many words, and as many elements of a reply.
-    Scene {
-        size: |_| LISTED,
-        set_up: scenes::list,
-        lasts: true,
-        deeds: &[
-            Deed { name: "the server's SADD of # members in one call", act: sadd },
-            Deed { name: "the server's LRANGE of 90,000 elements", act: lrange },
         ],
     },
 ];
