@@ -117,15 +117,15 @@ const ALLOWLIST: Arg =
 const MODULUS: Arg = number("modulus", "MOD", 0, INTEGER_MAX).shown("m");
 const REMAINDER: Arg =
     Arg::new("remainder", ArgKind::Integer).shown("r").takes(0, INTEGER_MAX).multiple().optional();
-const MOD: Arg = Arg::block("mod", &[MODULUS, REMAINDER]).optional().about(
+const MOD: Arg = Arg::block("mod", &[MODULUS, REMAINDER])
+    .optional()
+    .about(
         "only users whose number modulo m is one of the remainders may buy, others \
          are DENIED: `MOD 2 1` is odd numbers. A decimal id is its own number, any \
          other one a keyed hash (0: everybody)",
     )
-    .zh(
-        "编号对 m 取余是这些余数之一的用户能买，其他人返回 DENIED：`MOD 2 1` 就是单号。十进制 id 的编号是它自己，其他 id 用带密钥的哈\
-         希（0：人人可买）",
-    );
+    .zh("编号对 m 取余是这些余数之一的用户能买，其他人返回 DENIED：`MOD 2 1` 就是单号。\
+         十进制 id 的编号是它自己，其他 id 用带密钥的哈希（0：人人可买）");
 /// The share of the users who may buy.
 pub const SAMPLE: Arg =
     Arg::new("permille", ArgKind::Integer).token("SAMPLE").takes(0, PERMILLE_ALL);
@@ -168,8 +168,8 @@ pub const WAITLIST: Arg =
          EVERY",
     )
     .zh(
-        "最多这么多人候补（不超过 10000000），用 `SECKILL.GRAB ... WAIT` 加入；回补的先给他们（新活动：0，没有候补）。不能\
-         和 DRAW 或 EVERY 一起用",
+        "最多这么多人候补（不超过 10000000），用 `SECKILL.GRAB ... WAIT` 加入；回补的先给他们（新活动：0，没有候补）。\
+         不能和 DRAW 或 EVERY 一起用",
     );
 /// How long an offer stands, in ms.
 pub const OFFER: Arg = span("offer", "OFFER", 0, HOLD_MS_MAX)
@@ -286,14 +286,14 @@ const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL])
     )
     .zh("由多个节点分担的一场活动的一个分片（docs/parts.md）：只服务归它的用户，有自己的一份库存");
 
-const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED").optional().about(
+const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED")
+    .optional()
+    .about(
         "each unit has a number, from 1 on: a seat, a code, a raffle number \
          (docs/units.md). At most 10000000. Not with DRAW, EVERY or PART",
     )
-    .zh(
-        "每一件都有号，从 1 开始：座位、兑换码、抽奖号（docs/zh/units.md）。最多 10000000 件。不能和 DRAW、EVERY、PAR\
-         T 一起用",
-    );
+    .zh("每一件都有号，从 1 开始：座位、兑换码、抽奖号（docs/zh/units.md）。最多 10000000 件。\
+         不能和 DRAW、EVERY、PART 一起用");
 
 /// How the value of an option is read.
 pub enum Read {
