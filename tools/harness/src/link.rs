@@ -6,13 +6,25 @@
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::process::lock;
+
+/// TCP sends what was lost again after this time, at the earliest; what came behind it waits.
+const SENT_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+/// A direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Towards {
+    /// From whoever connected to the link.
+    Server,
+    /// From the server.
+    Caller,
+}
 
 /// A port that forwards to a server; all bytes arrive `delay` later. Gone for good when dropped.
 pub struct Link {
@@ -23,7 +35,15 @@ pub struct Link {
 /// State that all connections of a link share.
 #[derive(Default)]
 struct Line {
-    cut: AtomicBool,
+    /// The port of the server that new connections lead to.
+    server: AtomicU16,
+    /// Towards the server, and towards the caller.
+    cut: [AtomicBool; 2],
+    /// Bytes arrive so many milliseconds later than they would.
+    slower_ms: AtomicU64,
+    /// One of so many parts is lost and comes late; 0: none.
+    loses_one_of: AtomicU64,
+    parts: AtomicU64,
     gone: AtomicBool,
     through: Mutex<Vec<Through>>,
 }
@@ -45,18 +65,19 @@ impl Link {
     pub fn to(server: u16, delay: Duration) -> Result<Link, String> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| e.to_string())?;
         let port = listener.local_addr().map_err(|e| e.to_string())?.port();
-        let line = Arc::new(Line::default());
+        let line = Arc::new(Line { server: server.into(), ..Line::default() });
         let shared = Arc::clone(&line);
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
                 if shared.gone.load(Ordering::SeqCst) {
                     return;
                 }
-                if shared.cut.load(Ordering::SeqCst) {
+                if shared.cut.iter().any(|cut| cut.load(Ordering::SeqCst)) {
                     continue;
                 }
+                let server = shared.server.load(Ordering::SeqCst);
                 if let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) {
-                    shared.join(near, far, delay);
+                    shared.join(near, far, server, delay);
                 }
             }
         });
@@ -70,13 +91,36 @@ impl Link {
 
     /// From now on nothing arrives, and neither side is told; bytes on their way are lost, too.
     pub fn cut(&self) {
-        self.line.cut.store(true, Ordering::SeqCst);
+        [Towards::Server, Towards::Caller].into_iter().for_each(|to| self.cut_towards(to));
+    }
+
+    /// The same in one direction: in the other one all arrives as before.
+    pub fn cut_towards(&self, to: Towards) {
+        self.line.cut[to as usize].store(true, Ordering::SeqCst);
     }
 
     /// The network is back. Connections that were cut have lost bytes, so they end.
     pub fn mend(&self) {
         self.hang_up();
-        self.line.cut.store(false, Ordering::SeqCst);
+        self.line.cut.iter().for_each(|cut| cut.store(false, Ordering::SeqCst));
+    }
+
+    /// From now on bytes arrive so much later than they would.
+    pub fn slow_down(&self, by: Duration) {
+        self.line.slower_ms.store(by.as_millis() as u64, Ordering::SeqCst);
+    }
+
+    /// From now on one of so many parts is lost on its way (0: none). TCP sends it again, so it
+    /// comes late, and all that was sent behind it.
+    pub fn lose_one_of(&self, parts: u64) {
+        self.line.loses_one_of.store(parts, Ordering::SeqCst);
+    }
+
+    /// From now on the link leads to another server. All connections end: nobody is left with the
+    /// one before.
+    pub fn turn_to(&self, server: u16) {
+        self.line.server.store(server, Ordering::SeqCst);
+        self.hang_up();
     }
 
     /// Ends all connections, whatever was on its way.
@@ -119,19 +163,23 @@ impl Through {
 }
 
 impl Line {
-    fn join(self: &Arc<Line>, near: TcpStream, far: TcpStream, delay: Duration) {
+    fn join(self: &Arc<Line>, near: TcpStream, far: TcpStream, server: u16, delay: Duration) {
         // As both servers set it: small messages must not wait for more to come.
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
         let (over, tears) = (Arc::default(), Arc::default());
-        for (from, to, tears) in [(&near, &far, None), (&far, &near, Some(Arc::clone(&tears)))] {
+        let back = Some(Arc::clone(&tears));
+        for (from, to, towards, tears) in
+            [(&near, &far, Towards::Server, None), (&far, &near, Towards::Caller, back)]
+        {
             let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { return };
-            let way = Way { line: Arc::clone(self), delay, tears, over: Arc::clone(&over) };
-            way.forward(from, to);
+            let (line, over) = (Arc::clone(self), Arc::clone(&over));
+            Way { line, towards, delay, tears, over }.forward(from, to);
         }
         let mut all = lock(&self.through);
         all.retain(|through| !through.over.load(Ordering::SeqCst));
         all.push(Through { ends: [near, far], over, tears });
-        if self.gone.load(Ordering::SeqCst) {
+        let is_turned = self.server.load(Ordering::SeqCst) != server;
+        if is_turned || self.gone.load(Ordering::SeqCst) {
             all.drain(..).for_each(|through| through.end());
         }
     }
@@ -140,6 +188,7 @@ impl Line {
 /// One direction of a connection.
 struct Way {
     line: Arc<Line>,
+    towards: Towards,
     delay: Duration,
     /// Only of the way back, which has the replies.
     tears: Option<Arc<AtomicBool>>,
@@ -163,8 +212,8 @@ impl Way {
 
     fn deliver(&self, parts: &Receiver<(Instant, Vec<u8>)>, mut to: TcpStream) {
         for (sent_at, part) in parts {
-            thread::sleep(self.delay.saturating_sub(sent_at.elapsed()));
-            if self.line.cut.load(Ordering::SeqCst) {
+            thread::sleep(self.takes().saturating_sub(sent_at.elapsed()));
+            if self.is_cut() {
                 continue;
             }
             let tears = self.tears.as_ref();
@@ -175,9 +224,96 @@ impl Way {
             }
         }
         // A cut line says nothing; an open one tells that the other side hung up.
-        if !self.line.cut.load(Ordering::SeqCst) {
+        if !self.is_cut() {
             let _ = to.shutdown(Shutdown::Both);
             self.over.store(true, Ordering::SeqCst);
         }
+    }
+
+    fn is_cut(&self) -> bool {
+        self.line.cut[self.towards as usize].load(Ordering::SeqCst)
+    }
+
+    /// How long the next part is on its way.
+    fn takes(&self) -> Duration {
+        let slower = Duration::from_millis(self.line.slower_ms.load(Ordering::SeqCst));
+        let part = self.line.parts.fetch_add(1, Ordering::SeqCst);
+        let parts = self.line.loses_one_of.load(Ordering::SeqCst);
+        let is_lost = parts != 0 && part.is_multiple_of(parts);
+        self.delay + slower + if is_lost { SENT_AGAIN_AFTER } else { Duration::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Waits for bytes so long where none should come.
+    const A_MOMENT: Duration = Duration::from_millis(100);
+
+    /// Both ends of a connection through a link that takes no time.
+    fn ends() -> (Link, TcpStream, TcpStream) {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let port = server.local_addr().expect("an address").port();
+        let link = Link::to(port, Duration::ZERO).expect("a link");
+        let caller = TcpStream::connect((Ipv4Addr::LOCALHOST, link.port())).expect("a caller");
+        let (accepted, _) = server.accept().expect("a connection");
+        (link, caller, accepted)
+    }
+
+    fn read(from: &mut TcpStream, bytes: usize, within: Duration) -> Option<Vec<u8>> {
+        let mut read = vec![0; bytes];
+        from.set_read_timeout(Some(within)).expect("a time-out");
+        from.read_exact(&mut read).ok().map(|()| read)
+    }
+
+    fn has_ended(mut one: TcpStream) -> bool {
+        one.set_read_timeout(Some(Duration::from_secs(30))).expect("a time-out");
+        let is_reset = |error: std::io::Error| error.kind() == std::io::ErrorKind::ConnectionReset;
+        one.read(&mut [0]).map_or_else(is_reset, |bytes| bytes == 0)
+    }
+
+    #[test]
+    fn one_direction_is_cut_and_the_other_is_not() {
+        for cut in [Towards::Server, Towards::Caller] {
+            let (link, mut caller, mut server) = ends();
+            link.cut_towards(cut);
+            caller.write_all(b"to the server").expect("it is taken");
+            server.write_all(b"to the caller").expect("it is taken");
+            let patience =
+                |towards| if cut == towards { A_MOMENT } else { Duration::from_secs(30) };
+            let at_server = read(&mut server, 13, patience(Towards::Server));
+            let at_caller = read(&mut caller, 13, patience(Towards::Caller));
+            assert_eq!(at_server.is_none(), cut == Towards::Server);
+            assert_eq!(at_caller.is_none(), cut == Towards::Caller);
+            link.mend();
+            assert!(has_ended(server) && has_ended(caller));
+        }
+    }
+
+    #[test]
+    fn a_slow_link_and_a_lossy_one_bring_all_in_order_and_late() {
+        for is_slow in [true, false] {
+            let (link, mut caller, mut server) = ends();
+            match is_slow {
+                true => link.slow_down(SENT_AGAIN_AFTER),
+                false => link.lose_one_of(1),
+            }
+            let sent_at = Instant::now();
+            caller.write_all(b"abc").expect("it is taken");
+            caller.write_all(b"def").expect("it is taken");
+            assert_eq!(read(&mut server, 6, Duration::from_secs(30)), Some(b"abcdef".to_vec()));
+            assert!(sent_at.elapsed() >= SENT_AGAIN_AFTER);
+        }
+    }
+
+    #[test]
+    fn a_link_that_is_turned_leads_to_the_other_server_alone() {
+        let (link, caller, _server) = ends();
+        let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        link.turn_to(other.local_addr().expect("an address").port());
+        assert!(has_ended(caller));
+        let _later = TcpStream::connect((Ipv4Addr::LOCALHOST, link.port())).expect("a caller");
+        other.accept().expect("a connection");
     }
 }

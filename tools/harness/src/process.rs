@@ -98,6 +98,17 @@ impl Process {
         let pid = pid.ok_or("This process was stopped before.")?;
         kill_process(pid, signal).map_err(|error| format!("No signal to a process: {error}"))
     }
+
+    /// Ends the processes that its first thread has forked, as `kill -9` does. Whether there were
+    /// any.
+    pub fn kill_children(&self) -> bool {
+        let pid = self.pid().unwrap_or(0);
+        let all =
+            fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let all = all.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        // Fails for one that has ended meanwhile.
+        all.filter(|child| kill_process(*child, Signal::KILL).is_ok()).count() > 0
+    }
 }
 
 impl Drop for Process {

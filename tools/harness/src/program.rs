@@ -219,6 +219,11 @@ impl Server {
         self.process.signal(Signal::CONT)
     }
 
+    /// Ends the processes that it has forked, as `kill -9` does. Whether there were any.
+    pub fn kill_children(&self) -> bool {
+        self.process.kill_children()
+    }
+
     /// Whether its process has ended, by itself or by [`Server::kill`].
     pub fn has_ended(&self) -> bool {
         self.process.pid().is_none() || self.process.ended().is_some()

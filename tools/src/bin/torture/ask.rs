@@ -11,6 +11,11 @@ use crate::history::Answer;
 const PASSING: [&str; 6] =
     ["LOADING", "READONLY", "NOREPLICAS", "MASTERDOWN", "MISCONF", "UNBLOCKED"];
 
+/// Calls that a server whose memory is full refuses: they would take memory for good. What was
+/// promised is kept: the others go on.
+const TAKES_MEMORY: [&str; 4] =
+    ["SECKILL.GRAB", "SECKILL.MGRAB", "SECKILL.IMPORT", "SECKILL.RESTOCK"];
+
 /// How a call gets to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
@@ -79,6 +84,7 @@ pub fn ask(connection: &mut Connection, way: Way, line: &str, sales: usize) -> R
             // While writes are paused clients wait, and other modules are refused.
             Some("TRYAGAIN") if way != Way::Direct => Reply::NotNow,
             Some(code) if PASSING.contains(&code) => Reply::NotNow,
+            Some("OOM") if TAKES_MEMORY.iter().any(|name| line.contains(name)) => Reply::NotNow,
             Some(_) => strange(error.to_string()),
             // A reply that broke off, or none in time.
             None => Reply::Silence,

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::check::{check, check_together};
 use crate::crowd::{Crowd, Open};
 use crate::disk::Disk;
+use crate::faults::Fault;
 use crate::history::{Kind, Op};
 use crate::read;
 use crate::report::Tally;
@@ -25,6 +26,8 @@ pub struct Episode<'a> {
     pub module: &'a Path,
     pub disks: &'a [Disk],
     pub setting: Setting,
+    /// None but this.
+    pub fault: Option<Fault>,
     pub clients: usize,
     pub seed: u64,
     pub lasts: Duration,
@@ -63,7 +66,8 @@ impl Episode<'_> {
         random: &mut Random,
         tally: &mut Tally,
     ) -> Result<(), String> {
-        let (started, faults) = (Instant::now(), self.setting.faults());
+        let started = Instant::now();
+        let faults: Vec<Fault> = self.setting.draws(self.fault).collect();
         tally.last_faults.clear();
         while started.elapsed() < self.lasts {
             thread::sleep(Duration::from_millis(50 + random.below(350)));

@@ -1,41 +1,50 @@
 //! The faults. Each is done and undone here; when it returns, the servers are whole.
 
-use std::fs::{self, OpenOptions};
-use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::clock::unix_ms;
-use crate::promotions::{self, Return};
+use crate::disks;
+use crate::links;
+use crate::memory;
+use crate::promotions::{self, HandOver, Return};
 use crate::world::World;
-use seckill_harness::watch::Breaks;
 use seckill_random::Random;
 
 /// One kind of fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub enum Fault {
     Kill,
     KillPromote,
     KillReplica,
+    ReplaceReplica,
+    Shutdown,
     PowerCut,
     Handover,
     NetworkCut,
+    NetworkOneWay,
+    NetworkSlow,
+    NetworkLossy,
+    HangUp,
     TwoPrimaries,
     Freeze,
     FreezeReplica,
     Tear,
     Rewrite,
+    KillRewrite,
     Snapshot,
     Reload,
     DiskFull,
     SlowDisk,
     BrokenDisk,
+    BrokenDiskReplica,
+    MemoryFull,
     Stall,
     HoldBack,
     TakeOver,
     TakeOverStale,
     CutOff,
     PausedFailover,
+    Coordinated,
     FailoverAtOnce,
     Hang,
 }
@@ -43,12 +52,35 @@ pub enum Fault {
 use Fault::*;
 
 /// Faults of every server, whatever is promised.
-const COMMON: &[Fault] =
-    &[Freeze, Tear, Rewrite, Snapshot, Reload, DiskFull, SlowDisk, BrokenDisk, Stall, HoldBack];
+const COMMON: &[Fault] = &[
+    Freeze,
+    Tear,
+    Rewrite,
+    KillRewrite,
+    Snapshot,
+    Reload,
+    DiskFull,
+    SlowDisk,
+    BrokenDisk,
+    MemoryFull,
+    Stall,
+    HoldBack,
+];
 
-/// Further faults of a primary with a replica.
-const WITH_REPLICA: &[Fault] =
-    &[KillPromote, KillPromote, KillReplica, Handover, NetworkCut, TwoPrimaries, FreezeReplica];
+/// Further faults of servers of which some are replicas.
+const OF_REPLICAS: &[Fault] = &[
+    KillReplica,
+    ReplaceReplica,
+    NetworkOneWay,
+    NetworkSlow,
+    NetworkLossy,
+    HangUp,
+    FreezeReplica,
+    BrokenDiskReplica,
+];
+
+/// Further faults of a primary with one replica.
+const OF_TWO: &[Fault] = &[KillPromote, KillPromote, Shutdown, Handover, NetworkCut, TwoPrimaries];
 
 /// Further faults of three servers with Sentinels.
 const WITH_SENTINELS: &[Fault] = &[
@@ -60,29 +92,29 @@ const WITH_SENTINELS: &[Fault] = &[
     PausedFailover,
     PausedFailover,
     PausedFailover,
-    KillReplica,
-    FreezeReplica,
+    Coordinated,
+    Coordinated,
 ];
 
 /// Faults of a single server with `appendfsync always`.
 pub fn of_one() -> Vec<Fault> {
-    [COMMON, &[Kill, Kill, PowerCut, PowerCut]].concat()
+    [COMMON, &[Kill, Kill, Shutdown, PowerCut, PowerCut]].concat()
 }
 
 /// Faults that a primary with a replica must survive, when WAIT tells what is acknowledged.
 pub fn of_two() -> Vec<Fault> {
-    [COMMON, WITH_REPLICA].concat()
+    [COMMON, OF_REPLICAS, OF_TWO].concat()
 }
 
 /// Faults of two servers where the last moment may be lost, and the faults that take it.
 pub fn of_two_without_promise() -> Vec<Fault> {
-    [COMMON, WITH_REPLICA, &[Kill, PowerCut, PowerCut]].concat()
+    [COMMON, OF_REPLICAS, OF_TWO, &[Kill, PowerCut, PowerCut]].concat()
 }
 
 /// Faults that a primary with two replicas must survive under Sentinels, when WAIT 1 tells what is
 /// acknowledged.
 pub fn of_three() -> Vec<Fault> {
-    [COMMON, WITH_SENTINELS].concat()
+    [COMMON, OF_REPLICAS, WITH_SENTINELS].concat()
 }
 
 /// Faults that it does not survive: the replica that is not promoted still answers WAIT for the old
@@ -98,25 +130,35 @@ impl Fault {
             Kill => "kill -9, restart",
             KillPromote => "kill -9, replica promoted (REPLICAOF NO ONE)",
             KillReplica => "kill -9 of the replica, restart",
+            ReplaceReplica => "kill -9 of the replica, an empty one takes its place",
+            Shutdown => "SHUTDOWN, restart",
             PowerCut => "power failure: kill -9, what was not synced is gone, restart",
             Handover => "FAILOVER",
             NetworkCut => "network cut between primary and replica, mended",
+            NetworkOneWay => "network cut one way between primary and replicas, mended",
+            NetworkSlow => "network slow: 100 ms each way between primary and replicas",
+            NetworkLossy => "network lossy: one packet of five between them comes 200 ms later",
+            HangUp => "CLIENT KILL of the replicas' connections",
             TwoPrimaries => "network cut, replica promoted, two primaries for a while",
             Freeze => "SIGSTOP, SIGCONT of the primary",
             FreezeReplica => "SIGSTOP, SIGCONT of the replica",
             Tear => "client connections cut in mid-reply",
             Rewrite => "BGREWRITEAOF",
+            KillRewrite => "kill -9 of the process that rewrites the log",
             Snapshot => "BGSAVE",
             Reload => "DEBUG RELOAD",
             DiskFull => "disk full",
             SlowDisk => "slow disk: syncs and writes take up to 2 s",
             BrokenDisk => "disk breaks: a sync or a write is EIO, or a write is short, once",
+            BrokenDiskReplica => "a replica's disk breaks in one of these ways",
+            MemoryFull => "memory full: maxmemory just above what is used, both policies",
             Stall => "DEBUG SLEEP",
             HoldBack => "CLIENT PAUSE WRITE",
             TakeOver => "kill -9, Sentinels promote; it comes back with replicaof",
             TakeOverStale => "kill -9, Sentinels promote; it comes back as a primary",
             CutOff => "primary cut off from all but its clients, Sentinels promote",
             PausedFailover => "CLIENT PAUSE, SENTINEL FAILOVER",
+            Coordinated => "SENTINEL FAILOVER COORDINATED (Valkey 9)",
             FailoverAtOnce => "SENTINEL FAILOVER at once",
             Hang => "SIGSTOP until Sentinels have promoted, SIGCONT",
         }
@@ -129,18 +171,25 @@ impl Fault {
     pub fn befall(self, world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
         let primary = world.primary;
         match self {
-            Kill => kill(world),
+            Kill => kill(world, primary),
             TakeOver => promotions::kill(world, Return::AsReplica),
             TakeOverStale => promotions::kill(world, Return::AsPrimary),
             CutOff => promotions::cut_off(world),
-            PausedFailover => promotions::hand_over(world, true),
-            FailoverAtOnce => promotions::hand_over(world, false),
+            PausedFailover => promotions::hand_over(world, HandOver::Paused),
+            Coordinated => promotions::hand_over(world, HandOver::Coordinated),
+            FailoverAtOnce => promotions::hand_over(world, HandOver::AtOnce),
             Hang => promotions::hang(world, random),
             KillPromote => kill_promote(world),
-            KillReplica => kill_replica(world, random),
-            PowerCut => power_cut(world, random),
+            KillReplica => one_of(world, random).map_or(Ok(false), |replica| kill(world, replica)),
+            ReplaceReplica => replace_replica(world, random),
+            Shutdown => shut_down(world),
+            PowerCut => disks::power_cut(world, random),
             Handover => hand_over(world),
             NetworkCut => network_cut(world, random),
+            NetworkOneWay => links::one_way(world, random),
+            NetworkSlow => links::slow(world, random),
+            NetworkLossy => links::lossy(world, random),
+            HangUp => links::hang_up(world),
             TwoPrimaries => two_primaries(world, random),
             Freeze => freeze(world, Some(primary), random),
             FreezeReplica => freeze(world, one_of(world, random), random),
@@ -150,11 +199,14 @@ impl Fault {
             }
             // Refused while another child saves already: no fault then.
             Rewrite => Ok(world.ask::<String>(primary, "BGREWRITEAOF").is_ok()),
+            KillRewrite => kill_rewrite(world, random),
             Snapshot => Ok(world.ask::<String>(primary, "BGSAVE").is_ok()),
             Reload => world.ask::<()>(primary, "DEBUG RELOAD").map(|()| true),
-            DiskFull => disk_full(world, random),
-            SlowDisk => slow_disk(world, random),
-            BrokenDisk => broken_disk(world, random),
+            DiskFull => disks::full(world, random),
+            SlowDisk => disks::slow(world, random),
+            BrokenDisk => disks::broken(world, Some(primary), random),
+            BrokenDiskReplica => disks::broken(world, one_of(world, random), random),
+            MemoryFull => memory::full(world, random),
             Stall => {
                 let line = format!("DEBUG SLEEP 0.{}", 1 + random.below(8));
                 world.ask::<()>(primary, &line).map(|()| true)
@@ -167,16 +219,30 @@ impl Fault {
     }
 }
 
-fn pause(random: &mut Random, from: u64, to: u64) {
+pub fn pause(random: &mut Random, from: u64, to: u64) {
     thread::sleep(Duration::from_millis(from + random.below(to - from)));
 }
 
-fn kill(world: &mut World<'_>) -> Result<bool, String> {
+pub fn kill(world: &mut World<'_>, number: usize) -> Result<bool, String> {
+    world.kill(number)?;
+    come_back(world, number)
+}
+
+/// A server that has ended starts again on its files. A primary is one again.
+fn come_back(world: &mut World<'_>, number: usize) -> Result<bool, String> {
+    match number == world.primary {
+        true => drop(world.reign(|world| world.restart(number).map(|()| number))?),
+        false => world.restart(number)?,
+    }
+    world.follow().map(|()| true)
+}
+
+/// The server ends by itself: it pauses writes, waits until its replicas have all, and syncs its
+/// log.
+fn shut_down(world: &mut World<'_>) -> Result<bool, String> {
     let primary = world.primary;
-    world.kill(primary)?;
-    world.reign(|world| world.restart(primary).map(|()| primary))?;
-    world.follow()?;
-    Ok(true)
+    world.shut_down(primary)?;
+    come_back(world, primary)
 }
 
 /// The primary and all that was on its way to the replica vanish together. It comes back as the
@@ -199,59 +265,24 @@ fn one_of(world: &World<'_>, random: &mut Random) -> Option<usize> {
     replicas.get(at).copied()
 }
 
-fn kill_replica(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
+/// The one that takes its place gets everything anew.
+fn replace_replica(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let Some(replica) = one_of(world, random) else { return Ok(false) };
     world.kill(replica)?;
-    world.restart(replica)?;
-    world.follow()?;
-    Ok(true)
+    world.take_files(replica)?;
+    come_back(world, replica)
 }
 
-/// A power failure takes what was written but not synced. `kill -9` does not, so it is cut off the
-/// log here: all of it, or what lies behind any byte of it, because the system may have written
-/// some by itself.
-///
-/// Redis (7.0 to 8.10) leaves the whole commands of a transaction that was cut in the log, and runs
-/// them at the next restart. So the log has to be written again here, too, see docs/reliability.md.
-fn power_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
+/// As a system does that runs out of memory.
+fn kill_rewrite(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
-    let Some(watch) = world.watch(primary) else { return Ok(false) };
-    pause(random, 50, 400);
-    let failed_at = unix_ms();
-    world.kill(primary)?;
-    let mut files = world.log_files(primary)?;
-    let Some(newest) = files.pop() else { return Ok(false) };
-    let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
-    // A server that was just about to begin a new part of its log: what it lost of the old one
-    // would be lost from the middle, and it would not start.
-    let in_middle = files.iter().any(|path| watch.synced(path).0 < length(path));
-    let (synced, since) = watch.synced(&newest);
-    let unsynced = length(&newest).saturating_sub(synced);
-    if !in_middle && unsynced > 0 {
-        let kept = if random.below(2) == 0 { 0 } else { random.below(unsynced) };
-        let file = OpenOptions::new().write(true).open(&newest);
-        let cut = file.and_then(|file| file.set_len(synced + kept));
-        cut.map_err(|e| format!("The log can't be cut: {e}"))?;
-        if since > 0 {
-            world.tail_ms = world.tail_ms.max(failed_at.saturating_sub(since));
-        }
-    }
-    world.reign(|world| world.restart(primary).map(|()| primary))?;
-    world.write_log_anew(primary)?;
-    world.follow()?;
-    Ok(!in_middle)
-}
-
-/// The server waits for its disk: with `appendfsync always` at every step, else when the sync that
-/// runs beside it takes too long.
-fn slow_disk(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
-    let Some(watch) = world.watch(world.primary) else { return Ok(false) };
-    let most = if random.below(2) == 0 { 100 } else { 2_000 };
-    watch.slow_down(random.below(most) as u32, random.below(30) as u32);
-    pause(random, 200, 2_500);
-    watch.slow_down(0, 0);
-    world.wait_for_replicas()?;
-    Ok(true)
+    // So slow that it is met at its work: microseconds for each key.
+    world.ask::<()>(primary, "CONFIG SET rdb-key-save-delay 200000")?;
+    let begun = world.ask::<String>(primary, "BGREWRITEAOF").is_ok();
+    pause(random, 20, 500);
+    let killed = begun && world.server(primary)?.kill_children();
+    world.ask::<()>(primary, "CONFIG SET rdb-key-save-delay 0")?;
+    Ok(killed)
 }
 
 fn hand_over(world: &mut World<'_>) -> Result<bool, String> {
@@ -295,50 +326,6 @@ fn freeze(world: &World<'_>, number: Option<usize>, random: &mut Random) -> Resu
     world.server(number)?.freeze()?;
     pause(random, 50, 1_500);
     world.server(number)?.thaw()?;
-    world.wait_for_replicas()?;
-    Ok(true)
-}
-
-/// With `appendfsync always` Redis ends itself when it can't write its log; with any other setting
-/// it refuses to write until it can.
-///
-/// Redis (7.0 to 8.10, and Valkey) then cuts the broken end off at a wrong place, if the log was
-/// rewritten since the server started: zeros are left in the middle, and no server starts with that
-/// log again. So an operator has to do here what docs/reliability.md says: mend the log, or
-/// write it again.
-fn disk_full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
-    let primary = world.primary;
-    if !world.disks[primary].is_limited() {
-        return Ok(false);
-    }
-    world.disks[primary].fill();
-    pause(random, 100, 800);
-    world.disks[primary].free();
-    log_went_wrong(world)
-}
-
-/// One call to the disk fails or does a part only. What the server does about it is as for a disk
-/// that was full.
-fn broken_disk(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
-    let Some(watch) = world.watch(world.primary) else { return Ok(false) };
-    let all = [Breaks::Sync, Breaks::Write, Breaks::Short];
-    watch.break_once(all[random.below(3) as usize]);
-    pause(random, 100, 800);
-    let went_wrong = !watch.mend();
-    log_went_wrong(world).map(|mended| mended && went_wrong)
-}
-
-/// The primary can write again. If it has ended its log is mended, else it is written again.
-fn log_went_wrong(world: &mut World<'_>) -> Result<bool, String> {
-    let primary = world.primary;
-    world.until("the server answers or has ended", || {
-        Ok(world.server(primary)?.has_ended() || world.ask::<()>(primary, "PING").is_ok())
-    })?;
-    if world.server(primary)?.has_ended() {
-        world.mend_log(primary)?;
-        return kill(world);
-    }
-    world.write_log_anew(primary)?;
     world.wait_for_replicas()?;
     Ok(true)
 }

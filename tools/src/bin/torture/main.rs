@@ -17,12 +17,15 @@ mod check;
 mod clock;
 mod crowd;
 mod disk;
+mod disks;
 mod draws;
 mod durability;
 mod episode;
 mod faults;
 mod history;
+mod links;
 mod list;
+mod memory;
 mod order;
 mod places;
 mod promotions;
@@ -50,6 +53,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use disk::Disk;
 use episode::Episode;
+use faults::Fault;
 use report::{table, unmet, Tally};
 use setting::Setting;
 
@@ -72,6 +76,9 @@ struct Options {
     /// Only this setting
     #[arg(long)]
     only: Option<Setting>,
+    /// Only this fault, under the settings that know it
+    #[arg(long)]
+    fault: Option<Fault>,
     /// The module's file [default: the one built here, or $SECKILL_MODULE]
     #[arg(long, value_name = "FILE", global = true)]
     module: Option<PathBuf>,
@@ -110,7 +117,11 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     if disks.iter().any(|disk| disk.watch.is_none()) {
         println!("No disk is slow and no power fails: there is no cc to build a library with.");
     }
-    let settings = options.only.map_or(Setting::ALL.to_vec(), |only| vec![only]);
+    let mut settings = options.only.map_or(Setting::ALL.to_vec(), |only| vec![only]);
+    settings.retain(|setting| setting.draws(options.fault).next().is_some());
+    if settings.is_empty() {
+        return Err("That setting does not know that fault.".into());
+    }
     let mut tallies: Vec<(Setting, Tally)> =
         settings.into_iter().map(|setting| (setting, Tally::default())).collect();
     let wanted = Duration::from_secs(options.seconds);
@@ -127,6 +138,7 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
             module,
             disks: &disks,
             setting: *setting,
+            fault: options.fault,
             clients: options.clients.into(),
             seed: seed.wrapping_add(number as u64),
             lasts: setting.lasts().min(wanted / (2 * count as u32)),
@@ -144,7 +156,8 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     bar.finish_and_clear();
     println!("{}", table(&tallies));
     let unmet = unmet(&tallies);
-    let is_long = options.seconds >= LONG_SECONDS && options.only.is_none();
+    let is_long =
+        options.seconds >= LONG_SECONDS && options.only.is_none() && options.fault.is_none();
     let has_missed = is_long && !unmet.is_empty();
     if has_missed {
         println!("NEVER MET: {}.", unmet.join("; "));

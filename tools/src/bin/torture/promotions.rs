@@ -42,24 +42,44 @@ pub fn cut_off(world: &mut World<'_>) -> Result<bool, String> {
     demoted(world)
 }
 
-/// `SENTINEL FAILOVER`, with `CLIENT PAUSE` before it or without.
-pub fn hand_over(world: &mut World<'_>, pauses: bool) -> Result<bool, String> {
-    if sentinels(world)?.demoted.elapsed() < QUIET {
+/// How an operator has Sentinels promote another one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum HandOver {
+    /// `SENTINEL FAILOVER` alone.
+    AtOnce,
+    /// After a `CLIENT PAUSE`.
+    Paused,
+    /// `SENTINEL FAILOVER ... COORDINATED` of Valkey 9, which waits by itself until a replica has
+    /// all.
+    Coordinated,
+}
+
+/// `SENTINEL FAILOVER`.
+pub fn hand_over(world: &mut World<'_>, how: HandOver) -> Result<bool, String> {
+    let is_known = how != HandOver::Coordinated || is_valkey_9(world);
+    if !is_known || sentinels(world)?.demoted.elapsed() < QUIET {
         return Ok(false);
     }
+    let words: &[&str] = if how == HandOver::Coordinated { &["COORDINATED"] } else { &[] };
     let old_door = world.reign(|world| {
-        if pauses {
+        if how == HandOver::Paused {
             world.ask::<()>(world.primary, "CLIENT PAUSE 4000 WRITE")?;
             thread::sleep(PAUSED_FOR);
         }
         // Refused for a moment where a Sentinel has not heard of the replicas lately.
         world.until("SENTINEL FAILOVER is accepted", || {
-            sentinels(world)?.trio.fail_over(&[]).map(|()| true)
+            sentinels(world)?.trio.fail_over(words).map(|()| true)
         })?;
         promoted(world)
     })?;
     drop(old_door);
     demoted(world)
+}
+
+fn is_valkey_9(world: &World<'_>) -> bool {
+    let version = world.info(world.primary, "server", "valkey_version").unwrap_or_default();
+    let major = version.split('.').next().and_then(|number| number.parse::<u32>().ok());
+    major.is_some_and(|major| major >= 9)
 }
 
 /// The primary hangs until another one has taken over, and then executes what clients had sent.

@@ -60,7 +60,7 @@ impl Setting {
         Duration::from_secs(if self.has_sentinels() { 30 } else { 7 })
     }
 
-    pub fn faults(self) -> Vec<Fault> {
+    fn faults(self) -> Vec<Fault> {
         match self {
             Setting::Always => faults::of_one(),
             Setting::Wait => faults::of_two(),
@@ -68,6 +68,11 @@ impl Setting {
             Setting::AgainstAdvice => faults::of_three_against_advice(),
             Setting::Plain => faults::of_two_without_promise(),
         }
+    }
+
+    /// Those of them that are `only`, or all.
+    pub fn draws(self, only: Option<Fault>) -> impl Iterator<Item = Fault> {
+        self.faults().into_iter().filter(move |fault| only.is_none_or(|only| only == *fault))
     }
 
     pub fn setup(self) -> Setup {

@@ -172,6 +172,32 @@ impl<'a> World<'a> {
         Ok(())
     }
 
+    /// Has a server end by itself. It refuses at first while it begins a log.
+    pub fn shut_down(&mut self, number: usize) -> Result<(), String> {
+        self.count_refused(number)?;
+        self.until("the server has ended", || {
+            let has_ended = self.server(number)?.has_ended();
+            if !has_ended {
+                // No answer comes but an error.
+                let _ = self.ask::<()>(number, "SHUTDOWN");
+            }
+            Ok(has_ended)
+        })?;
+        if number == self.primary {
+            self.door.close();
+        }
+        Ok(())
+    }
+
+    /// Takes all that a server which has ended would find when it starts.
+    pub fn take_files(&self, number: usize) -> Result<(), String> {
+        let folder = self.server(number)?.folder();
+        // A replica keeps the snapshot that it was sent only while it loads it.
+        let _ = fs::remove_file(folder.join("dump.rdb"));
+        let log = fs::remove_dir_all(folder.join("appendonlydir"));
+        log.map_err(|e| format!("The log stays: {e}"))
+    }
+
     /// Starts a server again on its files.
     pub fn restart(&mut self, number: usize) -> Result<(), String> {
         let server = self.servers[number].take().ok_or("A server is gone.")?;
