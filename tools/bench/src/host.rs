@@ -14,7 +14,6 @@ pub const OTHER_CORE: usize = 1;
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Host {
     pub cores: usize,
-    pub cpu: String,
     pub kernel: String,
     /// Runnable processes, the average of one minute, before and afterwards.
     pub load_before: f64,
@@ -24,7 +23,7 @@ pub struct Host {
 impl Host {
     pub fn look() -> Host {
         let kernel = file("/proc/sys/kernel/osrelease");
-        Host { cores: cores(), cpu: cpu(), kernel, load_before: load(), load_after: 0.0 }
+        Host { cores: cores(), kernel, load_before: load(), load_after: 0.0 }
     }
 
     /// The machine's load when all is done.
@@ -46,7 +45,8 @@ pub fn cores() -> usize {
     text.lines().filter(|line| line.starts_with("processor")).count().max(1)
 }
 
-fn cpu() -> String {
+/// The processor's name.
+pub fn cpu() -> String {
     let text = file("/proc/cpuinfo");
     let line = text.lines().find(|line| line.starts_with("model name"));
     let name = line.and_then(|line| line.split_once(':'));

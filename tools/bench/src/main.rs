@@ -123,6 +123,7 @@ fn measure(bench: &mut Bench, chosen: &[&Case], is_quick: bool) -> (Report, Vec<
             case: case.name.to_owned(),
             seconds: start.elapsed().as_secs_f64(),
             load_before: host.load_before,
+            cpu: host::cpu(),
         });
     }
     host.look_again();

@@ -35,6 +35,8 @@ pub struct Took {
     /// Runnable processes before it, the average of one minute.
     #[serde(default)]
     pub load_before: f64,
+    /// The processor that it ran on.
+    pub cpu: String,
 }
 
 impl Report {
@@ -54,35 +56,56 @@ impl Report {
     pub fn sentence(&self) -> String {
         let holds: Vec<bool> = self.rows().iter().filter_map(|row| row.holds).collect();
         let held = holds.iter().filter(|holds| **holds).count();
-        let Host { cores, cpu, kernel, .. } = &self.host;
-        let busy = self.busy();
+        let Host { cores, kernel, .. } = &self.host;
+        let (cpus, busy) = (self.cpus(), self.busy());
         format!(
-            "{}: {held} of {} bars hold ({cores} cores of {cpu}, Linux {kernel}, {:.0} s{busy}).",
+            "{}: {held} of {} bars hold ({cores} cores of {cpus}, Linux {kernel}, {:.0} s{busy}).",
             self.server,
             holds.len(),
             self.seconds
         )
     }
 
+    /// The processors, with the cases that ran on another one than most did.
+    fn cpus(&self) -> String {
+        let of = |(cpu, cases): (&str, Option<String>)| match cases {
+            None => cpu.to_owned(),
+            Some(cases) => format!("{cases}: {cpu}"),
+        };
+        let all = self.cases_by(|took| took.cpu.as_str()).into_iter().map(of);
+        all.collect::<Vec<_>>().join("; ")
+    }
+
     /// Other work on the machine: the load before the runs that these cases are of, where it was
-    /// not quiet. Most cases are of one run, and need no names.
+    /// not quiet.
     fn busy(&self) -> String {
-        let mut runs: Vec<(f64, Vec<&str>)> = Vec::new();
-        for Took { case, load_before, .. } in &self.cases {
-            match runs.iter_mut().find(|(load, _)| load == load_before) {
-                Some((_, cases)) => cases.push(case),
-                None => runs.push((*load_before, vec![case])),
+        let runs = self.cases_by(|took| took.load_before).into_iter();
+        let loud = runs.filter(|(load, _)| *load > QUIET_LOAD);
+        let of = |(load, cases): (f64, Option<String>)| {
+            let of = cases.map_or(String::new(), |cases| format!(" {cases}"));
+            format!("; load of the machine before{of}: {load}")
+        };
+        loud.map(of).collect()
+    }
+
+    /// What cases have in common, with their names; without names for most of them.
+    fn cases_by<'r, K: PartialEq>(
+        &'r self,
+        key: impl Fn(&'r Took) -> K,
+    ) -> Vec<(K, Option<String>)> {
+        let mut groups: Vec<(K, Vec<&str>)> = Vec::new();
+        for took in &self.cases {
+            let of = key(took);
+            match groups.iter_mut().find(|(known, _)| *known == of) {
+                Some((_, cases)) => cases.push(&took.case),
+                None => groups.push((of, vec![&took.case])),
             }
         }
-        runs.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
-        let mut text = String::new();
-        for (place, (load, cases)) in runs.iter().enumerate() {
-            if *load > QUIET_LOAD {
-                let of = if place == 0 { String::new() } else { format!(" {}", cases.join(", ")) };
-                text += &format!("; load of the machine before{of}: {load}");
-            }
-        }
-        text
+        groups.sort_by_key(|(_, cases)| std::cmp::Reverse(cases.len()));
+        let named = |(place, (of, cases)): (usize, (K, Vec<&str>))| {
+            (of, (place > 0).then(|| cases.join(", ")))
+        };
+        groups.into_iter().enumerate().map(named).collect()
     }
 }
 
