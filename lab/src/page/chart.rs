@@ -12,6 +12,8 @@ use crate::rush::cell::Crowd;
 use crate::strategies::ALL;
 
 const LINE: i32 = 17;
+/// From one line of a name to the next.
+const NAME_LINE: i32 = 13;
 const TOP: i32 = 62;
 /// Where names end, where nothing is too many nor too few, how far the bars reach, and where speed
 /// begins.
@@ -32,11 +34,39 @@ pub fn draw(report: &Report, file: &Path) -> Result<(), String> {
     let ids: Vec<&str> = (ALL.iter().map(|one| one.id))
         .filter(|id| report.cells.iter().any(|cell| cell.id == *id))
         .collect();
-    let height = (TOP + LINE * ids.len() as i32 + 30) as u32;
-    picture(file, (WIDTH, height), |area| chart(area, report, &ids))
+    let rows = rows(&ids);
+    let height = (bottom(&rows) + 30) as u32;
+    picture(file, (WIDTH, height), |area| chart(area, report, &rows))
 }
 
-fn chart(area: &Area<'_>, report: &Report, ids: &[&str]) -> Drawn {
+/// A strategy's line of the picture: its name, broken where it is long, and its upper edge.
+struct Row<'r> {
+    id: &'r str,
+    name: Vec<String>,
+    top: i32,
+}
+
+impl Row<'_> {
+    fn height(&self) -> i32 {
+        LINE.max(NAME_LINE * self.name.len() as i32 + 4)
+    }
+}
+
+fn rows<'r>(ids: &[&'r str]) -> Vec<Row<'r>> {
+    let mut top = TOP;
+    let row = |&id: &&'r str| {
+        let row = Row { id, name: broken(&name(id), NAME_MAX), top };
+        top += row.height();
+        row
+    };
+    ids.iter().map(row).collect()
+}
+
+fn bottom(rows: &[Row<'_>]) -> i32 {
+    rows.last().map_or(TOP, |row| row.top + row.height())
+}
+
+fn chart(area: &Area<'_>, report: &Report, rows: &[Row<'_>]) -> Drawn {
     text(
         area,
         "Units too few and too many, of 100 (c = 8, 50, 500 from top to bottom)",
@@ -48,15 +78,18 @@ fn chart(area: &Area<'_>, report: &Report, ids: &[&str]) -> Drawn {
     text(area, "Decisions a second, c = 50", (SPEED, 18), 14, INK, HPos::Left)?;
     for units in [-100.0, -10.0, 0.0, 10.0, 100.0, 1000.0] {
         let x = ZERO + length(units);
-        let bottom = TOP + LINE * ids.len() as i32;
-        area.draw(&PathElement::new([(x, TOP - 8), (x, bottom)], PALE))?;
+        area.draw(&PathElement::new([(x, TOP - 8), (x, bottom(rows))], PALE))?;
         let label = if units > 0.0 { format!("+{units}") } else { format!("{units}") };
         text(area, &label, (x, TOP - 18), 11, PALE_INK, HPos::Center)?;
     }
     let fastest = speeds(report).fold(1.0, f64::max);
-    for (line, id) in ids.iter().enumerate() {
-        let y = TOP + LINE * line as i32;
-        text(area, &name(id), (20, y + LINE / 2), 11, INK, HPos::Left)?;
+    for row in rows {
+        let (id, middle) = (row.id, row.top + row.height() / 2);
+        let first = middle - NAME_LINE * (row.name.len() as i32 - 1) / 2;
+        for (at, part) in row.name.iter().enumerate() {
+            text(area, part, (20, first + NAME_LINE * at as i32), 11, INK, HPos::Left)?;
+        }
+        let y = middle - LINE / 2;
         for cell in of(report, id) {
             let place = match cell.workers {
                 ..=8 => 1,
@@ -73,9 +106,9 @@ fn chart(area: &Area<'_>, report: &Report, ids: &[&str]) -> Drawn {
                 let end = SPEED + (speed.middle / fastest * 220.0) as i32;
                 area.draw(&Rectangle::new([(SPEED, y + 3), (end, y + 14)], FAST.filled()))?;
                 let label = format!("{:.0}", speed.middle);
-                text(area, &label, (end + 5, y + LINE / 2), 11, PALE_INK, HPos::Left)?;
+                text(area, &label, (end + 5, middle), 11, PALE_INK, HPos::Left)?;
             }
-            Some(None) => text(area, "varies", (SPEED, y + LINE / 2), 11, PALE_INK, HPos::Left)?,
+            Some(None) => text(area, "varies", (SPEED, middle), 11, PALE_INK, HPos::Left)?,
             None => {}
         }
     }
@@ -96,15 +129,28 @@ fn speeds(report: &Report) -> impl Iterator<Item = f64> + '_ {
 fn name(id: &str) -> String {
     let row = ALL.iter().find(|one| one.id == id);
     let what = row.map_or("", |one| if one.is_ours() { one.steps } else { one.seed });
-    let name = format!("{id}  {what}");
-    match name.char_indices().nth(NAME_MAX) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name,
-    }
+    format!("{id}  {what}")
 }
 
-/// Letters of a name.
+/// Letters of a name's line.
 const NAME_MAX: usize = 40;
+
+/// A text in lines of at most `most` letters, broken at its blanks.
+fn broken(text: &str, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let fits = |line: &String| line.chars().count() + 1 + word.chars().count() <= most;
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if fits(line) => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
 
 /// From one to thousands in one picture: the logarithm, with the sign kept.
 fn length(units: f64) -> i32 {
@@ -118,4 +164,18 @@ fn bar(area: &Area<'_>, y: i32, units: f64, ink: RGBColor) -> Drawn {
     }
     let end = ZERO + length(units);
     area.draw(&Rectangle::new([(ZERO.min(end), y), (ZERO.max(end), y + 3)], ink.filled()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_loses_a_letter() {
+        for row in ALL {
+            let lines = broken(&name(row.id), NAME_MAX);
+            assert_eq!(lines.join(" "), name(row.id));
+            assert!(lines.iter().all(|line| line.chars().count() <= NAME_MAX), "{lines:?}");
+        }
+    }
 }
