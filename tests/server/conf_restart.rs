@@ -186,6 +186,28 @@ fn the_example_loads_all_that_it_has_logged() {
     });
 }
 
+/// docs/mistakes.md: the line alone lets a server that has data start empty; switched on before, the
+/// log has it all.
+#[test]
+fn a_log_is_switched_on_before_its_line_is_written() {
+    for is_first in [false, true] {
+        let mut server = Options::new().start();
+        assert_eq!(server.call("SECKILL.INIT s 5"), "+OK");
+        if is_first {
+            assert_eq!(server.call("CONFIG SET appendonly yes"), "+OK");
+            wait_until("the log has all", || {
+                ["aof_rewrite_in_progress", "aof_rewrite_scheduled"]
+                    .iter()
+                    .all(|name| server.info("persistence", name) == "0")
+            });
+        }
+        server.stop(true);
+        server.add_line("appendonly yes");
+        server.start_again();
+        assert_eq!(server.call("EXISTS s"), u8::from(is_first).to_string());
+    }
+}
+
 /// The example's user default lets nobody in, as the example says.
 #[test]
 fn a_user_with_all_rights_that_is_off_lets_nobody_in() {

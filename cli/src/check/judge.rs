@@ -113,7 +113,11 @@ fn log(node: &Node, faults: &mut Vec<String>) {
             faults.push(format!("{name} is {wrong}: {sentence}"));
         }
     };
-    set("appendonly", "no", "a restart loses all grants since the last snapshot. Set yes");
+    // By the file alone a server that has data starts without it.
+    let sentence =
+        "a restart loses all grants since the last snapshot. CONFIG SET appendonly yes, \
+        while it runs, and only then the same in its configuration";
+    set("appendonly", "no", sentence);
     set("appendfsync", "no", "a power failure loses what the system had not written yet");
     set("no-appendfsync-on-rewrite", "yes", "nothing is forced to the disk during a rewrite");
     for (field, what) in [

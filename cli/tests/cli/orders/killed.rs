@@ -121,9 +121,11 @@ fn killed_at_random(shop: &Shop) {
     });
     let last = Running::start(writer(&shop.redis_url(), &shop.database_url(), key, "a"));
     // How many are left depends on how much was sold, and how fast they go on the disk.
-    while !is_done(&mut redis, &stream) {
-        let before = left(&mut redis, &stream);
-        wait_until("it goes on", || left(&mut redis, &stream) != before);
+    let mut before = left(&mut redis, &stream);
+    while before != DONE {
+        let goes_on = format!("it goes on: {before:?} to be acknowledged and to be delivered");
+        wait_until(&goes_on, || left(&mut redis, &stream) != before);
+        before = left(&mut redis, &stream);
     }
     assert_equal(shop, &mut redis, key);
     let (status, text) = last.get("/metrics");
@@ -180,9 +182,12 @@ pub fn ask(redis: &mut Connection, line: &str) -> Value {
     command.query(redis).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
+/// What is left of a stream of which all is delivered and acknowledged.
+const DONE: Option<[Value; 2]> = Some([Value::Int(0), Value::Int(0)]);
+
 /// Nothing waits to be delivered or acknowledged.
 pub fn is_done(redis: &mut Connection, stream: &str) -> bool {
-    left(redis, stream) == Some([Value::Int(0), Value::Int(0)])
+    left(redis, stream) == DONE
 }
 
 /// Every entry has been delivered, acknowledged or not.
