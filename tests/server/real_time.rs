@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use seckill_oracle::linear::{linearization, Call, Told};
+use seckill_oracle::linear::{linearization, Call, Found, Told};
 use seckill_oracle::oracle::{Ask, Deed, ListRules, Op, Oracle, Pick, Rules};
 
 use crate::support::{Conn, Random, Reply, Server};
@@ -14,6 +14,8 @@ const CLIENTS: usize = 12;
 const CALLS: usize = 200;
 /// Where there is no order, the search has to go through all that there could be.
 const FEW_CALLS: usize = 40;
+/// Histories of 24 whose search may be given up: where the machine stands still, all calls overlap.
+const UNDECIDED_MAX: usize = 6;
 const USERS: u64 = 8;
 /// Each is one user's: several clients send it, first or again.
 const REQUESTS: u64 = 48;
@@ -141,14 +143,18 @@ fn played(
 #[test]
 fn each_call_takes_effect_between_its_sending_and_its_answer() {
     let server = Server::start();
+    let mut undecided = 0;
     for seed in 0..8 {
         for sale in sales() {
             let (oracle, clock, told) = played(&server, sale, CALLS, seed);
-            if let Err(why) = linearization(&oracle, clock, &told) {
-                panic!("{}, seed {seed}: {why}", sale.1);
+            match linearization(&oracle, clock, &told) {
+                Found::Order(_) => {}
+                Found::NoOrder(why) => panic!("{}, seed {seed}: {why}", sale.1),
+                Found::Undecided => undecided += 1,
             }
         }
     }
+    assert!(undecided <= UNDECIDED_MAX, "{undecided} histories have too many orders to try");
 }
 
 /// What an earlier call of the same kind was told, where a grant that `shows` in it was sent after that
@@ -198,9 +204,11 @@ fn a_stale_read_fits_nowhere() {
             let Some((at, reply)) = found else { continue };
             let mut spoilt = told.clone();
             spoilt[at].reply = reply;
-            let found = linearization(&oracle, clock, &spoilt);
-            assert!(found.is_err(), "{:?} at {at} was not missed", told[at].call);
-            *planted += 1;
+            match linearization(&oracle, clock, &spoilt) {
+                Found::Order(_) => panic!("{:?} at {at} was not missed", told[at].call),
+                Found::NoOrder(_) => *planted += 1,
+                Found::Undecided => {}
+            }
         }
     }
     assert!(!planted.contains(&0), "each kind of read was spoilt: {planted:?}");
