@@ -23,7 +23,7 @@ const NO_CHANGE: [&str; 2] = ["NOGRANT 0 0 0", "REQMISMATCH"];
 const STEP: usize = 1000;
 
 /// States that a search goes through at the most: where many calls overlap there may be more orders
-/// than anybody can try.
+/// than anybody can try. The order that a server's MONITOR tells takes one or two states a call.
 const STATES_MAX: usize = 30_000;
 
 /// The end of a search.
@@ -34,8 +34,8 @@ pub enum Found {
     /// There is none: the longest order that was found, and what is told of the calls that could
     /// have come next.
     NoOrder(String),
-    /// There are too many orders to try.
-    Undecided,
+    /// There are too many orders to try; the same is told.
+    Undecided(String),
 }
 
 /// The call of a client.
@@ -63,6 +63,9 @@ pub struct Told {
     pub call: Call,
     /// The elements joined by spaces, null as `nil`; of STATUS and its counters `name=value` each.
     pub reply: String,
+    /// Its place in the server's own account (MONITOR), or 0. The search begins with it and trusts
+    /// it in nothing: an order is held to times and replies, and without one all others are tried.
+    pub place: usize,
 }
 
 /// Looks for an order in which `sale` can have taken all calls.
@@ -71,7 +74,7 @@ pub fn linearization(sale: &Oracle, clock: u64, calls: &[Told]) -> Found {
     let mut search = Search { clock, calls, order, longest: (Vec::new(), sale.clone()), known };
     match search.goes_on(sale) {
         true => Found::Order(search.order),
-        false if search.known.len() >= STATES_MAX => Found::Undecided,
+        false if search.known.len() >= STATES_MAX => Found::Undecided(search.told()),
         false => Found::NoOrder(search.told()),
     }
 }
@@ -106,16 +109,20 @@ impl Search<'_> {
             return self.takes(at, sale);
         }
         let calls = self.calls;
-        let has_order = next.into_iter().any(|at| {
-            let Call::Change(op) = &calls[at].call else { return false };
+        let changes = |search: &mut Self, at: &usize| {
+            let Call::Change(op) = &calls[*at].call else { return false };
             let mut after = sale.clone();
-            self.answer(&mut after, op).reply == timeless(&calls[at].reply)
-                && self.takes(at, &after)
-        });
-        if has_order {
-            return true;
-        }
+            search.answer(&mut after, op).reply == timeless(&calls[*at].reply)
+                && search.takes(*at, &after)
+        };
+        let (first, others) = next.split_at(1);
         // Waiters that the last call let be served are served by the sweeper, some time later.
+        first.iter().any(|at| changes(self, at))
+            || self.sweeps(sale)
+            || others.iter().any(|at| changes(self, at))
+    }
+
+    fn sweeps(&mut self, sale: &Oracle) -> bool {
         let mut swept = sale.clone();
         self.answer(&mut swept, &Op::Sweep(STEP)).changed && self.goes_on(&swept)
     }
@@ -172,7 +179,7 @@ impl Search<'_> {
     fn told(&self) -> String {
         let (order, sale) = &self.longest;
         let show = |at: usize| {
-            let Told { sent, answered, call, reply } = &self.calls[at];
+            let Told { sent, answered, call, reply, .. } = &self.calls[at];
             format!("{sent} to {answered}: {call:?}: {}", timeless(reply))
         };
         let last = order.iter().rev().take(5).rev().map(|at| show(*at));
@@ -196,11 +203,14 @@ fn taken(order: &[usize], calls: usize) -> Vec<bool> {
     taken
 }
 
-/// Calls that may come next: no other one that is left was answered before they were sent.
+/// Calls that may come next, the server's next one first: no other one that is left was answered
+/// before they were sent.
 fn next(taken: &[bool], calls: &[Told]) -> Vec<usize> {
     let left = || (0..calls.len()).filter(|at| !taken[*at]);
     let first_answer = left().map(|at| calls[at].answered).min().unwrap_or(u64::MAX);
-    left().filter(|at| calls[*at].sent <= first_answer).collect()
+    let mut next: Vec<usize> = left().filter(|at| calls[*at].sent <= first_answer).collect();
+    next.sort_by_key(|at| calls[*at].place);
+    next
 }
 
 /// The words of a reply with `T` for each moment.
@@ -266,7 +276,7 @@ mod tests {
     }
 
     fn told(sent: u64, answered: u64, call: Call, reply: &str) -> Told {
-        Told { sent, answered, call, reply: reply.into() }
+        Told { sent, answered, call, reply: reply.into(), place: 0 }
     }
 
     fn grab(user: &str, req: &str) -> Call {
