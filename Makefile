@@ -3,10 +3,10 @@ PORT ?= 6390
 MODULE := $(CURDIR)/target/release/libseckill.so
 
 .DEFAULT_GOAL := help
-# What `make bench` is told: BENCH="--quick", BENCH="--only recommended", BENCH="--help". A full run
+# Options of `make bench`: BENCH="--quick", BENCH="--only recommended", BENCH="--help". A full run
 # writes its figures into docs/ and README.md.
 BENCH ?=
-# The same for `make sim`, `make fuzz` and `make torture`.
+# Options of `make sim`, `make fuzz` and `make torture`.
 SIM ?=
 FUZZ ?=
 TORTURE ?=
@@ -37,9 +37,9 @@ help: ## use: List the targets (MORE=1: all of them)
 deps: ## use: Install what is missing beside a Rust toolchain (does nothing when all is there)
 	@.ci/deps
 
-# What packages share is built with the features that all packages of a call ask for. Each call that
-# builds the module names a program beside it, so that none builds the module a second way; for the
-# same reason tests are chosen from the whole workspace.
+# Shared dependencies are built with the features that all packages of a call ask for. Each call that builds the
+# module names a program beside it, so that no call builds the module with other features. For this reason, too, tests
+# are chosen from the whole workspace.
 BUILD := cargo build --release --lib -p seckill
 
 build: deps ## use: Build the module: target/release/libseckill.so
@@ -104,9 +104,9 @@ watch-cost: build ## more: Measure what the exporter costs Redis 7.0 and 8.10 an
 			cargo test --workspace --test cli -- --ignored --nocapture watch::cost || exit; \
 	done
 
-# What `make clients` takes: the libraries below those of clients/, and what checks these. Where Maven reaches
-# no registry, JAVA_JARS=FOLDER gives the jars of Jedis, Lettuce and what they need; without them these two
-# are not run.
+# Installs for `make clients` the libraries below those of clients/, and their linters. Where Maven reaches no
+# registry, JAVA_JARS=FOLDER gives the jars of Jedis, Lettuce and their dependencies; without the jars these two are
+# not run.
 CLIENT_LIBRARIES := $(CURDIR)/target/clients
 clients-deps:
 	@.ci/deps clients
@@ -148,7 +148,7 @@ durability: deps ## more: Measure what is lost when a server dies, setting by se
 broken: deps ## more: Break the code on purpose, and see that sim and torture tell (5 minutes)
 	@.ci/broken
 
-# What `make torture` is told: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
+# Options of `make torture`: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
 torture: deps ## test: Kill, freeze, cut off and promote servers that sell, and check what they promised
 	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture $(TORTURE)

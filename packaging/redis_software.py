@@ -13,8 +13,9 @@ import json
 import sys
 import zipfile
 
-# What a database of Redis Software may do with sales, in the words of its own packer. Not no_multi_key:
-# MGRAB takes several keys. Not crdb: two writers at once would sell a unit twice. Not flash.
+# Capabilities of a database of Redis Software with sales, in the words of its own packer. Not
+# no_multi_key: MGRAB takes several keys. Not crdb: two writers at once would sell a unit twice. Not
+# flash.
 CAPABILITIES = [
     "types", "replica_of", "backup_restore", "eviction_expiry", "reshard_rebalance",
     "failover_migrate", "persistence_aof", "persistence_rdb", "clustering", "hash_policy", "ipv6",
@@ -31,7 +32,7 @@ INTERNAL = {
         }],
     }
 }
-# What COMMAND calls by another name than the servers' own JSON.
+# Flags that COMMAND names otherwise than the servers' own JSON.
 FLAGS = {"deny-oom": "denyoom", "allow-loading": "loading", "allow-stale": "stale"}
 
 

@@ -117,7 +117,7 @@ impl Failure {
         Failure { said: said.into(), heals: true }
     }
 
-    /// A failure that somebody must mend.
+    /// A failure that a retry does not end: an operator must act.
     pub fn lasting(said: impl Into<String>) -> Failure {
         Failure { said: said.into(), heals: false }
     }

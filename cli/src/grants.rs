@@ -65,7 +65,7 @@ fn text(value: &Value) -> Vec<u8> {
     }
 }
 
-/// As JSON; what is no text has U+FFFD where it is not.
+/// The value as JSON; a byte that is not UTF-8 becomes U+FFFD.
 pub fn json(value: &Value) -> serde_json::Value {
     match value {
         Value::Int(number) => (*number).into(),

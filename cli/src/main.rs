@@ -4,7 +4,7 @@
 //! The program ends with 0 when it has done its work or was told to stop (SIGTERM, Ctrl-C), with 1
 //! and a sentence when it could not do its work, and with 2 when it was called wrongly.
 
-// `say!` and `tell!`: print! and println! panic when nobody reads.
+// `say!` and `tell!`: print! and println! panic when standard output is closed.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod check;

@@ -5,7 +5,7 @@ use std::fmt::Arguments;
 use std::io::{stderr, stdout, ErrorKind, Result, StdoutLock, Write};
 use std::process::exit;
 
-/// Prints a line on standard output. Is false when nobody reads it any more.
+/// Prints a line on standard output. Is false when standard output is closed.
 macro_rules! say {
     ($($text:tt)*) => { $crate::print::out(format_args!("{}\n", format_args!($($text)*))) };
 }
@@ -36,8 +36,8 @@ pub fn err(text: Arguments) {
     let _ = stderr().write_fmt(text);
 }
 
-/// Standard output for a list. Ends the program with 0 when nobody reads it any more: the rest
-/// would be asked for in vain, and a list changes nothing.
+/// Standard output for a list. Ends the program with 0 when standard output is closed: the rest of
+/// the list would be read for nothing.
 pub struct ListOut(pub StdoutLock<'static>);
 
 impl Write for ListOut {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// Set once somebody wants the program to stop.
+/// Set by SIGTERM or Ctrl-C.
 #[derive(Clone)]
 pub struct Stop(Arc<AtomicBool>);
 

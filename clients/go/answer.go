@@ -88,7 +88,7 @@ func fill(names []string, words []any, numbers map[string]*int64, texts map[stri
 	return true
 }
 
-// What a sale with NUMBERED has behind the words of a reply or a row.
+// Unit numbers at the end of a reply or a row, in a sale with NUMBERED.
 func unitsOf(more []any) []int64 {
 	if len(more) == 0 {
 		return nil

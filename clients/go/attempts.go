@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What a call that changes something is answered: an Answer, or a MultiAnswer.
+// The type of the answer to a call that changes something: an Answer, or a MultiAnswer.
 type answered[T any] interface {
 	word() string
 	hasGrant() bool
@@ -31,7 +31,7 @@ func (m MultiAnswer) isSame(b MultiAnswer) bool {
 	return true
 }
 
-// What OnAttempt hears of a reply.
+// The word of a reply that OnAttempt gets.
 func wordOf(value any) string {
 	if told, is := value.(interface{ word() string }); is {
 		return told.word()
@@ -89,8 +89,8 @@ func (c *Client) isMistake(code string) bool {
 	return mistakes[code] || !c.isCluster() && (code == "MOVED" || code == "ASK")
 }
 
-// One attempt: the replies, or the server's error as a SaleError, or another one if nobody knows.
-// Connections that are of no more use are dropped.
+// One attempt: the replies, or the server's error as a SaleError, or another error if the outcome
+// is unknown. Connections that can't be used again are closed.
 func (c *Client) attempt(ctx context.Context, key string, commands [][]any, within time.Duration) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -40,7 +40,7 @@ func (c *Client) isCluster() bool {
 	return is
 }
 
-// The same hash tag, or the same key where there is none, is the same slot.
+// Keys with the same hash tag are in the same slot; without a tag the whole key counts.
 func tag(key string) string {
 	if from := strings.IndexByte(key, '{'); from >= 0 {
 		if length := strings.IndexByte(key[from+1:], '}'); length > 0 {
@@ -122,7 +122,7 @@ func exchange(ctx context.Context, node *redis.Client, commands [][]any, asking 
 		}
 		all[at] = pipe.Do(ctx, words...)
 	}
-	// What fails is told by the commands themselves.
+	// Each command carries its own error.
 	_, _ = pipe.Exec(ctx)
 	replies := make([]any, len(all))
 	for at, command := range all {

@@ -70,10 +70,10 @@ func (o *Orders) Next(ctx context.Context) (Order, error) {
 			o.isOver = true
 			return Order{}, err
 		case refused != nil && refused.Code == "NOGROUP":
-			// Somebody deleted the stream, or a failover lost the group.
+			// The stream was deleted, or a failover lost the group.
 			o.hasGroup = false
 		}
-		// What was given but did not arrive is this reader's own by now.
+		// Entries that the lost reply had are pending for this reader.
 		o.stage = own
 		if o.failures++; o.failures%failuresMax == 0 {
 			return Order{}, &Unanswered{"", o.failures, err}

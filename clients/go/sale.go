@@ -39,7 +39,7 @@ type Options struct {
 	Durable   *Durable
 }
 
-// Durable: an answer says whether so many replicas have the grant.
+// Durable: an answer says whether this many replicas have the grant.
 type Durable struct {
 	Mark     string // the key of a counter; in a cluster it has the sale's hash tag
 	Replicas int
@@ -86,7 +86,7 @@ type Units []any
 // One is what GRAB takes by itself, and the only thing for a sale that draws amounts.
 var One Units
 
-// Qty is so many units, or none.
+// Qty is this many units, or none.
 func Qty(units int64) Units {
 	if units == 1 {
 		return One
@@ -94,10 +94,10 @@ func Qty(units int64) Units {
 	return Units{"QTY", units}
 }
 
-// UpTo is at most so many units.
+// UpTo is at most this many units.
 func UpTo(most int64) Units { return Units{"UPTO", most} }
 
-// Adjacent is so many units that are next to each other, in a sale with NUMBERED.
+// Adjacent is this many units that are next to each other, in a sale with NUMBERED.
 func Adjacent(units int64) Units { return Units{"QTY", units, "ADJACENT"} }
 
 // Exactly is these units, by their numbers, in a sale with NUMBERED.
@@ -138,7 +138,7 @@ func (s *Sale) Place(ctx context.Context, user string) (*Place, error) {
 // Keep is what is left of a grant of which a part is given back.
 type Keep []any
 
-// KeepQty leaves so many units.
+// KeepQty leaves this many units.
 func KeepQty(units int64) Keep { return Keep{units} }
 
 // KeepUnits leaves these units, by their numbers, in a sale with NUMBERED.
@@ -160,7 +160,7 @@ func (s *Sale) Cancel(ctx context.Context, user, req string, keep ...Keep) (Answ
 	return s.change(ctx, "CANCEL", user, req, part(keep)...)
 }
 
-// Extend lets a hold last for so many ms from now, at least.
+// Extend lets a hold last for this many ms from now, at least.
 func (s *Sale) Extend(ctx context.Context, user string, ms int64, req string) (Answer, error) {
 	return s.change(ctx, "EXTEND", user, req, ms)
 }

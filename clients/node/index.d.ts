@@ -3,7 +3,7 @@ import type { EventData, Fields, Outcome, State } from './tables';
 export type { EventData, Outcome, State };
 
 interface Call {
-  /** What the call was sent with; empty where it had none. */
+  /** The REQ of the call; empty where the call had none. */
   req: Id;
   /** Attempts without a reply. After a refusal one of them may still arrive: cancel. */
   lost: number;
@@ -13,7 +13,7 @@ interface Call {
   durable: boolean | null;
 }
 
-/** What one outcome has beside itself. A refusal has no state and is never won. */
+/** Fields of one outcome. A refusal has no state and is never won. */
 type Told<Word extends Outcome> = { outcome: Word } & Fields[Word] &
   (Fields[Word] extends { state: State }
     ? { won: boolean; units: number[] | null }
@@ -36,7 +36,7 @@ export interface Settled extends Call {
   units: number[] | null;
 }
 
-/** What MGRAB tells: a grant for each sale, or the first sale that refused, and why. */
+/** The reply to MGRAB: a grant for each sale, or the first sale that refused, and why. */
 export interface MultiAnswer extends Call {
   outcome: 'GRANTED' | 'REPLAY' | 'REFUSED';
   grants: AnyOf<'GRANTED' | 'REPLAY'>[];
@@ -77,7 +77,7 @@ export interface Event {
   data: EventData;
 }
 
-/** What a worker has to do; ack when it is done. No event: it was trimmed before anybody did. */
+/** One entry for a worker; ack when it is done. No event: it was trimmed before it was read. */
 export interface Order {
   id: string;
   event: Event | null;
@@ -89,7 +89,7 @@ export class SaleError extends Error {
   readonly code: string;
 }
 
-/** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
+/** The outcome is unknown; sending the call again with this req tells it, and takes nothing twice. */
 export class Unanswered extends Error {
   readonly req: Id;
   /** Attempts that had no reply. */
@@ -97,7 +97,7 @@ export class Unanswered extends Error {
 }
 
 export interface Options {
-  /** Answers say whether so many replicas have the grant; mark is a counter beside the sale. */
+  /** Answers say whether this many replicas have the grant; mark is a counter beside the sale. */
   durable?: { mark: string; replicas?: number; timeoutMs?: number };
   /** For a call with all its attempts; 2000. */
   timeoutMs?: number;
@@ -119,14 +119,14 @@ export class Sale {
     user: Id,
     options?: { req?: Req } & (
       | { qty?: number; upto?: number }
-      /** In a sale with NUMBERED: these numbers and no others, or such as are next to each other. */
+      /** In a sale with NUMBERED: exactly these numbers, or adjacent ones. */
       | { units: number[] }
       | { qty?: number; adjacent: boolean }
     ),
   ): Promise<Answer>;
-  /** The same, and joins the waiting list where nothing is left. */
+  /** Grabs, or joins the waiting list if nothing is left. */
   wait(user: Id, options?: { req?: Req; qty?: number; untilMs?: number }): Promise<Answer>;
-  /** keep, here and below: so many units are left of the grant, or those with these numbers; the others are given back. */
+  /** keep, here and below: this many units are left of the grant, or those with these numbers; the others are given back. */
   confirm(user: Id, options?: { req?: Req; reclaim?: boolean; keep?: number | readonly number[] }): Promise<Settled>;
   cancel(user: Id, options?: { req?: Req; keep?: number | readonly number[] }): Promise<Settled>;
   extend(user: Id, ms: number, options?: { req?: Req }): Promise<Settled>;
@@ -143,7 +143,7 @@ export class Sale {
   /** null: not on the waiting list, so ask `user`. */
   place(user: Id): Promise<Place | null>;
   winners(options?: { state?: State | 'LIVE' | 'ALL'; after?: number }): AsyncGenerator<Row>;
-  /** What is to be done for this sale's entries. */
+  /** Entries of this sale's outbox, for a worker. */
   orders(
     stream: Id,
     group: Id,

@@ -45,7 +45,7 @@ function asked({ qty, upto, units, adjacent }) {
   return has(upto) ? ['UPTO', whole('upto', upto)] : quantity(qty);
 }
 
-/** What is left of a grant of which a part is given back. */
+/** Arguments for a part of a grant that is kept: a number of units, or numbers. */
 function part(keep) {
   if (Array.isArray(keep)) return ['KEEP', 'UNITS', ...keep.map((unit) => whole('keep', unit))];
   return (keep ?? null) === null ? [] : ['KEEP', whole('keep', keep)];
@@ -92,7 +92,7 @@ class Sale {
     return this.#change('GRAB', user, id('req', req, true) || randomUUID(), words);
   }
 
-  /** The same, and joins the waiting list where nothing is left. */
+  /** Grabs, or joins the waiting list if nothing is left. */
   async wait(user, { req, qty, untilMs } = {}) {
     const until = (untilMs ?? null) === null ? [] : ['UNTIL', whole('untilMs', untilMs)];
     const words = [...quantity(qty), 'WAIT', ...until];
@@ -161,7 +161,7 @@ class Sale {
     } while (after !== 0);
   }
 
-  /** What is to be done for this sale's entries, each { id, event, ack() }; no event: trimmed. */
+  /** Entries of this sale's outbox for a worker, each { id, event, ack() }; no event: trimmed. */
   async *orders(stream, group, name, { idleMs = 60_000, blockMs = 1000, follow = true } = {}) {
     const call = async (words, waitMs) =>
       (await this.#ask(words[0], (reply) => reply, '', [words], waitMs)).told;

@@ -32,7 +32,7 @@ function slotOf(key) {
   return (crc & 0xffff) % SLOTS;
 }
 
-/** What is done with a client of ioredis. */
+/** Operations on a client of ioredis. */
 const IOREDIS = {
   prefix: (client) => client.options.keyPrefix ?? '',
   async seeds(cluster) {
@@ -74,7 +74,7 @@ async function nodeOf(client) {
   return client;
 }
 
-/** The same of node-redis. */
+/** Operations on a client of node-redis. */
 const NODE_REDIS = {
   prefix: (client) => client._keyPrefix ?? client.options?.keyPrefix ?? '',
   seeds: async (cluster) => cluster.masters.map(({ host, port }) => [host, port]),
@@ -187,7 +187,7 @@ class Links {
     link.connected.then((open) => this.#kind.drop(open)).catch(() => {});
   }
 
-  /** Who has the slot; asked of one node after the other where it is not known. */
+  /** The node of a slot; if it is not known, asks one node after the other. */
   async #node(slot, end) {
     if (this.#slots.has(slot)) return this.#slots.get(slot);
     if (this.#seeds.length === 0) this.#seeds = await within(this.#kind.seeds(this.#client), end);
@@ -221,7 +221,7 @@ class Links {
 
 class OutOfTime extends Error {}
 
-/** What the promise has, or an error when the time is over; the promise goes on by itself. */
+/** The promise's value, or an error at the deadline; the promise itself goes on. */
 async function within(promise, end) {
   let timer;
   const over = new Promise((_, reject) => {

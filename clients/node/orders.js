@@ -1,4 +1,4 @@
-// What a worker has to do: the entries of an outbox, given out by a consumer group.
+// Entries of an outbox for a worker, delivered by a consumer group.
 'use strict';
 
 const { SaleError, Unanswered, decode, text } = require('./words');
@@ -48,7 +48,7 @@ class Reader {
         if (error instanceof SaleError && error.code === 'NOGROUP') {
           await this.#makeGroup();
         } else if (error instanceof Unanswered && this.#blockMs !== undefined) {
-          // What the lost reply had is pending of this name.
+          // Entries that the lost reply had are pending for this name.
           this.#last = this.#given;
         } else {
           throw error;
@@ -81,7 +81,7 @@ class Reader {
       const [cursor, entries, trimmed = []] = await this.#call([...words, 'COUNT', COUNT]);
       this.#claim = text(cursor) === '0-0' ? null : text(cursor);
       this.#claimedAt = performance.now();
-      // Those that this name had pending were given before.
+      // Trimmed entries that were pending for this name were given before.
       const gone = trimmed.map(text).filter((id) => !this.#trimmed.delete(id));
       const found = [...entries.map(entry), ...gone.map((id) => [id, null])];
       if (found.length > 0) return found;

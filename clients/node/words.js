@@ -1,4 +1,4 @@
-// What replies and entries say.
+// Reading of replies and entries.
 'use strict';
 
 const { isUtf8 } = require('node:buffer');
@@ -13,7 +13,7 @@ class SaleError extends Error {
   }
 }
 
-/** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
+/** The outcome is unknown; sending the call again with this req tells it, and takes nothing twice. */
 class Unanswered extends Error {
   constructor(req, lost, cause) {
     super(`ask again with the same REQ: ${cause.message}`, { cause });

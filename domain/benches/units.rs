@@ -14,7 +14,7 @@ const SMALL: u32 = 10_000;
 const LARGE: u32 = 10_000_000;
 const ROUNDS: usize = 200_000;
 
-/// A call at `LARGE` takes at most this many times what it takes at `SMALL`, at p99.9.
+/// A call at `LARGE` takes at most this many times as long as at `SMALL`, at p99.9.
 const RATIO_MAX: f64 = 3.0;
 /// Nothing that a sale does at once stalls others for longer.
 const STALL_MAX: Duration = Duration::from_millis(10);
@@ -27,8 +27,8 @@ fn scattered(len: u32, random: &mut Random) -> Units {
     units
 }
 
-/// Nanoseconds of which 999 of 1,000 calls take at most so many. What was taken is given back, not
-/// measured, so that every call finds half of the numbers taken.
+/// The p99.9 of the calls in nanoseconds. The numbers of a call are given back, which is not
+/// measured: every call finds half of the numbers taken.
 fn p999(units: &mut Units, mut call: impl FnMut(&mut Units) -> Vec<u32>) -> u64 {
     let mut times: Vec<u64> = (0..ROUNDS)
         .map(|_| {
@@ -71,7 +71,7 @@ fn take_these(units: &mut Units, random: &mut Random) -> Vec<u32> {
     wanted
 }
 
-/// Prints how long `work` takes, and tells whether it stalls nobody.
+/// Prints how long `work` takes, and returns whether that is within the bar.
 fn stall<T>(name: &str, work: impl FnOnce() -> T) -> (T, bool) {
     let start = Instant::now();
     let result = work();

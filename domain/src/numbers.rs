@@ -17,7 +17,7 @@ mod tests;
 /// Numbers of a grant, rising.
 pub type UnitList = SmallVec<[u32; 4]>;
 
-/// A position in the pages is kept for each so many grants; those between are read over.
+/// The index keeps the position of one grant of this many; the others are found by reading on.
 const GRANTS_PER_OFFSET: u64 = 16;
 
 /// Numbers whose owners are kept in one block. A block is made when its first number is granted.

@@ -135,7 +135,7 @@ pub enum Deed<'a> {
 /// The units that a grant keeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept<'a> {
-    /// At most so many units, at least 1.
+    /// At most this many units, at least 1.
     AtMost(u64),
     /// The numbered units that the request names, all different.
     These(&'a [u32]),

@@ -29,7 +29,7 @@ pub(crate) fn created(init: &Init, clock_ms: u64) -> Sale {
     decide_new(init, &at(clock_ms), [1, 2]).unwrap().1
 }
 
-/// A sale created at time 1, with enough units for everybody whom `admission` lets in.
+/// A sale created at time 1, with enough units for all users whom `admission` admits.
 pub(crate) fn gated(admission: Admission) -> Sale {
     created(&init(100_000, Terms { admission, ..Terms::default() }), 1)
 }

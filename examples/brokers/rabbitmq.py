@@ -27,6 +27,6 @@ try:
             mandatory=True)
         print(number, file=reader.stdin)
 finally:
-    # Without a broker nobody reads: what was not acknowledged comes again at the next start.
+    # Without a broker no entry is read: unacknowledged ones come again at the next start.
     reader.terminate()
 sys.exit(reader.wait())

@@ -1,5 +1,5 @@
 // The whole work of every user of redis.conf.example, with ioredis:  work.js HOST:PORT KEY WORK
-// What clients/node can do, BUY in the list of work, goes through it.
+// Calls that clients/node has (BUY in the list of work) go through clients/node.
 'use strict';
 
 const assert = require('assert');
@@ -66,7 +66,7 @@ async function main() {
   const replies = await both.exec();
   assert.deepEqual(replies.map(([error, reply]) => error ?? reply[0]), ['GRANTED', 'GRANTED']);
 
-  // What docs say of this library: a prefix does not reach raw commands.
+  // docs/clients.md on this library: a prefix is not added to raw commands.
   const prefixed = connect(address, 'shop', { keyPrefix: 'other:' });
   assert.equal((await prefixed.call('SECKILL.GRAB', key, 'g', 'REQ', 'first'))[0], 'REPLAY');
   prefixed.disconnect();

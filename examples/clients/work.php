@@ -1,6 +1,6 @@
 <?php
 // The whole work of every user of redis.conf.example, with phpredis:  work.php HOST:PORT KEY WORK
-// What clients/php can do, BUY in the list of work, goes through it.
+// Calls that clients/php has (BUY in the list of work) go through clients/php.
 
 require __DIR__ . '/../../clients/php/Seckill.php';
 
@@ -79,8 +79,8 @@ foreach (['first', 'second'] as $order) {
 }
 must(array_column($both->exec(), 0) === ['GRANTED', 'GRANTED'], 'both grabs');
 
-// What docs say of this library: one refusal of these kinds hides the other answers, which were
-// given all the same, and a prefix does not reach raw commands.
+// docs/clients.md on this library: one refusal of these kinds hides the other answers, though their units were
+// granted; and a prefix is not added to raw commands.
 $both = $servers['shop']->multi();
 foreach ([$key, 'sale:none'] as $sale) {
     $both->rawCommand('SECKILL.GRAB', $sale, 'h', 'REQ', 'hidden');

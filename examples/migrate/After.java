@@ -1,5 +1,5 @@
-// What takes the place of the posts' programs in Java: one method for each family. Each block between
-// two comments is shown in docs/migrate-java.md.
+// Replaces the posts' programs in Java: one method for each family. Each block between two comments
+// is shown in docs/migrate-java.md.
 
 import example.seckill.Answer;
 import example.seckill.Outcome;

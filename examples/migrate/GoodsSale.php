@@ -22,7 +22,7 @@ final class GoodsSale
         $order = $this->orderOf($user);
         $answer = $this->sale->grab($user, $order);
         if ($answer->outcome === 'REPLAY' && !$answer->won()) {
-            // What this user had was paid back, or its hold ended: the click is a new order.
+            // This user's order was refunded, or its hold expired: the click is a new order.
             $this->redis->del("order:$this->key:$user");
             $order = $this->orderOf($user);
             $answer = $this->sale->grab($user, $order);

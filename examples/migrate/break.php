@@ -1,7 +1,7 @@
 <?php
 
-// Shows how a program sells what it has not, or doesn't sell what it has: two buyers run it at the same time,
-// on a Redis of their own, and one stops for a while. Every place to stop is tried, until the sum is wrong.
+// Shows how a program oversells, or leaves units unsold: two buyers run it at the same time, on a Redis of their own,
+// and one is paused for a while. Each place to pause is tried, until the books are wrong.
 //
 //   php break.php PROGRAM --units 1 --set 'SET goods 1'[;...] [--dies yes] [--then 'DEL lock:goods']
 //       [--sql yes] [--won '秒杀成功|抢购成功|抢红包成功|success'] [--lang zh]
@@ -51,7 +51,7 @@ for ($stop = 1; $stop <= 30; $stop++) {
         $a->kill();
         $log[] = ['', 'A dies'];
     }
-    // Who waits for a lock of the other goes on behind them.
+    // A buyer that waits for the other's lock goes on behind them.
     $b->run() || $a->run();
     $b->run();
     $a->run();

@@ -1,6 +1,6 @@
 <?php
 
-// Those who have bought already: [user, order, quantity, Unix milliseconds or 0] each.
+// Users who have bought already: [user, order, quantity, Unix milliseconds or 0] each.
 
 declare(strict_types=1);
 
@@ -26,7 +26,7 @@ final class Buyers
         return self::checked($rows);
     }
 
-    /** Buyers as they are entered; fails, before anything is done, for one that can't be. */
+    /** Checks all buyers before anything is changed; fails for one that can't be imported. */
     public static function checked(array $rows): array
     {
         $known = $wrong = [];

@@ -1,10 +1,10 @@
 <?php
 
-// What the programs of this folder share: they carry a sale from the keys or tables that a shop has
-// into a sale of seckill, and back. All that can be refused is asked first, on both sides; then the sale
-// is made, paused and empty; only then the old side is closed. A program that was stopped anywhere is run
-// again with the same options, or with --back yes. Once all is carried over the sale is not touched
-// again: with `--open no` it waits for your RESUME. See docs/migrate.md.
+// Shared by the programs of this folder, which carry a sale from a shop's keys or tables into a sale of seckill, and
+// back. First all that can fail is checked, on both sides. Then the sale is created, paused and empty; only then the
+// old side is closed. A program that was stopped anywhere is run again with the same options, or with --back yes.
+// Once all is carried over the sale is not touched again: with `--open no` it waits for your RESUME. See
+// docs/migrate.md.
 
 declare(strict_types=1);
 
@@ -44,7 +44,7 @@ final class Carry
         $options = Options::read($needed, $optional);
         $terms = preg_split('/ /', $options['terms'] ?? '', -1, PREG_SPLIT_NO_EMPTY);
         if (in_array('EVERY', array_map(strtoupper(...), $terms), true)) {
-            // What is left now would be the supply of every later round.
+            // Units that are left now would be the supply of every later round.
             self::fail('a sale with rounds is begun fresh between two rounds, not carried over');
         }
         $old = isset($options['old']) ? Options::connect($options['old'], 'OLD_PASSWORD') : null;
@@ -122,7 +122,7 @@ final class Carry
         return $this->status()['grants'];
     }
 
-    /** What is done to a key that goes aside, with what the old program takes for "sold out" in its place. */
+    /** Renames an old key, and sets in its place the value that the old program takes for "sold out". */
     public function aside(Redis $old, string $key, ?string $instead): void
     {
         $old->renameNx($key, "$key:moved");
@@ -139,7 +139,7 @@ final class Carry
         return "$key:moved";
     }
 
-    /** A record of winners that is not there: a slip of the pen, or nobody has won yet, which has to be said. */
+    /** Refuses a record of winners that does not exist: a typing error, or no winner yet, which --empty yes says. */
     public function checkRecord(string $key): void
     {
         if ($this->state() !== 'begun' && $this->option('empty') !== 'yes' && !$this->old->exists($key)) {
@@ -178,7 +178,7 @@ final class Carry
         $this->enter($missing, $left + array_sum(array_column($entered, 2)) + 1);
     }
 
-    /** @return array<int, true> the places, from 0 on, of numbers that nobody has */
+    /** @return array<int, true> the places, from 0 on, of free numbers */
     public function free(int $count): array
     {
         $free = [];
@@ -287,7 +287,7 @@ final class Carry
         return $state;
     }
 
-    /** Stops selling and waits for who has yet to pay: until they do, or their holds end. */
+    /** Stops selling and waits until all holds are paid or have ended. */
     private function stop(): void
     {
         $this->call('SECKILL.PAUSE', $this->sale);

@@ -16,7 +16,7 @@ $counter = $carry->option('counter');
 $full = (string) (int) $carry->option('counts-up-to');
 $budget = (int) $carry->option('budget');
 $full > 0 && $budget > 0 || Carry::fail('--counts-up-to is a number of packets, --budget a number of coins');
-// What is left is the budget without what was paid, so there is nothing that both could sell.
+// The rest is the budget without what was paid, so no coin can be sold by both sides.
 $carry->option('add') === '' || Carry::fail('coins are not sold side by side: move them in one go');
 $paid = function () use ($carry): array {
     if ($carry->option('dsn') === '') {

@@ -15,7 +15,7 @@ require __DIR__ . '/stock.php';
 
 $carry = Carry::fromOptions(['counter'], ['counts', 'counts-up-to', 'total', 'sold', 'buyers', 'winners', 'late']);
 $upTo = (int) $carry->option('counts-up-to');
-// What says "sold out" to one says "nothing sold" to the other.
+// The same value means "sold out" for a counter that counts down, and "nothing sold" for one that counts up.
 ($upTo > 0) === ($carry->option('counts') === 'down') && Carry::fail(
     'say --counts down (it is what is left) or --counts-up-to TOTAL (it is what is sold)'
 );

@@ -1,8 +1,8 @@
 <?php
 
-// --lang zh: what the programs of this folder say, in Chinese. They say it in English, line by line; a line
-// that has its place below is given in its place, everything else (commands, replies, names) as it is. The
-// stars of a line are what changes in it, $1, $2 and so on behind the arrow.
+// --lang zh: Chinese output of the programs of this folder. They print English, line by line. A line that matches a
+// pattern below is printed as the pattern's Chinese text; all other lines (commands, replies, names) stay as they
+// are. A * of a pattern matches what changes in the line; $1, $2 and so on stand for these parts.
 
 declare(strict_types=1);
 

@@ -1,7 +1,7 @@
 <?php
 
-// What the old program has sold behind the move. A run that finds some says so and ends with 2; it enters
-// it only where that is certain (a lock's stock below zero) or asked for: --late N, --enter-late yes.
+// Sales of the old program after the move. A run that finds some prints them and ends with 2; it enters them only
+// where that is certain (a lock's stock below zero) or asked for: --late N, --enter-late yes.
 
 declare(strict_types=1);
 
@@ -53,7 +53,7 @@ trait SoldSince
             $this->status()['state'] === 'paused' || self::fail("SECKILL.PAUSE $this->sale first: nobody may buy meanwhile");
             $before = $this->grants();
             $this->enter($missing);
-            // Nobody has come yet but those who were entered.
+            // All grants so far are of buyers that this program imported.
             $noted = $this->noted();
             ($noted['last'] ?? null) === $before && $this->mark('done', ['last' => $this->grants()] + $noted);
             echo 'entered: ', count($missing), " late rows, $units in all\n";

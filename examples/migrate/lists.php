@@ -58,7 +58,7 @@ $amounts === '' ? $carry->prepare(0, $codes === '' ? [] : ['NUMBERED']) : $carry
 $carry->close(fn ($old) => $carry->aside($old, $list, null));
 $left = $carry->old->lRange($aside, 0, -1);
 if ($amounts === '') {
-    // Who won before has a unit of those that were popped, beside the tokens that are left.
+    // A winner of before has one of the units that were popped; the tokens that are left come on top.
     $winners = $carry->option('winners');
     $users = $winners === '' ? [] : array_keys(iterator_to_array($carry->users($winners)));
     $buyers = array_map(fn ($user) => Buyers::won((string) $user), $users);

@@ -7,8 +7,8 @@
 //       [--total 100 --sold 99] [--buyers FILE] [--terms 'LIMIT 1 HOLD 900000'] [--open no] [--add yes]
 //       [--late N] [--back yes]
 //
-// Whoever was inside when their lock was taken goes on: what they sell makes the counter negative. Run it
-// again after the longest lease, and so many are taken out of the sale. --buyers as in counter.php.
+// A buyer that was inside when their lock was taken goes on, and makes the counter negative. Run this again after the
+// longest lease: it takes these units out of the sale. --buyers as in counter.php.
 
 require __DIR__ . '/stock.php';
 

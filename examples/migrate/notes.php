@@ -1,8 +1,8 @@
 <?php
 
-// What a move notes for a later run: how far it came, and with which options. In a hash beside the old
-// keys, `SALE:carried`; the SQL family in a table of the shop, seckill_carried, or with --notes new in such a
-// hash beside the sale.
+// Notes of a move for a later run: its progress, and its options. They are in a hash beside the old keys,
+// `SALE:carried`; for the SQL family in a table of the shop, seckill_carried, or with --notes new in a hash beside
+// the sale.
 
 declare(strict_types=1);
 
@@ -17,7 +17,7 @@ trait Notes
         return $this->option('notes') === 'new' || $this->old === null ? $this->new : $this->old;
     }
 
-    /** What the hash has of this. */
+    /** A field of the hash of notes. */
     public function note(string $field): string
     {
         return (string) $this->keeper()->hGet($this->notes(), $field);
@@ -103,7 +103,7 @@ trait Notes
         return "$this->sale:carried";
     }
 
-    /** What this program carries from. */
+    /** The key that this program carries from. */
     private function source(): string
     {
         return $this->options['counter'] ?? $this->options['list'] ?? $this->options['winners'] ?? '';

@@ -1,6 +1,6 @@
 <?php
 
-// The words behind a program's name, what it says to --help, and the servers that the words name.
+// The options of a program, its text for --help, and the connections that its options name.
 
 declare(strict_types=1);
 

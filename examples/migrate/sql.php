@@ -46,7 +46,7 @@ if ($carry->isDone()) {
 $rows();
 $carry->prepare();
 if ($carry->state() !== 'begun') {
-    // What was left is written down and becomes 0 in one transaction: the old program says "sold out".
+    // The rest is noted and set to 0 in one transaction: the old program says "sold out".
     $shop->beginTransaction();
     $there = $units();
     count($there) === 1 || Carry::fail('--where must find exactly one row');

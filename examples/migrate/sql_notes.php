@@ -94,7 +94,8 @@ final class HashNotes
         $this->carry->mark('back');
     }
 
-    /** A run that was stopped between the two steps: was the column written? Fails where nobody can know. */
+    /** After a run that was stopped between the two steps: was the column written? Fails where that can't be
+     * known. */
     public function settle(callable $units, callable $sold): void
     {
         $state = $this->carry->state();

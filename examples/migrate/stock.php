@@ -1,6 +1,6 @@
 <?php
 
-// What counter.php and locks.php share: a stock that is a number. See carry.php.
+// Shared by counter.php and locks.php: a stock that is a number. See carry.php.
 
 require __DIR__ . '/carry.php';
 
@@ -43,7 +43,7 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
     isLate($carry, $upTo, $lock) && exit(Carry::LATE);
 }
 
-/** What --sold says, or else the rows of those who bought; fails where the two differ: a row is missing, or wrong. */
+/** Units sold before, by --sold or by the rows of buyers; fails where the two differ: a row is missing, or wrong. */
 function soldBefore(Carry $carry, string $total, array $buyers): string
 {
     $sold = $carry->option('sold');
@@ -112,7 +112,7 @@ function lateUnits(Carry $carry, int $upTo, ?string $lock): int
     return $said !== '' ? (int) $said : ($lock === null ? 0 : max(0, -(int) $carry->old->get($carry->option('counter'))));
 }
 
-/** Whether the old program has sold or written since, and nobody has said so. */
+/** Whether the old program has sold or written since, and no option says so. */
 function isLate(Carry $carry, int $upTo, ?string $lock): bool
 {
     $booked = bookLate($carry, $upTo, $lock);

@@ -1,8 +1,8 @@
 <?php
 
-// WATCH, MULTI, EXEC: a hash of winners (user => time()), with or without a counter beside it. The
-// hash is believed, not the counter: it has those who won. Where the counter says more, so many winners had
-// the same random id as another, who took their place: --same-id is their number, and takes it off --total.
+// WATCH, MULTI, EXEC: a hash of winners (user => time()), with or without a counter beside it. The program takes the
+// winners from the hash, not from the counter. If the counter is higher, some winners had a random id that another
+// winner had, too, and were overwritten: --same-id N says how many; they are subtracted from --total.
 //
 //   php watch.php --old HOST:PORT --winners mywatchlist --total 100 --new HOST:PORT --sale sale:prize
 //       [--counter mywatchkey] [--same-id N] [--terms 'LIMIT 1'] [--open no] [--enter-late yes] [--back yes]

@@ -9,7 +9,7 @@ require __DIR__ . '/lib/database.php';
 require __DIR__ . '/lib/messages.php';
 require __DIR__ . '/lib/worker.php';
 
-/** No bill is paid so long after it lapsed, whatever the bank's clock says. */
+/** No bill is paid this long after it lapsed, whatever the bank's clock says. */
 const LAPSE_S = 3600;
 const REFUND_AGAIN_S = 5;
 

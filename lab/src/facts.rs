@@ -126,7 +126,7 @@ fn plain_select(servers: &Servers) -> Result<Fact, String> {
         one.ask("INSERT INTO seckill VALUES (1, 5)")?;
         one.ask("BEGIN")?;
         one.ask("SELECT number FROM seckill WHERE seckill_id=1 FOR UPDATE")?;
-        // The statement fails after so many seconds if it has to wait.
+        // The statement fails after this many seconds if it has to wait.
         two.ask("SET innodb_lock_wait_timeout = 1")?;
         let read = two.ask("SELECT number FROM seckill WHERE seckill_id=1");
         one.ask("ROLLBACK")?;

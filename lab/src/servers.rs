@@ -34,7 +34,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Starts Redis, for so many connections, and a database if one is needed.
+    /// Starts Redis, for this many connections, and a database if one is needed.
     ///
     /// # Errors
     /// A sentence that says what is missing.

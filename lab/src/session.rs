@@ -21,7 +21,7 @@ pub struct Answer {
 
 impl Session {
     /// # Errors
-    /// What the database says.
+    /// The database's error.
     pub fn ask(&mut self, statement: &str) -> Result<Answer, Stop> {
         match self {
             Session::MySql(conn) => {

@@ -8,12 +8,12 @@ pub type Told = Result<Verdict, Stop>;
 /// The answer to a buyer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// "Yours": so many units, mostly one.
+    /// "Yours": this many units, mostly one.
     Won(u64),
-    /// "Yours, as you were told before": so many units, and none more.
+    /// "Yours, as you were told before": this many units, and none more.
     Again(u64),
     Lost(Reason),
-    /// Not a buyer: somebody put so many units in.
+    /// Not a buyer: somebody put this many units in.
     Restocked(u64),
     /// Not a buyer: a worker or an importer has done its part.
     Done,
@@ -128,7 +128,7 @@ impl Fault {
 pub struct Rush {
     /// Units for sale.
     pub supply: u64,
-    /// Every so many-th request works longer than its lease (0: none).
+    /// One request of this many works longer than its lease (0: none).
     pub overlong_every: u64,
     /// The lease of the rush in ms, where the seed's own would need minutes.
     pub lease_ms: u64,

@@ -17,7 +17,7 @@ POSTGRES_SETTINGS = {
     "max_wal_size": "2GB",
     "effective_io_concurrency": "200",
 }
-# What is promised of a step that was answered: it is on the disk; or it is there within a second.
+# Durability of an answered step: on the disk at once, or within a second.
 DURABILITIES = {"always": ("on", "always"), "second": ("off", "everysec")}
 STARTS_WITHIN_S = 30
 

@@ -1,4 +1,4 @@
-// What turns the pages of docs/, which are written for GitHub, into pages of the site.
+// Rules that turn the pages of docs/, which are written for GitHub, into pages of the site.
 
 import { existsSync } from 'node:fs'
 import { posix } from 'node:path'

@@ -1,4 +1,4 @@
-// What stands on the left, in both languages.
+// The list of pages on the left, in both languages.
 
 const MENU = [
   ['Start', '开始', [

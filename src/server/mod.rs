@@ -1,6 +1,7 @@
 //! The shell: all code that touches the server's C API, and all unsafe code.
 //!
-//! It knows sales but no command: whoever loads the module hands in the table of commands.
+//! The server knows sales but no command: the crate that loads the module hands in the table of
+//! commands.
 
 /// The server's C API as safe types: functions, memory, contexts, the log.
 #[macro_use]

@@ -12,7 +12,7 @@ use crate::nodes::Cluster;
 use crate::routed::Routed;
 use crate::support::{wait_until, Server};
 
-/// After so many milliseconds without a sign a node counts as dead.
+/// After this many milliseconds without a sign a node counts as dead.
 const NODE_TIMEOUT_MS: u64 = 1500;
 /// Few enough to sell out after the replica took over, if nobody waits.
 const SUPPLY: u64 = 6000;
@@ -21,13 +21,13 @@ const GRANTS: u64 = 2000;
 /// How long the primary goes on selling when its link to the replica is cut.
 const CUT_MS: i64 = 100;
 
-/// Waits until buyers were told of so many more grants, and those who wait, that a replica has them.
+/// Waits for this many more grants, and until a replica has those of buyers who asked for WAIT.
 fn let_sell(run: &Run, grants: u64) {
     let before = run.grants.load(Ordering::SeqCst);
     wait_until("buyers are served", || run.grants.load(Ordering::SeqCst) >= before + grants);
 }
 
-/// Waits for so many answers; each buyer may hold one already.
+/// Waits for this many answers; each buyer may hold one already.
 fn let_ask(run: &Run, calls: u64) {
     let before = run.calls.load(Ordering::SeqCst) + BUYERS;
     wait_until("buyers are answered", || run.calls.load(Ordering::SeqCst) >= before + calls);

@@ -11,7 +11,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster whose nodes take another one for dead after so many milliseconds.
+    /// Starts a cluster whose nodes take another one for dead after this many milliseconds.
     #[track_caller]
     pub fn start(node_timeout_ms: u64) -> Cluster {
         let options = Options::new()

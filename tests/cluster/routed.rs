@@ -64,7 +64,7 @@ impl Routed {
         answer.unwrap_or(Reply::Nil)
     }
 
-    /// As [`Routed::ask`], with a command written as one line.
+    /// [`Routed::ask`] with a command written as one line.
     #[track_caller]
     pub fn cmd(&mut self, line: &str) -> Reply {
         self.ask(&words(line))

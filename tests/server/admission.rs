@@ -1,4 +1,4 @@
-//! Admission: lists, numbers, a share, the first so many; and the answers to refused users.
+//! Admission: lists, numbers, a share, the first n users; and the answers to refused users.
 
 use std::cell::RefCell;
 
@@ -132,7 +132,8 @@ fn a_gate_may_be_as_large_as_a_number() {
     server.assert_sound("k");
 }
 
-/// Whoever asks first is in, even when there is nothing for them; asking while closed is nothing.
+/// The first users who ask are admitted, even when no unit is left for them; a call before the
+/// opening admits nobody.
 // Rules: 6c6b 148f
 #[test]
 fn the_first_so_many_are_admitted() {

@@ -7,7 +7,7 @@ use crate::support::{bulk, wait_until, Conn, Reply, Server};
 /// Enough for an audit of many steps.
 const GRANTS: usize = 300_000;
 
-/// A server with a sale of so many grants at `k`, each of a user of its own.
+/// A server with a sale of this many grants at `k`, each of a user of its own.
 fn full() -> Server {
     let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call(&format!("SECKILL.INIT k {} LIMIT 9", 2 * GRANTS)), "+OK");

@@ -29,8 +29,8 @@ fn nobody_is_let_in_without_a_name() {
     assert!(reply.starts_with("-NOAUTH"), "{reply}");
 }
 
-/// As a script of SysV's init starts it, which is what a container has: it comes back, and leaves
-/// the number of its process where that script looks.
+/// Starts it as a SysV script does, which a container has: the start returns, and the server's
+/// process id is where that script looks.
 #[test]
 fn it_goes_into_the_background() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -54,7 +54,7 @@ fn ping(server: &Server, deadline: i64, stopped: &AtomicBool) -> Histogram<u64> 
     ping_while(&mut conn, |_| !stopped.load(Ordering::SeqCst))
 }
 
-/// Sends a PING every millisecond as long as it `goes_on` after so many.
+/// Sends a PING every millisecond while `goes_on`, which is given the number sent, says so.
 fn ping_while(conn: &mut Conn, goes_on: impl Fn(u64) -> bool) -> Histogram<u64> {
     let mut took = Histogram::new(3).expect("a histogram");
     while goes_on(took.len()) {

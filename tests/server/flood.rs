@@ -10,7 +10,7 @@ use crate::support::server::info_of;
 use crate::support::{Options, Random};
 
 const BATCH: usize = 1000;
-/// A flood may take so many times what random ids of the same length take. Ids that do collide take
+/// A flood may take this many times what random ids of its length take. Ids that do collide take
 /// hundreds of times as much; what lies between is the noise of a busy machine.
 const RATIO_MAX: f64 = 3.0;
 const ATTEMPTS: usize = 4;

@@ -7,7 +7,7 @@ use crate::support::bulk::grow;
 use crate::support::{wait_until, Options, Server};
 
 const WINNERS: usize = 400_000;
-/// The index of so many takes more than this, and random grants write all of it.
+/// The index of these grants takes more than this, and random grants write all of it.
 const INDEX_BYTES: i64 = 4_000_000;
 /// Pages that the server copies of its own, and pages that the parent writes before the child comes
 /// to the sale: on a busy machine that may be half of the index, more than six million bytes.
@@ -33,7 +33,7 @@ fn start(lines: &[&str]) -> Server {
 /// page of the index was written, and waits for its end.
 fn grant_while(server: &Server, ask: impl FnOnce(), is_saving: impl Fn(&Server) -> bool) {
     let mut conn = server.conn();
-    // The child waits so long after it has written each key, in microseconds.
+    // The child waits this long after it has written each key, in microseconds.
     conn.check(&[("CONFIG SET rdb-key-save-delay 4000000", "+OK")]);
     ask();
     wait_until("the child is there", || is_saving(server));

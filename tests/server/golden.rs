@@ -68,7 +68,7 @@ fn decoded(line: &str) -> Vec<Vec<u8>> {
     line.split(' ').map(word).collect()
 }
 
-/// Does what a session did.
+/// Sends the commands of a stored session.
 fn replay(conn: &mut Conn, session: &str) {
     for line in session.lines() {
         let reply = conn.ask(&decoded(line));

@@ -115,7 +115,7 @@ fn ten_thousand_arguments_are_refused() {
     let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 1000"), "+OK");
     let digest = server.digest("k");
-    // Users of a list may be so many.
+    // Users of a list may be this many.
     let takes_many = |call: &&&str| call.contains("ALLOW") || call.contains("DENY");
     for call in ONE_EACH.iter().filter(|call| !takes_many(call)) {
         let call = call.replace('@', "k");

@@ -13,7 +13,7 @@ fn sales(server: &Server) -> String {
     server.info("seckill", "seckill_sales")
 }
 
-/// A sale with so many grants, filled fast.
+/// A sale with this many grants, filled fast.
 fn big(conn: &mut Conn, key: &str, grants: usize) {
     assert_eq!(conn.call(&format!("SECKILL.INIT {key} 10000000")), "+OK");
     grow(conn, key, 0, grants, |number| effect(&format!("guser:{number}")));

@@ -1,5 +1,5 @@
-//! So many due holds that one call can't write all of them: it writes a part and says TRYAGAIN, or
-//! goes on where that makes no difference.
+//! More due holds than one call can expire: the call expires a part of them and replies TRYAGAIN,
+//! or goes on where that makes no difference.
 
 use seckill_oracle::shorthand::effect;
 
@@ -25,7 +25,7 @@ fn wait_for(conn: &mut Conn, deadline: i64) {
     wait_until("the holds are due", || clock_ms(conn) > deadline);
 }
 
-/// A sale in which one user has so many holds of one unit that are due.
+/// A sale in which one user has this many holds of one unit that are due.
 fn owned(conn: &mut Conn, key: &str, terms: &str, holds: usize) {
     assert_eq!(conn.call(&format!("SECKILL.INIT {key} 9000 {terms}")), "+OK");
     let created = number(conn, key, "created_at");

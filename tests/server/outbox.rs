@@ -58,7 +58,7 @@ const SESSION: [(&str, &[&str]); 23] = [
     ("ALLOW k ADD u", &[]),
 ];
 
-/// As [`SESSION`], of a sale with rounds and drawn amounts.
+/// A [`SESSION`] of a sale with rounds and drawn amounts.
 const ROUNDS: [(&str, &[&str]); 3] = [
     (
         "INIT k 9 HOLD 900000 DRAW PACKETS 3 MIN 2 EVERY 900000000 OFFSET 5 LASTS 800000000 CARRY \

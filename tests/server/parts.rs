@@ -402,7 +402,7 @@ fn parts_of_several_sales_lie_together_in_a_cluster() {
     assert_eq!(events(&mut conn, "orders:{p1}"), ["INIT", "INIT", "GRANT", "GRANT", "RECEIVE"]);
 }
 
-/// Units of a part are for its own waiters, until so many units are owed elsewhere.
+/// Units of a part are for its own waiters, until this many units are owed elsewhere.
 #[test]
 fn nothing_is_sent_away_from_those_who_wait() {
     let (server, mut conn) = two_parts("LIMIT 0 HOLD 900000 WAITLIST 9");

@@ -9,7 +9,7 @@ use crate::support::{Random, Server};
 
 const CLIENTS: u64 = 8;
 
-/// Where an order may go from where it is.
+/// Transitions of an order: from a state, by a command, to a state.
 const WAYS: [(&str, &str, &str); 8] = [
     ("", "GRANT", "HELD"),
     ("HELD", "EXTEND", "HELD"),

@@ -17,7 +17,7 @@ const TIME_DIGITS: usize = 13;
 const ID_DIGITS: usize = 16;
 /// How a block to paste begins.
 const PASTED: &str = "redis\n";
-/// Whose amounts, nobody knows before.
+/// Draws whose amounts are random.
 const RANDOM: [&str; 2] = ["DRAW PACKETS", "DRAW UNIFORM"];
 /// Rounds take minutes: such a session is replayed up to the first line that begins with #.
 const ROUNDS: &str = " EVERY ";

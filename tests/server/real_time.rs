@@ -33,7 +33,7 @@ fn sales() -> [(Rules, &'static str); 3] {
     ]
 }
 
-/// What a client asks next, and its words.
+/// A client's next call, and its words.
 fn draw(random: &mut Random, waits: bool) -> (Call, String) {
     let number = random.below(REQUESTS);
     let (user, id) = (format!("u{}", number % USERS), format!("o{number}"));
@@ -97,7 +97,7 @@ fn fields(reply: &Reply) -> String {
     reply.pairs().into_iter().map(field).collect::<Vec<_>>().join(" ")
 }
 
-/// Twelve clients make so many calls at once; everything that they were told.
+/// Twelve clients make this many calls at once; everything that they were told.
 fn history(server: &Server, waits: bool, calls: usize, seed: u64) -> Vec<Told> {
     let (begin, all_here) = (Instant::now(), Barrier::new(CLIENTS));
     let moment = || begin.elapsed().as_nanos() as u64;
@@ -182,8 +182,8 @@ fn each_call_takes_effect_between_its_sending_and_its_answer() {
     }
 }
 
-/// What an earlier call of the same kind was told, where a grant that `shows` in it was sent after that
-/// one's answer and answered before this one was sent.
+/// An earlier call of the same kind whose reply is older than it may be. Between the two calls a
+/// grant was sent and answered that the reply to such a call `shows`.
 fn stale(told: &[Told], at: usize) -> Option<String> {
     let now = &told[at];
     let shows = |grant: &Told| match (&now.call, &grant.call) {

@@ -275,7 +275,8 @@ fn a_promoted_replica_sells_on_and_survives_a_kill() {
     assert_same(&replica, &follower, "k");
 }
 
-/// What does not follow, is not known or breaks the law is refused as a whole, counted and logged.
+/// An effect that does not follow the last one, is unknown or breaks the law is refused as a whole,
+/// counted and logged.
 // Rules: 894a ddb9 7f5f
 #[test]
 fn apply_refuses_what_does_not_fit() {

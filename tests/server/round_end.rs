@@ -31,7 +31,7 @@ pub fn send_to(conn: &mut Conn, moment: i64) {
     assert_eq!(number(conn, "k", "now"), moment);
 }
 
-/// As [`send_to`], and goes on selling.
+/// [`send_to`], and the sale goes on selling.
 #[track_caller]
 fn resume_at(conn: &mut Conn, moment: i64) {
     send_to(conn, moment);

@@ -59,8 +59,8 @@ fn a_part_is_given_back_by_name() {
     server.assert_sound("k");
 }
 
-/// What is imported is some of what was first granted: an expired grant has these alone, one that is
-/// held its own, too.
+/// Some of a grant's first numbers are imported: an expired grant then has these alone, a held one
+/// its own numbers as well.
 // Rules: e11a
 #[test]
 fn some_of_the_first_numbers_are_imported() {

@@ -162,7 +162,8 @@ fn nothing_unfinished_is_left() {
     assert_none("unfinished", found);
 }
 
-/// A function of the server that is called without asking must be looked for while loading.
+/// A function of the module API that is called without a check for null is in the list of functions
+/// that loading requires.
 #[test]
 fn functions_of_the_server_are_looked_for() {
     let sources = sources();

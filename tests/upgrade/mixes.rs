@@ -112,8 +112,9 @@ fn payloads_of_either_are_restored_by_the_other() {
     }
 }
 
-/// As COMPATIBILITY.md says: replicas first, then a failover, the old primary last; then the newer
-/// forms are let go, and taken back for a downgrade. Every grant that a buyer was told of is there.
+/// An upgrade as COMPATIBILITY.md describes it: replicas first, then a failover, the old primary
+/// last. Then the newer forms are allowed, and taken back for a downgrade. Each acknowledged grant
+/// is still there.
 #[test]
 #[ignore = "needs two modules: make upgrade-test"]
 fn a_pair_of_servers_is_upgraded_while_it_sells_and_back() {

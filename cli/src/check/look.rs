@@ -13,7 +13,7 @@ use crate::split::{pairs, seckill};
 /// Keys that a step of the search for sales visits.
 const STEP_KEYS: usize = 1_000;
 
-/// No more sales than this are asked for what they will take.
+/// At most this many sales are asked whether they take what they will get.
 const SALES_MAX: usize = 1_000;
 
 /// How often the clock is asked; the quickest answer counts.

@@ -128,8 +128,7 @@ impl Sentinels {
 
     /// Connects to the server that most of those who answer name, if it says that it is a primary.
     ///
-    /// # Errors
-    /// When there is none.
+    /// When no Sentinel gives a primary that answers.
     pub fn connect(&self) -> Result<Connection, Failure> {
         let answers: Vec<Result<Named, Failure>> = thread::scope(|scope| {
             let ask = |client| scope.spawn(move || self.ask(client));

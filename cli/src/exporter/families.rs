@@ -7,7 +7,7 @@ use super::rows::{As::Seconds, Row, CHANGES, OF_INFO, OF_STATUS, STATES, WELL};
 use crate::metrics::Kind::{Counter, Gauge};
 use crate::metrics::{self, flag, Family, Labels, Shown};
 
-/// Before the names of what is said of a sale, of a group of its outbox, and of the server.
+/// Prefixes of metrics: of a sale, of a consumer group of its outbox, and of the server.
 const SALE: &str = "seckill_sale_";
 const GROUP: &str = "seckill_sale_outbox_group_";
 const SERVER: &str = "seckill_server_";
@@ -132,7 +132,7 @@ fn answers<'n>(names: impl Iterator<Item = &'n String>) -> Vec<&'n str> {
     names.into_iter().filter(is_answer).collect()
 }
 
-/// The answers that INFO counts: the numbers of the module that are no others.
+/// The answers that INFO counts: each number of the module that is not in `OF_INFO`.
 pub(super) fn answers_of_info(info: &BTreeMap<String, String>) -> Vec<&str> {
     let is_other =
         |field: &str| field == "seckill_version" || OF_INFO.iter().any(|row| row.0 == field);

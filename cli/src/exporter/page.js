@@ -7,7 +7,7 @@ const EVERY_MS = 1000;
 const STALE_MS = 8000;
 const UNITS = ['available', 'held', 'sold'];
 const COLUMNS = [...UNITS, 'supply', 'rate'];
-// So many readings of each sale are kept here; older ones are the exporter's, fifteen seconds apart.
+// Readings of each sale that the page keeps; older ones come from the exporter, fifteen seconds apart.
 const POINTS = 600;
 const RANGES = { '10 minutes': 600, '1 hour': 3600, '6 hours': 21600 };
 // Counters of changes; the others but `attempts` count answers to GRAB.
@@ -81,7 +81,7 @@ function showLine(sale, at) {
   say(wrong, sale.trouble.join(' · '));
 }
 
-// What is searched and filtered, in the chosen order, and those with trouble on top.
+// Sales that match search and filters, in the chosen order, with those in trouble on top.
 function arrange(sales) {
   const words = byId('search').value.toLowerCase();
   const state = byId('state').value;
@@ -225,7 +225,7 @@ async function detail(name) {
     const range = node('div', 'wide');
     range.append(node('h2', '', 'The last'), parts.range);
     const hadFocus = document.activeElement === parts.range;
-    // A list that somebody is choosing from stays where it is.
+    // A list that has the focus stays as it is.
     if (hadFocus) parts.more.replaceChildren(parts.more.firstChild, ...moreOf(sale, RANGES[parts.range.value]));
     else parts.more.replaceChildren(range, ...moreOf(sale, RANGES[parts.range.value]));
   } catch {

@@ -157,7 +157,7 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
     })
 }
 
-/// A character for each of so many numbers of a numbered sale.
+/// A character for each of this many numbers of a numbered sale.
 ///
 /// # Errors
 /// A sentence when the server does not answer, or refuses.

@@ -139,7 +139,7 @@ pub(super) const CHANGES: &[&str] = &[
 /// not shown either.
 #[cfg(test)]
 pub(super) const NOT_SHOWN: &[&str] = &[
-    // Ids and positions: what they count is shown by others.
+    // Ids and positions: other metrics count the same things.
     "version",
     "epoch",
     "round",

@@ -31,7 +31,7 @@ struct Key {
     first: Option<u64>,
 }
 
-/// The subscribers of events, by what they ask.
+/// The subscribers of events, by sale, `round` and `units`.
 pub struct Stock {
     round: u64,
     feeds: Mutex<HashMap<Key, watch::Sender<String>>>,
@@ -54,7 +54,8 @@ impl Stock {
         };
         let first = match asked.query("units").map(|first| first.parse::<u64>()) {
             None => None,
-            // Few different ones, or strangers could ask Redis for each.
+            // Only few different values: any other would be a call to Redis for each visitor who
+            // asks.
             Some(Ok(first)) if self.round == 1 && first % MAP == 1 => Some(first),
             _ => {
                 let why = "units is 1, 10001, 20001 and so on, and nothing with --stock-round.\n";

@@ -44,7 +44,7 @@ pub enum Sight {
     Clear,
     /// All is well, but there is nothing to see.
     NoSale(String),
-    /// The exporter can't see what it should show.
+    /// The exporter can't see the sales, for this reason.
     Blind(String),
 }
 

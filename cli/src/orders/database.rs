@@ -9,12 +9,12 @@ pub enum Value {
     Int(i64),
     /// Bytes that users or operators chose.
     Bytes(Vec<u8>),
-    /// Words of ours.
+    /// A text of this program.
     Text(String),
     Null,
 }
 
-/// A database. In statements `@` stands before the name of a table of ours, see `Names`.
+/// A database. In statements `@` stands before the name of a table of seckill, see `Names`.
 pub trait Database {
     /// How this one writes what SQL leaves open.
     fn dialect(&self) -> &'static Dialect;

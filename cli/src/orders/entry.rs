@@ -52,8 +52,8 @@ impl Grant {
 
 /// Names and values in turn, as Redis gives them; `None` if this is no entry of a sale.
 ///
-/// What users chose, and the sale's name, come raw: they may be any bytes. Everything else is in
-/// `data`, which is JSON.
+/// Fields that users choose, and the sale's name, are raw bytes. All other fields are in `data`,
+/// which is JSON.
 pub fn read(fields: &[Vec<u8>]) -> Option<Entry> {
     let raw = |name: &str| {
         let mut pairs = fields.chunks_exact(2);

@@ -1,7 +1,8 @@
 //! `seckill orders`: writes each order of an outbox into a database once, whenever it is killed,
 //! and restores in Redis the orders that a failover lost.
 //!
-//! It reads through a consumer group and takes over what a dead consumer left. One transaction of
+//! The program reads through a consumer group and takes over entries that a dead consumer left. One
+//! transaction of
 //! the database takes in the entries and moves the orders; only after that they are acknowledged.
 //! So it may be killed at any moment: what was written is not written again, and what was not is
 //! delivered again. It stores no stream id, because a new primary's ids may be lower.

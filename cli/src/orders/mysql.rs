@@ -14,7 +14,7 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Longer than the server lets a transaction wait for a lock, which is 50 s.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// Where it differs. In `move_order` and `move_unit`, `epoch` and `rev` come last, because it
+/// How MySQL differs. In `move_order` and `move_unit`, `epoch` and `rev` come last, because MySQL
 /// assigns from left to right.
 pub const DIALECT: Dialect = Dialect {
     schema: include_str!("mysql.sql"),
@@ -75,7 +75,7 @@ pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Opts, S
 /// A connection.
 ///
 /// # Errors
-/// A sentence when there is none to be had.
+/// A sentence when the database can't be reached.
 pub fn connect(options: &Opts, names: &Names) -> Result<MySql, Failure> {
     let has_tls = options.get_ssl_opts().is_some();
     let conn = Conn::new(options.clone()).map_err(|e| match &e {

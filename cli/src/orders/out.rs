@@ -55,8 +55,7 @@ impl Out {
 
     /// Prints entries of a stream, and returns the numbers of their lines.
     ///
-    /// # Errors
-    /// When nobody reads them.
+    /// When standard output is closed.
     pub fn print(&self, stream: &str, entries: &[&Message]) -> Result<Vec<u64>, Failure> {
         let mut state = self.lock();
         let mut numbers = Vec::with_capacity(entries.len());

@@ -129,8 +129,8 @@ impl Lost {
                     vec![self.is_trimmed().then(trim).into_iter().chain([extend]).collect()]
                 }
             },
-            // Redis may know it as held, if it lost the payment too, or as sold. Each of the two
-            // leaves alone what is not its own.
+            // For Redis the grant is HELD if it lost the payment too, otherwise SOLD. CANCEL ends a
+            // held grant, REFUND a sold one; the other command changes nothing.
             _ => ["SECKILL.CANCEL", "SECKILL.REFUND"]
                 .map(|name| {
                     let mut give_back = self.command(name);

@@ -155,7 +155,8 @@ impl Session<'_> {
                         entries.push(entry);
                         ours.push(message);
                     }
-                    // Somebody else wrote to this stream. It is not ours, and must not come again.
+                    // Another program wrote to this stream. The entry is acknowledged, or it would
+                    // come again.
                     None => tell!("{} is no entry of a sale", message.id),
                 }
             }

@@ -125,9 +125,9 @@ impl Trust {
 /// Takes all `entries` of a stream in, in one transaction.
 ///
 /// # Errors
-/// What the database says. Nothing is written then, but when the connection broke at the commit
-/// nobody knows: the same entries may be written again. Also when a new epoch that is not trusted
-/// takes back what the database has.
+/// The database's error. Then nothing is written, unless the connection broke during the commit:
+/// the caller writes the same entries again. Also an error if a new epoch that is not trusted takes
+/// back entries that the database has.
 pub fn write(
     database: &mut dyn Database,
     stream: &[u8],

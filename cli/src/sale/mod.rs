@@ -161,7 +161,7 @@ impl Sale {
     /// The result of AUDIT as a sentence.
     ///
     /// # Errors
-    /// The same where it does not add up.
+    /// An error where the sale's books do not add up.
     fn audit(&mut self) -> Result<String, String> {
         let fields = pairs(&self.ask("AUDIT", &[])?);
         let field = |name: &str| fields.iter().find(|(field, _)| field == name).map(|(_, v)| v);

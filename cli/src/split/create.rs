@@ -43,7 +43,7 @@ impl Beginning {
         share(self.supply, parts, part)
     }
 
-    /// INIT of one of so many parts, with `units` to begin with.
+    /// INIT of one of this many parts, with `units` to begin with.
     pub fn init(&self, name: &str, id: &[u8], (part, parts): (usize, usize), units: u64) -> Cmd {
         let mut init = cmd("SECKILL.INIT");
         init.arg(key(name, part)).arg(units).arg("PART").arg(part).arg("OF").arg(parts);

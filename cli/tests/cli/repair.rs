@@ -17,7 +17,7 @@ fn repair<'a>(list: &'a Path, more: &[&'a str]) -> Vec<&'a str> {
     [&["repair", "s", "--sold", file], more, &TERMS].concat()
 }
 
-/// Sells so many units of a part.
+/// Sells this many units of a part.
 #[track_caller]
 fn sell(server: &Server, part: i64, units: &[i64]) {
     let users = users_of(server, part);
@@ -132,7 +132,7 @@ fn what_was_stopped_half_way_goes_on() {
     assert!(told.contains("REQMISMATCH"), "{told}");
     let user = &users_of(&server, 0)[5];
     assert_eq!(server.call(&format!("SECKILL.GRAB s:{{p0}} {user}")), "['PAUSED']");
-    // All but the end of it, by somebody who may not resume.
+    // All but the last step of a repair, by a user who may not RESUME.
     let rule = "on >pw ~* -@all +@seckill +multi +exec -seckill.resume";
     let commands = ["init", "pause", "alter", "import", "restock", "receive", "send", "parts"];
     let named: Vec<String> = commands.iter().map(|name| format!("+seckill.{name}")).collect();

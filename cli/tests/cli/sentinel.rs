@@ -57,7 +57,7 @@ fn the_exporter_and_the_balancer_follow_to_the_new_primary() {
     assert_eq!(balancer.wait().expect("its end").code(), Some(0));
 }
 
-/// One user of part 0 after the other buys until so many units of it are sold.
+/// One user of part 0 after the other buys until this many units of it are sold.
 #[track_caller]
 fn sell(redis: &mut Connection, wanted: u64) {
     let home = |redis: &mut Connection, user: &str| -> i64 {

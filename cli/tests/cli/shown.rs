@@ -51,7 +51,7 @@ fn a_balancer_shows_its_numbers() {
     assert_eq!(waits.end("TERM").code(), Some(0));
 }
 
-/// Demand is what is asked for, and what it brings is counted.
+/// Grabs are shown as demand, and the units that the balancer brings are counted.
 #[test]
 fn demand_and_what_was_moved_are_shown() {
     let server = Options::new().start();

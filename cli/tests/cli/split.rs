@@ -57,8 +57,8 @@ impl Balancer {
     }
 }
 
-/// Everybody comes to part 0, and two balancers bring it what the others have, until somebody is
-/// told that nothing will come back: then all is sold. So many were `sold` before.
+/// All buyers ask part 0, and two balancers bring units of other parts, until a buyer is told that
+/// nothing will come back: then all is sold. This many were `sold` before.
 #[track_caller]
 pub fn sell_the_rest(server: &Server, mut sold: i64, mut in_between: impl FnMut()) {
     let users = users_of(server, 0);
@@ -107,8 +107,8 @@ fn what_was_begun_goes_on_and_what_is_there_stays() {
     assert_eq!(server.call("DBSIZE"), "0");
 }
 
-/// Everybody comes to one part; two balancers bring it what the others have, to the last unit, and
-/// only then it says that all is sold.
+/// All buyers ask one part; two balancers bring units of other parts, to the last one, and only
+/// then the part says that all is sold.
 #[test]
 fn all_units_come_to_where_they_are_asked_for() {
     let server = Options::new().start();

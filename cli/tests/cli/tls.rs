@@ -1,4 +1,4 @@
-//! TLS towards a server that asks everybody for a certificate.
+//! TLS towards a server that asks each client for a certificate.
 
 use std::fs;
 use std::net::TcpListener;

@@ -8,7 +8,7 @@ use seckill_harness::{wait_until, Options};
 
 use super::program::{run, seckill, Running};
 
-/// Runs the program with nobody at the other end of its standard output.
+/// Runs the program with its standard output closed at the other end.
 fn unread(words: &[&str]) -> Output {
     let (reader, writer) = pipe().expect("a pipe");
     drop(reader);
@@ -18,7 +18,8 @@ fn unread(words: &[&str]) -> Output {
     child.wait_with_output().expect("how it ended")
 }
 
-/// `| head -1` is no error: it ends as it does when it is read, and says no more.
+/// A closed output, as by `| head -1`, is no error: the exit code is that of a full output, and stderr
+/// stays empty.
 #[test]
 fn a_reader_may_leave() {
     let server = Options::new().start();
@@ -52,7 +53,7 @@ fn a_reader_may_leave() {
         assert_eq!(ran.status.code(), as_read, "{words:?}: {said}");
         assert!(!said.contains("panicked") && !said.contains("pipe"), "{words:?}: {said}");
     }
-    // Both go on until they are stopped, or until nobody reads them any more.
+    // Both commands go on until they are stopped, or until standard output is closed.
     for words in [&["watch", "sale"][..], &["split", "status", "p", "--watch"]] {
         let ran = unread(&[&["--redis", &url], words].concat());
         assert_eq!((ran.status.code(), ran.stderr), (Some(0), Vec::new()), "{words:?}");

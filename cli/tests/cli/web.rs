@@ -35,7 +35,7 @@ fn answer_time(running: &Running) -> Duration {
     asked.elapsed()
 }
 
-/// Reads until the other side closes, or until nothing comes for so long.
+/// Reads until the other side closes, or until no byte comes within `patience`.
 fn rest(stream: &mut TcpStream, patience: Duration) -> (String, bool) {
     stream.set_read_timeout(Some(patience)).expect("a time limit");
     let mut text = Vec::new();
@@ -103,7 +103,7 @@ fn a_connection_that_asks_nothing_ends() {
     assert!(closed);
 }
 
-/// Which of the two texts a client gets, and what it says of the process.
+/// The format of the answer, by the request's Accept, and the figures of the process in it.
 #[test]
 fn accept_decides_which_text() {
     let (_server, exporter) = exporter(&[]);

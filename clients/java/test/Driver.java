@@ -31,7 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.StreamSupport;
 
-/** Does for `make clients` what it is told, a JSON object a line: see clients/cases.md. */
+/** Executes for `make clients` one call for each JSON line: see clients/cases.md. */
 public final class Driver {
     private static final Charset BYTES = StandardCharsets.ISO_8859_1;
     private static final Gson JSON = new GsonBuilder().serializeNulls().create();

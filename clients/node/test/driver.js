@@ -1,4 +1,4 @@
-// Does for `make clients` what it is told, a JSON object a line, and tells what came of it: see
+// Executes for `make clients` one call for each JSON line on stdin, and prints the result as a JSON line: see
 // clients/cases.md.
 'use strict';
 

@@ -1,4 +1,4 @@
-// Compiled, not run: what each outcome has, and what it has not.
+// Compiled, not run: the fields that each outcome has, and those it lacks.
 import { Answer, Row, Sale, Unanswered, decode, home } from '..';
 
 export async function told(sale: Sale): Promise<string> {

@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** What became of a call; what is not told is null. Times are Unix milliseconds. */
+/** The reply to a call; fields that the outcome lacks are null. Times are Unix milliseconds. */
 final class Answer
 {
     public function __construct(
         public readonly string $req,
-        /** The first word: of a grab what it came to, of the others how the grant stands. */
+        /** The first word: the outcome of a grab, or the grant's state after another call. */
         public readonly string $outcome,
         public readonly ?string $state = null,
         public readonly ?int $seq = null,

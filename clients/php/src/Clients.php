@@ -36,7 +36,7 @@ final class Clients
         return new PredisNode($single, $prefix, $forget);
     }
 
-    /** A \RedisCluster does not tell how it logs in, nor send commands by name where ASK says. */
+    /** A \RedisCluster does not show its login, and can't send a command by name to the node of an ASK reply. */
     private static function redisCluster(\RedisCluster $client, ?\Closure $node): Cluster
     {
         $node ??= static function (string $host, int $port): \Redis {

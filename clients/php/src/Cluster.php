@@ -65,7 +65,7 @@ final class Cluster implements Connection
         return substr($place, 0, (int) strrpos($place, ':'));
     }
 
-    /** Who has the slot; asked of one node after the other where it is not known. */
+    /** The node of a slot; if it is not known, asks one node after the other. */
     private function owner(int $slot, float $end): string
     {
         $found = fn () => current(array_filter($this->ranges, fn ($range) => $range[0] <= $slot && $slot <= $range[1]));
@@ -97,7 +97,7 @@ final class Cluster implements Connection
         try {
             ($this->nodes[$place] ?? null)?->drop();
         } catch (\Exception) {
-            // It was gone before.
+            // The connection was closed already.
         }
         unset($this->nodes[$place]);
     }

@@ -22,7 +22,7 @@ interface Connection
     /** Ends it: what is still to come must not be taken for the answer to another call. */
     public function drop(): void;
 
-    /** What the library puts before keys, but not before those of calls by name. */
+    /** The client's prefix of keys, which it does not add in calls by name. */
     public function prefix(): string;
 
     public function isCluster(): bool;

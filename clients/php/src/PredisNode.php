@@ -33,7 +33,7 @@ final class PredisNode implements Connection
             $reply = $this->node->readResponse($command);
             $replies[] = $reply instanceof ErrorInterface ? new ErrorReply($reply->getMessage()) : $reply;
         }
-        // As the client's options have it.
+        // The read timeout in the client's options.
         $before = $this->node->getParameters()->read_write_timeout ?? (float) ini_get('default_socket_timeout');
         $this->limit($before > 0 ? (float) $before : 1e6);
         return $replies;

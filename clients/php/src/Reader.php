@@ -45,7 +45,7 @@ final class Reader
                 $this->makeGroup();
             } catch (Unanswered $error) {
                 $this->blockMs !== null || throw $error;
-                // What the lost reply had is pending of this name.
+                // Entries that the lost reply had are pending for this name.
                 $this->last = $this->given;
             }
         }
@@ -84,7 +84,7 @@ final class Reader
             $this->claimedAt = microtime(true);
             $found = self::entries($reply[1]);
             foreach ($reply[2] ?? [] as $id) {
-                // Those that this name had pending were given before.
+                // Trimmed entries that were pending for this name were given before.
                 isset($this->trimmed[$id]) || $found[$id] = null;
                 unset($this->trimmed[$id]);
             }

@@ -186,7 +186,7 @@ final class Sale implements SaleInterface
         return ($qty ?? 1) === 1 ? [] : ['QTY', $qty];
     }
 
-    /** What is left of a grant of which a part is given back. */
+    /** Arguments for a part of a grant that is kept: a number of units, or numbers. */
     private static function part(int|array|null $keep): array
     {
         return match (true) {
@@ -255,7 +255,7 @@ final class Sale implements SaleInterface
         return array_map(fn (Answer $grant) => [$grant->seq, $grant->state], $grants);
     }
 
-    /** A client that can be asked what it is; a connection that is not to be had is no mistake of the caller's. */
+    /** A client whose kind is known; a connection that fails is not the caller's mistake. */
     private function ready(): Connection
     {
         try {

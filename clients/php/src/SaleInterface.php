@@ -28,7 +28,7 @@ interface SaleInterface
         bool $adjacent = false,
     ): Answer;
 
-    /** The same, and joins the waiting list where nothing is left. */
+    /** Grabs, or joins the waiting list if nothing is left. */
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
 
     /**

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
+/** The outcome is unknown; sending the call again with this req tells it, and takes nothing twice. */
 final class Unanswered extends \RuntimeException
 {
     public function __construct(

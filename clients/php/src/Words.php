@@ -43,7 +43,7 @@ final class Words
         }
     }
 
-    /** What a reply or a row of a sale with NUMBERED has behind its words. */
+    /** Unit numbers at the end of a reply or a row, in a sale with NUMBERED. */
     private static function units(array $words, int $count): ?array
     {
         return is_array($words[$count] ?? null) ? $words[$count] : null;

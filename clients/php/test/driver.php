@@ -1,6 +1,6 @@
 <?php
 
-// Does for `make clients` what it is told, a JSON object a line, and tells what came of it: see
+// Executes for `make clients` one call for each JSON line on stdin, and prints the result as a JSON line: see
 // clients/cases.md.
 
 declare(strict_types=1);
@@ -87,7 +87,7 @@ function orders(Sale $sale, array $order): array
     return ['events' => $events];
 }
 
-/** As maps from phpredis, as flat lists from Predis. */
+/** Entries as maps: phpredis gives maps, Predis flat lists. */
 function entries(Redis|Predis\ClientInterface $client, string $key): array
 {
     if ($client instanceof Redis) {
@@ -101,7 +101,7 @@ $told = json_decode($argv[1], true);
 $client = null;
 $connect = function () use ($told, &$client) {
     ['port' => $port, 'prefix' => $prefix, 'on' => $on] = $told;
-    // As a container of a framework does: one client for all that ask. phpredis finds no primary by itself.
+    // One client for all callers, as in a framework's container. phpredis can't find a primary by itself.
     if ($client !== null && ($on !== 'sentinel' || $client instanceof Predis\Client)) {
         return $client;
     }

@@ -265,10 +265,10 @@ impl Driver {
         self.ask_while(order, || Ok(()))
     }
 
-    /// Calls the driver, and does something else between the calls, again and again.
+    /// Sends an order to the driver. Until its answer is there, calls `meanwhile` again and again.
     ///
     /// # Errors
-    /// Those of [`Driver::ask`], and what that says.
+    /// The errors of [`Driver::ask`], and those of `meanwhile`.
     pub fn ask_while(
         &mut self,
         order: &str,

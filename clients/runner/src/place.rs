@@ -95,8 +95,7 @@ impl Place {
 
     /// The port of the server that has this key.
     ///
-    /// # Errors
-    /// A sentence when nobody has it.
+    /// A sentence when no node has the key.
     pub fn port_of(&self, key: &str) -> Result<u16, String> {
         match self.on {
             On::Cluster => Ok(self.servers[self.owner(self.slot(key)?)?].port()),
@@ -104,7 +103,7 @@ impl Place {
         }
     }
 
-    /// A command of somebody else; those that `clients/cases.md` adds to the server's are known.
+    /// A command of another client; those that `clients/cases.md` adds to the server's are known.
     ///
     /// # Errors
     /// A sentence that says what failed.
@@ -180,15 +179,14 @@ pub fn title(server: &Server) -> Result<String, String> {
     })
 }
 
-/// # Errors
-/// A sentence when nobody is there.
+/// A sentence when no server listens at the port.
 pub fn connect(port: u16) -> Result<redis::Connection, String> {
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));
     client.and_then(|client| client.get_connection()).map_err(|e| e.to_string())
 }
 
 /// # Errors
-/// What the server said.
+/// The server's error.
 pub fn run<T: redis::FromRedisValue>(port: u16, command: &str) -> Result<T, String> {
     words_of(command).query(&mut connect(port)?).map_err(|e| format!("{command}: {e}"))
 }

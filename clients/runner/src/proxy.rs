@@ -1,6 +1,6 @@
-//! A proxy between a client library and a server that breaks connections in the middle of a reply:
-//! the server has done what it was asked, and the client does not learn it. It can also speak for
-//! a server that is no longer the right one, and add words to replies.
+//! A proxy between a client library and a server. It breaks connections in the middle of a reply:
+//! the server has executed the call, and the client does not know. It can also answer in place of a
+//! server that is no longer the right one, and add words to replies.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ pub type Then = Box<dyn FnOnce() + Send>;
 /// The faults for the calls of one step.
 #[derive(Default)]
 pub struct Trouble {
-    /// Replies to commands of ours break off after so many bytes, one after the other.
+    /// Replies to the library's commands break off after this many bytes, one after the other.
     pub cut: VecDeque<usize>,
     /// Done at the first cut, or at the first reply that is an error.
     pub then: Option<Then>,
@@ -92,7 +92,7 @@ impl Proxy {
 #[derive(Clone)]
 struct Connection {
     id: u64,
-    /// Whether a command of ours came over it.
+    /// Whether a command of the library came over this connection.
     asked: Arc<AtomicBool>,
     troubles: Troubles,
 }
@@ -198,7 +198,7 @@ impl Trouble {
     }
 }
 
-/// An array with so many more words.
+/// An array with this many more words.
 fn longer(reply: Vec<u8>, more: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(&reply);
     let count = text.strip_prefix('*').and_then(|rest| rest.split_once("\r\n"));

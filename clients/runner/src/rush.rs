@@ -1,6 +1,6 @@
 //! A rush on a sale behind Sentinel or in a cluster: 300 buyers through one library, while replies
-//! break off, a replica takes over and, in a cluster, the slot moves. Who was told that they have a
-//! unit are those whom the sale has.
+//! break off, a replica takes over and, in a cluster, the slot moves. Buyers who were told that
+//! they have a unit must be the users who have one in the sale.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -27,9 +27,9 @@ const BUYERS: usize = 300;
 const UNITS: usize = 200;
 /// Programs that buy at the same time.
 const PROGRAMS: usize = 3;
-/// A reply breaks off for every so many buyers.
+/// The reply to one buyer of this many breaks off.
 const CUT_EVERY: usize = 5;
-/// When what happens: so many buyers are through.
+/// How many buyers have finished when each fault comes.
 const FAIL_OVER_AT: usize = 60;
 const MOVE_AT: usize = 140;
 /// Buyers ask again, as people do, until they are told something.
@@ -43,7 +43,7 @@ pub struct Rush {
     pub lost: u64,
     /// Units of buyers whose answer was GRANTED.
     pub told: u64,
-    /// Units that somebody has in the sale. The grants are compared one by one.
+    /// Granted units in the sale. The grants are compared one by one.
     pub sold: u64,
 }
 
@@ -69,8 +69,7 @@ pub fn name(on: On) -> Option<&'static str> {
 
 /// The figures of the rush.
 ///
-/// # Errors
-/// A sentence that says what nobody should have been told.
+/// A sentence about a buyer who was told something wrong.
 pub fn play(place: &Place, client: &Client) -> Result<Rush, String> {
     let name = format!("{{{}:rush:{}}}", client.title().replace(' ', "_"), place.servers[0].pid());
     let key = format!("{}{name}", client.prefix);

@@ -52,8 +52,8 @@ impl Place {
         place.settle().map(|()| place)
     }
 
-    /// After a while in which a server was frozen, or was told to be a replica: the Sentinel names
-    /// the primary, and knows its replica to be well. Elsewhere there is nothing to wait for.
+    /// Waits, after a server was frozen or made a replica, until the Sentinel names the primary and
+    /// sees its replica. Other places need no waiting.
     ///
     /// # Errors
     /// A sentence when the Sentinel does not know them in time.
@@ -78,8 +78,8 @@ impl Place {
         self.replica_is_there()
     }
 
-    /// As docs/sentinel.md does it: the primary stands still until the replica has all, and sells
-    /// no more without one. (The Sentinel can't demote it while it stands still.)
+    /// A failover as docs/sentinel.md does it: the primary is paused until the replica has all, and
+    /// sells nothing more without a replica. (The Sentinel can't demote a paused server.)
     pub(crate) fn ask_for_failover(&self) -> Result<(), String> {
         self.settle()?;
         let Some(sentinel) = &self.sentinel else { return Ok(()) };

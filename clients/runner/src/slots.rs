@@ -111,7 +111,7 @@ impl Place {
     }
 
     /// # Errors
-    /// What the server said.
+    /// The server's error.
     pub(crate) fn slot(&self, key: &str) -> Result<usize, String> {
         run(self.servers[0].port(), &format!("CLUSTER KEYSLOT {key}"))
     }
@@ -198,8 +198,8 @@ impl Place {
         let replica = line.and_then(|line| line.split(' ').next()).ok_or("it has no replica")?;
         let ids = (0..self.servers.len()).find(|node| self.id(*node).is_ok_and(|id| id == replica));
         let port = self.servers[ids.ok_or("its replica is none of ours")?].port();
-        // A replica that was elected a moment ago takes its old votes for new ones, so it is not
-        // elected: its primary stands still, it has all of it, it takes over.
+        // A replica that was elected a moment ago counts its old votes again, and is not elected.
+        // So its primary is paused until the replica has all data, and the replica takes over.
         let old = self.servers[self.owner(slot)?].port();
         run::<redis::Value>(old, "CLIENT PAUSE 20000 WRITE")?;
         catches_up(old)?;

@@ -44,12 +44,12 @@ pub struct Case {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Step {
-    /// Commands of somebody else.
+    /// Commands of another client.
     #[serde(default)]
     before: Vec<String>,
     /// The client's call.
     call: Map<String, Value>,
-    /// After so many bytes the replies to it break off, one after the other.
+    /// After this many bytes the replies to it break off, one after the other.
     #[serde(default)]
     cut: Vec<usize>,
     /// An error that all connections of now get.
@@ -57,7 +57,7 @@ struct Step {
     /// Words that each reply gets at its end.
     #[serde(default)]
     more_words: usize,
-    /// Commands of somebody else, at the moment of the first cut or error.
+    /// Commands of another client, at the moment of the first cut or error.
     #[serde(default)]
     then: Vec<String>,
     /// The replica does not answer meanwhile.
@@ -66,7 +66,7 @@ struct Step {
     /// The server does not answer meanwhile.
     #[serde(default)]
     frozen: bool,
-    /// The call must be over by then.
+    /// The call must end within this many milliseconds.
     within_ms: Option<u64>,
     /// Fields that the answer must have; others are ignored.
     #[serde(default)]
@@ -85,7 +85,7 @@ fn whole() -> String {
 
 /// One more than the bytes of a reply to a GRAB that is granted.
 const CUTS: usize = 46;
-/// A server that hangs goes on so long after the call should have been over.
+/// A server that hangs goes on this long after the call should have been over.
 const THAW_AFTER: Duration = Duration::from_secs(2);
 
 impl Case {
@@ -248,8 +248,7 @@ pub type Grant = (u64, String, u64);
 
 /// The answer that a buyer got.
 ///
-/// # Errors
-/// Something that nobody must be told in a storm.
+/// An answer that is wrong in a storm.
 pub fn heard(order: &Value, answer: &Value) -> Result<Option<Grant>, String> {
     let user = order["user"].as_str().unwrap_or_default().to_owned();
     match (answer["won"].as_bool(), answer["outcome"].as_str(), answer["seq"].as_u64()) {
@@ -259,7 +258,7 @@ pub fn heard(order: &Value, answer: &Value) -> Result<Option<Grant>, String> {
     }
 }
 
-/// Whether those that were told are those that the sales have.
+/// Compares the grants that buyers were told of with those of the sales.
 ///
 /// # Errors
 /// A sentence with the differences.
@@ -281,7 +280,7 @@ pub fn compare(place: &Place, keys: &[String], told: &BTreeSet<Grant>) -> Result
 }
 
 /// # Errors
-/// What is wrong with the file.
+/// A sentence that says what is wrong with the file.
 pub fn cases() -> Result<Vec<Case>, String> {
     let text = include_str!("../../cases.json");
     let cases: Vec<Case> =

@@ -73,13 +73,13 @@ pub struct Answer {
     pub ahead: Option<u64>,
     /// And for how many units.
     pub units_ahead: Option<u64>,
-    /// The numbered unit that somebody has.
+    /// The numbered unit that is taken.
     pub unit: Option<u64>,
     /// The grant's numbers; `None` in a sale without NUMBERED.
     pub units: Option<Vec<u64>>,
     /// Attempts of this call without a reply. After a refusal one of them may still arrive: cancel.
     pub lost: u32,
-    /// Whether so many replicas have the grant, where that was asked for.
+    /// Whether this many replicas have the grant, where that was asked for.
     pub durable: Option<bool>,
 }
 
@@ -166,9 +166,9 @@ pub struct MultiAnswer {
     pub grants: Vec<Answer>,
     /// The first sale that refuses, counted from 0, and its answer.
     pub refusal: Option<(usize, Answer)>,
-    /// As in [`Answer`].
+    /// `lost` of [`Answer`].
     pub lost: u32,
-    /// As in [`Answer`], of all grants.
+    /// `durable` of [`Answer`], for all grants.
     pub durable: Option<bool>,
 }
 

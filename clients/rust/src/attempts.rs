@@ -65,7 +65,7 @@ pub(crate) enum Came {
     Lost(String),
 }
 
-/// Sends the commands once. Connections that are of no more use are dropped.
+/// Sends the commands once. Connections that can't be used again are closed.
 pub(crate) fn attempt(
     link: &mut impl Link,
     key: &[u8],

@@ -9,7 +9,7 @@ use crate::Id;
 pub enum Error {
     /// The server refused the call, and nothing has happened.
     Sale(SaleError),
-    /// Nobody knows whether the call was executed.
+    /// Whether the call was executed is unknown.
     Unanswered(Unanswered),
     /// The program is wrong; nothing was sent.
     Usage(&'static str),
@@ -24,8 +24,8 @@ pub struct SaleError {
     pub text: String,
 }
 
-/// Nobody knows whether the call happened, or the server can't do it for now. The same call with
-/// this REQ tells, and never takes twice.
+/// No reply came: whether the call was executed is unknown, or the server can't execute it for now.
+/// Send the call again with this REQ: no unit is taken twice.
 #[derive(Debug)]
 pub struct Unanswered {
     /// The REQ to ask again with; empty if the call had none.

@@ -59,7 +59,7 @@ impl PartialEq<str> for Id {
     }
 }
 
-/// As text; what is not UTF-8 is shown as U+FFFD.
+/// The id as text; what is not UTF-8 is shown as U+FFFD.
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(&self.0))

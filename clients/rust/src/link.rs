@@ -18,8 +18,8 @@ pub trait Link {
     /// When there is no whole reply.
     fn send(&mut self, key: &[u8], commands: &[Cmd], within: Duration) -> RedisResult<Vec<Value>>;
 
-    /// The connections that are there are not to be used again: replies may still come over them,
-    /// or their server is a primary no more.
+    /// Closes the connections: replies may still come over them, or their server is no longer the
+    /// primary.
     fn drop_connections(&mut self);
 
     /// Whether keys of different slots are on different servers.

@@ -122,7 +122,7 @@ impl<L: Link> Orders<L> {
         let (lost, why) = match attempt(&mut self.link, self.stream.as_ref(), commands, within) {
             Came::Replies(replies) => return Ok(replies.into_iter().next().unwrap_or(Value::Nil)),
             Came::Refused(error) if error.code == "NOGROUP" => {
-                // Somebody deleted the stream, or a failover lost the group.
+                // The stream was deleted, or a failover lost the group.
                 self.has_group = false;
                 (0, format!("{} {}", error.code, error.text))
             }

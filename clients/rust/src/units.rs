@@ -9,7 +9,7 @@ pub enum Units<'a> {
     One,
     /// This number of units, or none.
     Qty(i64),
-    /// At most so many.
+    /// At most this many.
     UpTo(i64),
     /// This number of units that are next to each other, in a sale with NUMBERED.
     Adjacent(i64),

@@ -1,5 +1,5 @@
-//! Does for `make clients` what it is told, a JSON object a line, and tells what came of it: see
-//! clients/cases.md.
+//! Executes for `make clients` one call for each JSON line on stdin, and prints the result as a
+//! JSON line: see clients/cases.md.
 
 use std::error::Error as Failure;
 use std::io::BufRead;

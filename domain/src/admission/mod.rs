@@ -1,6 +1,6 @@
 //! Admission: lists of users, number ranges, a random share, the first distinct users.
-//!
-//! Every hash is keyed by the sale's secret: nobody can choose an id that passes, and all nodes
+//! Every hash is keyed by the sale's secret: no user can choose an id that passes, and all nodes
+//! agree. A refusal allocates nothing.
 //! agree. A refusal allocates nothing.
 //!
 //! A list is a set of users, kept in the ledger's kind of pages and index, without grants. A

@@ -43,8 +43,8 @@ pub struct MultiDecision<'a> {
     pub decisions: Vec<Decision<'a>>,
 }
 
-/// What must be committed before an MGRAB is decided, for each sale: the plan that begins its next
-/// round, if its current round is over. The request is then decided again at the same time.
+/// Plans to commit before an MGRAB is decided: for each sale whose current round is over, the plan
+/// that begins its next round. The request is then decided again at the same time.
 #[derive(Debug)]
 pub struct NextRounds<'a>(pub Vec<Option<Plan<'a>>>);
 

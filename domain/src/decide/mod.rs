@@ -39,8 +39,8 @@ pub struct Decision<'a> {
     pub plan: Option<Plan<'a>>,
 }
 
-/// What must be committed before a request is decided: the current round is over, and this plan
-/// begins the next one. The request is then decided again at the same time.
+/// A plan to commit before a request is decided: the current round is over, and the plan begins the
+/// next one. The request is then decided again at the same time.
 #[derive(Debug)]
 pub struct NextRound<'a>(pub Box<Plan<'a>>);
 

@@ -24,7 +24,7 @@ pub(super) fn check_pick(sale: &Sale, pick: &Pick<'_>) -> Result<(), Misuse> {
     }
 }
 
-/// Checks that a sale has these numbers, and that one grant can have so many.
+/// Checks that a sale has these numbers, and that one grant can have this many.
 pub(super) fn check_units(numbers: &Numbers, units: &[u32]) -> Result<(), Misuse> {
     check_amount(units.len() as u64)?;
     match units.iter().all(|unit| (1..=numbers.units().len()).contains(unit)) {

@@ -138,8 +138,8 @@ fn cancel_ahead<'a>(
     Ok(Outcome::Fenced)
 }
 
-/// CONFIRM RECLAIM: a payment came late. The units are re-taken if they are there and the allowance
-/// permits; else the grant is forfeited, so that nobody has to wonder later whether to pay it back.
+/// CONFIRM RECLAIM: a late payment. The units are taken again if they are free and the allowance
+/// permits. Otherwise the grant is forfeited, so that the refund can't be undone by a later retry.
 /// `own_left`: more of the user's own holds are due.
 fn reclaim(
     plan: &mut Planning<'_, '_>,

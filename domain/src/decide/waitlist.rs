@@ -337,7 +337,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
         Ok(())
     }
 
-    /// Expires the earliest due hold if it may help a waiter. False if there is none.
+    /// Expires the earliest due hold if its units may help a waiter. False if no hold is due.
     fn expire_next(&mut self) -> Result<bool, Misuse> {
         if self.head().is_none() || self.balances().grants >= GRANTS_MAX {
             return Ok(false);

@@ -39,7 +39,7 @@ impl<'s> Draft<'s> {
         Some(Overlaid { units, overlay: draft.map(|draft| &draft.changes) })
     }
 
-    /// The same, with a tree that is up to date: runs may be looked for.
+    /// The numbers with a tree that is up to date, so that runs can be looked for.
     fn runs(&mut self) -> Option<Overlaid<'_>> {
         if let Some(draft) = self.touched.as_mut().and_then(|it| it.numbers.as_deref_mut()) {
             let NumbersDraft { grown, changes, .. } = draft;
@@ -153,7 +153,7 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// Rising numbers except `others`, which rise, too.
+/// The numbers of `units` that `others` lacks; both are sorted.
 pub(crate) fn without(units: &[u32], others: &[u32]) -> UnitList {
     units.iter().copied().filter(|unit| others.binary_search(unit).is_err()).collect()
 }

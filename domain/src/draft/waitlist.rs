@@ -44,7 +44,7 @@ impl<'s> Draft<'s> {
         waiter.filter(|_| !self.is_off(ticket)).ok_or(Refused::Law)
     }
 
-    /// The lowest ticket from `from` on whose waiter asks for at most so many units.
+    /// The lowest ticket from `from` on whose waiter asks for at most this many units.
     pub(crate) fn first_within(
         &self,
         list: &'s Waitlist,

@@ -44,7 +44,7 @@ impl Act for Grant<'_> {
         check(sale.terms.draw().is_none_or(|draw| draw.can_draw(self.qty, supply)))?;
         checker.new_request(self.user, self.req.map(|req| req.id))?;
         if let Some(req) = self.req {
-            // Whoever waits for it would get a second grant.
+            // A waiter with this request id would get a second grant.
             let waiter = sale.waiter_of(self.user, req.id);
             check(waiter.is_none_or(|waiter| checker.is_dropped(waiter.ticket)))?;
         }

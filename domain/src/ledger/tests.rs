@@ -212,7 +212,7 @@ fn a_ledger_is_given_back_in_as_many_steps_as_it_has_blocks() {
         }
         ledger
     };
-    // As many shards as announced, before any key has come.
+    // Shards are announced, but no key has come.
     let mut sparse = Ledger::new([1, 2]);
     sparse.begin_bulk_load(1 << 20);
     (0..100).for_each(|number| push(&mut sparse, &number.to_string(), 1, State::Sold, None));

@@ -80,7 +80,7 @@ impl Ledger {
         self.trimmed_from(grant.seq).unwrap_or(grant.qty)
     }
 
-    /// Announces, before its grant is loaded, that `seq` had so many units at first.
+    /// Announces, before its grant is loaded, that `seq` had this many units at first.
     pub fn expect_trim(&mut self, seq: u64, first: u64) {
         if let Ok(seq) = u32::try_from(seq) {
             self.trims.insert(seq, first);

@@ -19,7 +19,7 @@ pub struct Event {
     pub change: usize,
     /// The numbers after the event.
     pub numbers: Numbers,
-    /// The grant that it is about, in its state after it.
+    /// The grant of this event, in its state after the event.
     pub grant: Option<GrantView>,
 }
 

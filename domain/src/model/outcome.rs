@@ -141,7 +141,7 @@ pub enum Outcome {
     NoGrant,
     /// A request id was cancelled before its GRAB: a fence.
     Fenced,
-    /// Somebody has a unit that was asked for.
+    /// A requested unit is taken.
     Taken {
         /// The first named unit that is not free, in the caller's order.
         unit: u32,
@@ -184,7 +184,7 @@ pub enum Mask {
     SoldOut,
     /// BUSY, like a full waiting list.
     Busy,
-    /// TAKEN, as if somebody had this unit.
+    /// TAKEN, although the unit is free.
     Taken(u32),
 }
 

@@ -71,8 +71,8 @@ fn a_part_is_given_back_and_taken_again() {
     assert_eq!([4, 6].map(|seq| numbers.of(seq).len()), [3, 3], "its neighbors");
 }
 
-/// 6 bits and 4 bytes for each number, and 4 bytes for each number of a grant, and nothing is made
-/// for numbers that nobody has.
+/// Memory: 6 bits and 4 bytes for each number, 4 bytes for each number of a grant, and nothing for
+/// blocks of numbers that were never granted.
 #[test]
 fn memory_is_what_the_contract_says() {
     const ALL: u32 = 1_000_000;

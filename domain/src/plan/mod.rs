@@ -37,8 +37,8 @@ pub struct Plan<'a> {
     pub changes: Changes<'a>,
     /// The numbers after all changes.
     pub balances: Balances,
-    /// The events, in order. Without an outbox nobody sees the numbers, so consecutive events of
-    /// one kind are merged.
+    /// The events, in order. Without an outbox no reader needs the numbers, so consecutive events
+    /// of one kind are merged.
     pub events: Events,
     /// The slots of the only new grant, if it was looked up.
     pub(crate) new_grant: Option<Slots>,

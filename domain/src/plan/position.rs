@@ -36,8 +36,8 @@ pub struct EntriesAt {
 /// The position of one replicated command's changes in their sale, and of its entries in the
 /// outbox.
 ///
-/// As text: the version before the first change in base 36 and, if the changes have entries, after
-/// colons, the version of these and the stream id of the first: `1z` or `1z:1:1763805600000-0`.
+/// The position as text: the version before the first change in base 36. If the changes have
+/// entries, there follow, after colons, the version of the entries and the stream id of the first:
 /// Further entries take the following ids, so that every node appends equal entries under equal
 /// ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -107,9 +107,9 @@ enum Section {
     Grants(u64, usize),
     /// The round at this index among all kept rounds.
     Round(usize),
-    /// Waiters after the first so many.
+    /// Waiters after the first n users.
     Waiters(u64),
-    /// Trimmed grants after the first so many, of the round at this index among all kept rounds.
+    /// Trimmed grants after the first n users, of the round at this index among all kept rounds.
     Trims(usize, usize),
 }
 

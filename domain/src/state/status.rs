@@ -15,7 +15,7 @@ use crate::Sale;
 /// Whether GRABs are judged at a moment, the operator's pause apart.
 pub(crate) enum Window {
     Open,
-    /// The sale opens in so many ms.
+    /// The sale opens in this many ms.
     OpensIn(u64),
     Closed,
 }
@@ -61,7 +61,7 @@ pub struct Refusals {
 /// The name of `unmet_units` in a dump.
 const UNMET: &str = "unmet_units";
 
-/// A dump has at most so many counters, whatever version wrote it.
+/// A dump has at most this many counters, whatever version wrote it.
 const COUNTERS_MAX: usize = 64;
 
 /// Name and number of the counters that are not 0, in the order of the table. A version that knows

@@ -207,7 +207,7 @@ fn what_is_due_next() {
         sale.forget_look();
         assert_eq!((sale.next_look(1), sale.is_whole()), (None, false));
     }
-    // The clock determines the next round, even if nobody has begun this one.
+    // The clock determines the next round, even if no call has begun it.
     let sale = created(&init(9, holding(0)), 1);
     assert_eq!(
         [at(1), at(999), at(1000), at(5500)].map(|now| sale.next_round_at(&now)),

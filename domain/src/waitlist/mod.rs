@@ -30,7 +30,7 @@ use queue::{Found, Queue};
 /// WAITLIST with OFFER and OVERTAKE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WaitTerms {
-    /// Most entries; 0: nobody can join any more.
+    /// Most entries; 0: the list takes no more users.
     #[serde(deserialize_with = "wire::integer")]
     pub max: u64,
     /// How long an offer stands, in ms; 0: as long as HOLD.
@@ -262,7 +262,7 @@ impl Waitlist {
         self.queue.nth(number)
     }
 
-    /// The first waiter from `from` on who asks for at most `most` units.
+    /// The first waiter from `from` on that asks for at most `most` units.
     pub(crate) fn first_within(&self, most: u64, from: u64) -> Option<Waiter<'_>> {
         self.queue.first_within(most, from)
     }

@@ -65,7 +65,7 @@ fn what_is_due_next_in_a_sale_that_repeats() {
     }
 }
 
-/// The clock determines the next round, even if nobody has begun this one.
+/// The clock determines the next round, even if no call has begun it.
 #[test]
 fn when_the_next_round_opens() {
     let sale = repeating(Rules::default());
@@ -134,7 +134,7 @@ fn when_those_who_wait_are_served() {
     assert_eq!([2, 29, 30, 31].map(|ms| serves(&sale, ms)), [false, false, true, true]);
     assert_eq!(sale.next_due(), Some(START + 30));
     assert_eq!(sale.list_totals(), (0, 0));
-    // The waiters' UNTIL comes first, then the hold's deadline: nobody is left to get an offer.
+    // The waiters' UNTIL comes first, then the hold's deadline: no waiter is left for an offer.
     let decision = sale.decide_expiry(100, &at(START + 30)).unwrap();
     commit(&mut sale, &decision);
     assert_eq!((sale.list_totals(), sale.next_due()), ((0, 1), Some(START + 51)));

@@ -125,7 +125,7 @@ fn assert_all(ledger: &Ledger, plains: &[Plain]) {
     assert_eq!((count.held, count.sold), (units(State::Held), units(State::Sold)));
 }
 
-/// Grants that are as different as they can be, to so many users.
+/// Grants that are as different as they can be, to this many users.
 fn grow(grants: u64, users: u64, seed: u64) -> (Ledger, Vec<Plain>) {
     let mut random = Random(seed);
     let mut ledger = Ledger::new([seed, 4]);
@@ -255,7 +255,7 @@ fn a_request_id_belongs_to_its_user() {
     }
 }
 
-/// Among so many users with the same request id some share what the index keeps of a hash.
+/// Among this many users with the same request id some share what the index keeps of a hash.
 #[test]
 fn users_with_the_same_request_id_are_kept_apart() {
     let mut ledger = Ledger::new([1, 2]);

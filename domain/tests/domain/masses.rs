@@ -90,7 +90,8 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
         let plan = decision.plan.as_ref().unwrap();
         let mut entries = 0;
         sale.each_entry(plan, &mut Vec::new(), |_| entries += 1);
-        // The first batch brings units back, and with them the transition of the stock.
+        // The first batch frees units, and adds the entry that says so: the sale is no longer sold
+        // out.
         assert_eq!(entries, 2500 + usize::from(left == COUNT));
         sale.commit(plan);
         let mut kinds: Vec<_> = plan.events.iter().map(|event| event.kind).collect();
@@ -393,7 +394,7 @@ fn bytes_of(block: Block<'_>) -> usize {
     }
 }
 
-/// If the base announces grants of distinct users, loading looks nobody up. A user who comes twice
+/// If the base announces grants of distinct users, loading looks up no user. A user who comes twice
 /// is found at the end.
 #[test]
 fn a_user_who_comes_twice_among_different_ones_is_refused() {
@@ -496,8 +497,8 @@ fn very_many_own_holds_of_an_older_round_end_in_parts() {
     }
 }
 
-/// A sale with a list of `count` amounts, all of them held and due, of which the last one is what
-/// the grant 1, which has expired, would need to be paid for.
+/// A sale with a list of `count` amounts, all of them held and due. Grant 1 has expired; a late
+/// payment for it would need the amount of the last due hold.
 fn last_due_has_it(count: u64) -> Sale {
     let amounts: Vec<u64> = (1..=count).collect();
     let draw = Some(Draw::list(&amounts));
@@ -540,8 +541,8 @@ fn a_late_payment_lets_a_part_of_the_due_holds_expire() {
     rebuild::check(&sale).unwrap();
 }
 
-/// Ten times as many due holds and amounts are no more work for one call. The shortest of nine
-/// times is compared: what else the machine does only adds to it.
+/// Ten times as many due holds and amounts are no more work for one call. Of nine times the
+/// shortest is compared: other work of the machine only adds to a time.
 #[test]
 fn a_late_payment_is_no_more_work_in_a_larger_sale() {
     let shortest = |count: u64| {
@@ -563,7 +564,7 @@ fn a_late_payment_is_no_more_work_in_a_larger_sale() {
 
 const PERIOD: u64 = 100;
 
-/// A sale of which so many rounds are kept, each for the one hold that is open in it: `u` has all
+/// A sale with this many kept rounds, each kept for the one hold that is open in it: `u` has all
 /// of the second half, others those before.
 fn keeping(rounds: u64) -> Sale {
     let every = Every { period: PERIOD, offset: START, lasts: PERIOD, carry: false };

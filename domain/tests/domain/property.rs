@@ -1,7 +1,7 @@
 //! Long random sequences with numbers at every edge and ids of any bytes.
 //!
-//! What is generated is a plan: amounts and times relative to where the sale stands, so that the
-//! edges that matter are met often and a failing case shrinks to a short one. The numbers are
+//! Proptest generates a plan: amounts and times relative to the sale's state. So the edges that
+//! matter are met often, and a failing case shrinks to a short one. The numbers are
 //! seeded: the same cases in every run. `SECKILL_SEED` chooses others, `PROPTEST_CASES` how many.
 
 mod plan;
@@ -149,7 +149,7 @@ struct Done {
 }
 
 impl Done {
-    /// `op` as it is remembered when it does something at `t`.
+    /// The note of `op`, which changed something at `t`.
     fn of(world: &World, op: &Op) -> Option<Done> {
         let t = world.sale.time(&world.now());
         let changes = world.changes(op)?;

@@ -18,7 +18,7 @@ use seckill_oracle::sales::{self, created, run};
 
 const LIST: WaitTerms = WaitTerms { max: 9, offer_ms: 0, overtake: 0 };
 
-/// Nobody is limited.
+/// Terms without a LIMIT.
 fn unlimited() -> Terms {
     Terms { limit: 0, ..Terms::default() }
 }
@@ -38,7 +38,7 @@ fn waiting(sale: &Sale) -> u64 {
     sale.waitlist().map_or(0, |list| list.len())
 }
 
-/// Nobody waits for an offer that would never end, or end at once.
+/// A waiting list is refused whose offers would never end, or end at once.
 #[test]
 fn nobody_waits_where_offers_have_no_time() {
     let waitlist = WaitTermsChange { max: Some(0), ..WaitTermsChange::default() };
@@ -63,7 +63,7 @@ fn an_import_counts_for_one_who_waits() {
         let mut sale = sold_out(2, Terms { limit: limit.max(2), ..Terms::default() });
         let terms = TermsChange { limit: Some(limit), grabs: Some(grabs), ..Default::default() };
         run(&mut sale, &Request::Alter(terms), 4);
-        // The hold is due: one of its units is owed to the import, the other is for who waits.
+        // The hold is due: one of its units is owed to the import, the other is for the waiter.
         let import =
             Import { user: b"w", qty: 1, req: b"other", at: None, no_deficit: false, units: &[] };
         run(&mut sale, &Request::Import(import), 60);
@@ -158,7 +158,7 @@ fn an_order_that_waits_is_none_for_several_sales() {
     }
 }
 
-/// A step lets a thousand due holds expire for those who wait, and goes on in the next.
+/// A step expires a thousand due holds for waiters, and the next step goes on.
 #[test]
 fn holds_expire_for_those_who_wait_in_parts() {
     let mut sale = created(1005, Terms { hold_ms: 50, waitlist: Some(LIST), ..unlimited() });
@@ -174,8 +174,8 @@ fn holds_expire_for_those_who_wait_in_parts() {
     }
 }
 
-/// A step drops no more entries than it makes offers, and goes on in the next; also while nobody
-/// is offered anything.
+/// A step drops no more entries than it makes offers, and the next step goes on; also while no
+/// waiter gets an offer.
 #[test]
 fn entries_that_are_over_are_dropped_in_parts() {
     const MANY: u64 = OFFERS_PER_STEP_MAX as u64 + 5;
@@ -200,8 +200,8 @@ fn entries_that_are_over_are_dropped_in_parts() {
     }
 }
 
-/// While only entries are on the list that are over, it is as if nobody waited, before anything
-/// drops them: for another's GRAB, for a full list, for SEND, IMPORT and the user's own PLACE.
+/// A list on which all entries are over counts as empty, even before they are dropped: for another
+/// user's GRAB, for a full list, for SEND, IMPORT and the user's own PLACE.
 #[test]
 fn entries_that_are_over_stand_in_nobodys_way() {
     let ask = |user, qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };

@@ -10,7 +10,7 @@ use crate::{told, Kept, Told, MOST, STREAM};
 
 const PAGE: usize = 2_000;
 
-/// The last that was told of a call.
+/// The newest entry about a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Call {
     state: String,
@@ -40,7 +40,7 @@ pub fn all(conn: &mut Connection, budget: u64, kept: &[Kept]) -> Told<String> {
     ))
 }
 
-/// One entry: the budget is whole, and a call keeps what it cost of what it reserved.
+/// Checks one entry: the budget is whole, and a call keeps its cost of what it reserved.
 fn look(fields: &[String], budget: u64, calls: &mut BTreeMap<String, Call>) -> Told<u64> {
     let field = |name: &str| fields.chunks(2).find(|pair| pair[0] == name).map(|pair| &pair[1]);
     let data = field("data").ok_or("an entry without data")?;
@@ -60,7 +60,8 @@ fn look(fields: &[String], budget: u64, calls: &mut BTreeMap<String, Call>) -> T
     Ok(held + sold)
 }
 
-/// Nothing is reserved, and who was told so has kept it. Returns the units that were kept.
+/// Checks that nothing is reserved, and that each call whose worker was told so has kept its units.
+/// Returns the units that were kept.
 fn settle(calls: &BTreeMap<String, Call>, kept: &[Kept]) -> Told<u64> {
     if let Some((req, call)) = calls.iter().find(|(_, call)| call.state == "HELD") {
         return Err(format!("{req} is {call:?} in the end"));

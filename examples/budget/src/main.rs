@@ -1,8 +1,8 @@
 //! One budget and many workers, as a gateway has for paid calls. A worker does not know what a call
-//! will cost: it reserves the most that it may cost, and keeps what it was. Workers are processes,
-//! and some are killed all the time. In the end every entry and every grant is checked: the budget
-//! was never passed, who was told what they keep has kept it, and nothing is left reserved.
-//!
+//! will cost: it reserves the highest cost, and afterwards keeps the real one. Workers are
+//! processes, and some are killed all the time. In the end every entry and every grant is checked:
+//! the budget was never exceeded, each call whose worker was told so has kept its units, and
+//! nothing is left reserved.
 //! ```text
 //! make demo-budget
 //! cargo run --release -p budget -- --workers 100 --budget 5000000
@@ -84,7 +84,7 @@ pub struct Sample {
     pub used: u64,
 }
 
-/// A call whose worker was told that it keeps so many units.
+/// A call whose worker was told that it keeps this many units.
 pub struct Kept {
     pub req: String,
     pub units: u64,

@@ -1,16 +1,17 @@
 <?php
 
-// A buyer: a process that runs the program, and stands still before each of its commands until it is told to go on.
+// A buyer: a process that runs the program, and is paused before each of its commands until break.php lets it go on.
 
 declare(strict_types=1);
 
 final class Buyer
 {
-    /** Who sends nothing for so long, and has not ended, waits for the other: a lock. Its first word takes longer. */
+    /** A buyer that is silent for this long, and has not ended, waits for the other's lock. The first word takes
+     * longer. */
     private const SILENCE_MS = 500;
     private const START_MS = 5_000;
 
-    /** Who asks the same so often, and hears the same, waits, too. */
+    /** A buyer that gets the same reply to the same command this many times waits for the other, too. */
     private const TURNS = 5;
 
     /** Runs before the program: the framework of the posts, and what a web server would say. */
@@ -62,20 +63,20 @@ final class Buyer
             'FRAMEWORK' => dirname(__DIR__, 3) . '/lab/php/prepend.php', 'GATE_PORT' => $port,
             'SQL_SOCKET' => (string) $sqlSocket, 'STEPPED' => __DIR__ . '/sql.php'];
         $to = ['file', "$this->file.told", 'w'];
-        // What check() overlooks is not there: only the stub of mysqli opens a stream.
+        // Functions that check() overlooks are disabled: only the stub of mysqli opens a stream.
         $words = [PHP_BINARY, '-d', 'disable_classes=PDO,RedisCluster,RedisArray,RedisSentinel', '-d',
             'disable_functions=fsockopen,pfsockopen,socket_connect,curl_exec,mysqli_connect,mysqli_real_connect,exec,'
             . 'shell_exec,system,passthru,proc_open,popen,mail' . ($sqlSocket === null ? ',stream_socket_client' : ''), '-d', 'allow_url_fopen=0', '-d', "auto_prepend_file=$this->file.first", '-d', 'html_errors=0', $this->file];
         $this->process = proc_open($words, [1 => $to, 2 => $to], $pipes, null, $env);
     }
 
-    /** Refuses a program that could talk to something else than what it is given: that may be a shop's. */
+    /** Refuses a program that could reach another server than the test's: that may be a shop's. */
     private static function check(string $source): void
     {
         $source = self::withoutComments($source);
         preg_match(self::ELSEWHERE, $source, $found);
         $why = $found === [] ? null : 'it has ' . trim($found[0]);
-        // What CONNECT does not match would stay as it is.
+        // A connect that CONNECT does not match would reach the shop's own server.
         if (preg_match_all('/(->|::)\s*p?connect\b/i', $source) !== preg_match_all(self::CONNECT, $source)) {
             $why ??= 'it connects in a way that is not understood';
         }
@@ -136,7 +137,7 @@ final class Buyer
         return file_get_contents("$this->file.told");
     }
 
-    /** What it said, in a line, without a dump behind it. */
+    /** The program's output, in one line, without a stack trace. */
     public function says(): string
     {
         $line = trim(preg_replace('/<pre>.*|\s+|<br\/>/s', ' ', $this->told()));

@@ -32,7 +32,7 @@ final class PlainRedis
     }
 }
 
-/** What one of the two says to the other. */
+/** A message from one of the two processes to the other. */
 final class Told
 {
     private function __construct(public readonly string $raw, public readonly string $text) {}

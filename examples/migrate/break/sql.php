@@ -1,7 +1,7 @@
 <?php
 
-// Stands in for mysqli in a program that break.php runs: each statement stands still before it is sent, and
-// behind it, until it is told to go on.
+// Replaces mysqli in a program that break.php runs: each statement pauses before it is sent, and after its result,
+// until break.php lets it go on.
 
 declare(strict_types=1);
 
@@ -50,7 +50,7 @@ final class SteppedMysqli extends mysqli
     {
         $this->say('SQL', $statement);
         fgets($this->gate);
-        // What a lock of the other keeps waiting has affected other rows than before.
+        // A statement that waited for the other's lock may have affected other rows than it would have before.
         $this->say('RESULT', $run());
         fgets($this->gate);
         return true;

@@ -2,7 +2,7 @@
 require __DIR__ . '/Seckill.php';
 
 session_start();
-// What is yours: the login, the servers, the tables and their columns.
+// Adapt to your shop: the login, the servers, the tables and their columns.
 $user = (string) ($_SESSION['user'] ?? exit('请先登录'));
 $key = 'sale:try';
 $sale = new Seckill\Sale(function () {

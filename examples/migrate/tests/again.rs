@@ -1,4 +1,4 @@
-//! The line of a move sent again: the sale belongs to the operator, and nobody is entered twice.
+//! Runs a move's command again: the sale belongs to the operator, and no buyer is entered twice.
 
 use std::process::Command;
 
@@ -18,7 +18,7 @@ fn a_hash_that_the_new_page_writes_to() {
     shop.old.call("HSET mywatchlist new 1517828063");
     assert!(shop.run(&[]).contains("left as it is: state open, supply 10, available 7"));
     assert_eq!(shop.books("sale:prize"), [10, 7, 0, 3, 0]);
-    // A user who is in the hash alone won from the old page.
+    // A user who is only in the hash won from the old page.
     shop.old.call("HSET mywatchlist mei 1517828064");
     for (more, books, code) in [
         (&[][..], [10, 7, 0, 3, 0], LATE),

@@ -134,7 +134,7 @@ fn what_is_aside_belongs_to_its_own_sale() {
     assert_eq!(code, LATE);
 }
 
-/// Buyers that only the database knows keep what they have, on top of what is left.
+/// Buyers that only the database has keep their units, which come on top of the rest.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn buyers_of_a_file() {

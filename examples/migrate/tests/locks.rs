@@ -30,7 +30,7 @@ fn locks() {
         assert!(!shop.run(&[]).contains("late:"), "it is booked");
         assert_eq!(shop.books("sale:goods"), [left + 1, left, 0, 1, 0]);
     }
-    // Somebody does not pay: the way back waits until their unit is free again.
+    // One buyer does not pay: the way back waits until that unit is free again.
     shop.new.call("SECKILL.ALTER sale:goods HOLD 300");
     assert!(shop.new.call("SECKILL.GRAB sale:goods c REQ order-1").contains("HELD"));
     shop.run(&["--back=yes"]);

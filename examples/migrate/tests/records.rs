@@ -129,7 +129,8 @@ fn lists() {
     assert_eq!(shop.old.call("LRANGE packets 0 -1"), "['20' '10']");
 }
 
-/// Each token is a code: its number is its place in the list, and what nobody has is the list again.
+/// Each token is a code: its number is its place in the list, and the free numbers become the list
+/// again.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn codes_are_numbers() {

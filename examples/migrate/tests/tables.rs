@@ -334,7 +334,8 @@ fn notes_without_a_table() {
         "--db-user=app",
         "--stock=goods.num",
         "--where=id = 1",
-        // 002's log has no user: its rows count, and bar nobody.
+        // 002's log has no user: each row is an imported grant, but no user of the shop is refused
+        // for it.
         "--orders=SELECT CONCAT('log-', id), id, 1, 0 FROM log",
         "--sale=sale:goods",
         "--terms=LIMIT 1",

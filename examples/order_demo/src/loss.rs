@@ -1,8 +1,8 @@
 //! Redis loses its last second, and is repaired from the database.
 //!
-//! kill -9 of Redis alone loses nothing that was answered: the operating system has it and writes
-//! it out. What a power cut takes is what came after the last fsync, up to a second with everysec.
-//! So Redis is killed, and its log file is cut to the length it had before that second.
+//! kill -9 of Redis alone loses nothing that was answered: the operating system has the bytes and
+//! writes them. A power cut loses what came after the last fsync: up to a second with everysec.
+//! Here Redis is killed, and its log file is cut to its length of one second before.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -16,7 +16,7 @@ use crate::compare::{compare, lost, Equal};
 use crate::writer::pending;
 use crate::{ask, number, status, until, Shop};
 
-/// Whom the first minute after the restart belongs to.
+/// Who sells first after the restart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum First {
     /// Buyers, before anybody knows of the loss.
@@ -41,7 +41,7 @@ impl First {
 /// Shows the loss and the repair, and gives back the shop with the server that went on.
 ///
 /// # Errors
-/// What went wrong or differs, as a sentence.
+/// A sentence that says what failed or differs.
 pub fn show(shop: Shop, database: &mut Conn, first: First) -> Result<Shop, String> {
     let mut redis = shop.redis.connect()?;
     let mut writer = shop.writer(&first.stream(), "writer-1")?;

@@ -27,7 +27,7 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
 /// Runs the rush and compares.
 ///
 /// # Errors
-/// What went wrong or differs, as a sentence.
+/// A sentence that says what failed or differs.
 pub fn show(shop: &Shop, database: &mut Conn) -> Result<(), String> {
     let mut redis = shop.redis.connect()?;
     let terms = format!("{STOCK} HOLD {HOLD_MS} OUTBOX {STREAM}");
@@ -41,7 +41,7 @@ pub fn show(shop: &Shop, database: &mut Conn) -> Result<(), String> {
             buyers.push(scope.spawn(|| buy(connection, &turn, &stop)));
         }
         let killed = kill_writers(shop, &mut redis);
-        // A rush that nobody watches any more need not go on.
+        // After a failure the rush ends.
         stop.store(killed.is_err(), Ordering::Relaxed);
         for buyer in buyers {
             buyer.join().map_err(|_| "A buyer failed.")??;

@@ -1,11 +1,11 @@
 //! The business logic: how many coins the app wants to give a user. The sale knows nothing of it.
 //! It is told `UPTO n` and sees to the budget.
-//!
+//! The call says `UPTO n`, and the sale keeps the budget.
 //! New users are worth more to the event than those who stay anyway.
 
 use seckill_crowd::plan::Click;
 
-/// Of so many users one is new.
+/// One of this many users is new.
 const ONE_IS_NEW: u64 = 5;
 /// Larger than every amount.
 pub const COINS_BOUND: u64 = 200;

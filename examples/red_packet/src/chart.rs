@@ -36,7 +36,7 @@ struct Scale {
     seconds: f64,
 }
 
-/// Winners with so many coins: regular ones, new ones.
+/// Winners with this many coins: regular ones, new ones.
 type Bars = Vec<(u64, u64)>;
 
 /// Writes the picture.

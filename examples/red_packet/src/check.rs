@@ -1,5 +1,5 @@
-//! Did a round pay what it promised, and not a coin more? All answers are held against each other,
-//! against the amounts that were asked for, and against everything the server says.
+//! Checks that a round paid what it promised, and not a coin more: compares all answers with each
+//! other, with the amounts that were asked for, and with the server's views.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ pub struct Past {
     heard: Vec<Heard>,
     /// Of the last round: its grants are the users' newest until the next one begins.
     newest: HashMap<u32, (u64, u64)>,
-    /// As ROUNDS lists them, the newest first.
+    /// Totals in the order of ROUNDS, the newest first.
     totals: Vec<[u64; 4]>,
 }
 
@@ -93,7 +93,7 @@ fn in_order(grants: &[Grant], terms: &Terms, past: &Past) -> Result<(), String> 
     Ok(())
 }
 
-/// A user who asks again gets their own grant, and nobody is refused while coins are left.
+/// A user who asks again gets their own grant, and no user is refused while coins are left.
 ///
 /// Before the opening the sale still speaks of the round before.
 fn repeats(round: &Round, past: &Past, grants: &[Grant]) -> Result<(), String> {
@@ -127,8 +127,8 @@ fn repeats(round: &Round, past: &Past, grants: &[Grant]) -> Result<(), String> {
     Ok(())
 }
 
-/// WINNERS of this round names the same users with the same amounts, and nobody else; all of them
-/// were granted while the round was open.
+/// WINNERS of this round names these users with these amounts, and no others; all of them were
+/// granted while the round was open.
 fn listed(round: &Round, terms: &Terms, grants: &mut [Grant]) -> Result<(), String> {
     if round.rows.len() != grants.len() {
         let (rows, heard) = (round.rows.len(), grants.len());
@@ -175,7 +175,7 @@ fn server(round: &Round, terms: &Terms, past: &Past, grants: &[Grant]) -> Result
     )?;
     let mut expected = vec![[round.number, terms.budget, paid, winners]];
     expected.extend(&past.totals);
-    // Round 0 was under way when the sale was made; nobody could ask.
+    // Round 0 was under way when the sale was created: no user asked in it.
     let listed: Vec<[u64; 4]> =
         round.totals.iter().copied().filter(|[number, ..]| *number > 0).collect();
     if listed != expected {

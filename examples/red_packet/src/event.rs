@@ -1,7 +1,7 @@
 //! The hourly event: one sale whose rounds come by themselves, and a crowd for each of them.
 //!
-//! To every round some users come too early, then all come at once, half of them impatient, and
-//! some come when it is over. The sale alone decides: nobody here looks at a clock to refuse.
+//! In every round some users come too early, then all come at once, half of them impatient, and
+//! some come after the end. The sale alone decides: no client looks at a clock.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -11,7 +11,7 @@ use seckill_crowd::screen::{align_right, bar, table, thousands};
 const STEP: u64 = 20;
 const BAR_CHARS: u64 = 40;
 
-/// Prints who came and what they heard.
+/// Prints how many users came and which answers they got.
 pub fn answers(event: &Event<'_>, round: &Round) {
     let users = thousands(round.users.into());
     let seconds = f64::from(event.lasts_ms) / 1000.0;

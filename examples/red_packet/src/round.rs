@@ -31,7 +31,7 @@ pub struct Round {
     pub opened_at: u64,
     pub users: u32,
     pub answers: Vec<(Click, Reply)>,
-    /// So many of them, the first ones, were asked for before the opening.
+    /// This many of them, the first ones, were asked for before the opening.
     pub early: usize,
     /// Clicks that were never sent because the round was over.
     pub unsent: u64,

@@ -1,5 +1,5 @@
-//! The red packet demo in small, against a real server; and its checkers must find what they are
-//! there to find: each test spoils one thing of a perfect round and expects the sentence that
+//! The red packet demo in small, against a real server. Its checkers must find faults: each test
+//! spoils one thing of a perfect round and expects the sentence that
 //! names it.
 
 use redis::{Client, Connection};

@@ -21,7 +21,7 @@ pub struct Watched<T> {
 /// Runs `work` and looks at the sale until it is done.
 ///
 /// # Errors
-/// What was seen and must never be, or what `work` failed with.
+/// A sentence about a state that must never be, or the error of `work`.
 pub fn during<T>(
     client: &Client,
     key: &str,

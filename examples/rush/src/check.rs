@@ -1,5 +1,5 @@
-//! Did the sale do what it promised? The replies are held against each other and against what the
-//! server itself says.
+//! Checks that the sale kept its promises: compares the replies with each other and with the
+//! server's views.
 
 #[cfg(test)]
 mod tests;
@@ -80,7 +80,7 @@ fn owners(
     Ok(owners)
 }
 
-/// Winners who ask again learn that they won, and which grant is theirs; nobody else does.
+/// Winners who ask again learn which grant is theirs; no other user does.
 fn repeats(answers: &[(Click, Reply)], owners: &HashMap<u32, u64>) -> Result<(), String> {
     for (click, reply) in answers {
         let owned = owners.get(&click.user);
@@ -103,7 +103,7 @@ fn repeats(answers: &[(Click, Reply)], owners: &HashMap<u32, u64>) -> Result<(),
     Ok(())
 }
 
-/// The server's list names the same users with the same seqs, and nobody else.
+/// The server's list names these users with these seqs, and no others.
 fn winners(listed: &[Winner], owners: &HashMap<u32, u64>) -> Result<(), String> {
     if listed.len() != owners.len() {
         let (rows, heard) = (listed.len(), owners.len());
@@ -121,7 +121,8 @@ fn winners(listed: &[Winner], owners: &HashMap<u32, u64>) -> Result<(), String> 
     Ok(())
 }
 
-/// The counters tell every click, and the stock is where the grants say.
+/// Compares STATUS with the replies: one counted answer for each click, and as many units in each
+/// state as the grants have.
 fn status(status: &Value, heard: &Heard, stock: u64) -> Result<(), String> {
     let expected = [
         ("/supply", stock),

@@ -1,4 +1,4 @@
-//! Did everything end paid, and does the server say what every buyer was told?
+//! Checks that every unit ends paid, and that the server's views agree with the answers.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use crate::pay::{Habit, Paid};
 use seckill_crowd::sale::{compare, Winner};
 use seckill_crowd::wire::user_name;
 
-/// Holds what the buyers were told against what the server says.
+/// Compares the answers that buyers got with the server's views.
 ///
 /// # Errors
 /// The first thing that is wrong, as a sentence.
@@ -33,8 +33,8 @@ fn count(paid: &Paid, state: &str) -> u64 {
     paid.endings.iter().filter(|end| end.state == state).count() as u64
 }
 
-/// Nobody got an answer that can't follow from what they did. A hold may always expire before its
-/// buyer comes: the machine may be slow.
+/// Each answer must follow from the buyer's calls. A hold may always expire before its buyer comes:
+/// the machine may be slow.
 fn habits(paid: &Paid) -> Result<(), String> {
     for end in &paid.endings {
         let possible = match Habit::of(end.user) {

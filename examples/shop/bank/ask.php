@@ -1,6 +1,6 @@
 <?php
 
-// What the bank knows of payments: for a shop that heard nothing, and for its books.
+// The bank's list of payments: for a shop that got no callback, and for its books.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/database.php';

@@ -1,6 +1,6 @@
 <?php
 
-// What t() says in English.
+// The English texts of t().
 
 return [
     '%d 个' => '%d',

@@ -1,7 +1,8 @@
 <?php
 
-// What travels between the shop and the bank: numbers, signed. Each purpose has a key of its own, and is
-// signed too, so no message does for another. A process is given the keys of what it sends and hears.
+// Messages between the shop and the bank: numbers, signed. Each purpose has a key of its own, and is signed too, so a
+// message of one purpose is not valid for another. A process is given the keys of the messages that it sends and
+// receives.
 
 declare(strict_types=1);
 
@@ -43,7 +44,7 @@ function received(string $purpose): array
     return $fields;
 }
 
-/** Sends a message from server to server. The answer, or null if nobody heard it or it was refused. */
+/** Sends a message from server to server. The answer, or null if none came or it was a refusal. */
 function send(string $path, string $purpose, int ...$values): ?string
 {
     $http = ['method' => 'POST', 'header' => 'Content-Type: application/x-www-form-urlencoded',
@@ -52,7 +53,7 @@ function send(string $path, string $purpose, int ...$values): ?string
     return $heard === false ? null : $heard;
 }
 
-/** What the bank answers to `refund` and `ask`: trades as rows of payment, fen, state. */
+/** The bank's answer to `refund` and `ask`: trades as rows of payment, fen, state. */
 function answer_trades(array $trades): never
 {
     $text = json_encode($trades, JSON_THROW_ON_ERROR);

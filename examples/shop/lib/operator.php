@@ -1,6 +1,6 @@
 <?php
 
-// Who may run the sale.
+// Login of operators: they may run the sale.
 
 declare(strict_types=1);
 

@@ -20,7 +20,7 @@ const GOODS = [
 const SALE_STATES = ['pending' => '即将开始', 'open' => '正在抢购', 'allheld' => '全部待付款，可能放出',
     'soldout' => '已抢光', 'paused' => '暂停中', 'closed' => '已结束'];
 
-/** A process that waits for Redis serves nobody. Who hears nothing presses again. */
+/** Seconds to wait for Redis: a process that waits serves no other visitor, and the button can be pressed again. */
 const PATIENCE_S = 1.0;
 
 /** A user of redis.conf.example: a page knows the password of one, and may do what that one may. */
@@ -37,7 +37,7 @@ function sale(string $item): Sale
     return new Sale(redis(...), "sale:$item", attempts: 2);
 }
 
-/** What the sale says of itself, or null before an operator has opened one. */
+/** The sale's STATUS, or null before an operator has opened one. */
 function status(string $item): ?array
 {
     return unless_no_sale(fn () => sale($item)->status());

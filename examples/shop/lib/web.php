@@ -1,10 +1,10 @@
 <?php
 
-// What the pages share: words, forms, who is logged in, and the frame of a page.
+// Shared by the pages: texts, forms, the login, and the frame of a page.
 
 declare(strict_types=1);
 
-// What went wrong is for the log. A visitor can only try again.
+// An error's text goes to the log. A visitor can only try again.
 set_exception_handler(function (Throwable $why) {
     error_log($why::class . ": {$why->getMessage()} at {$why->getFile()}:{$why->getLine()}");
     refuse(503, t('活动火爆，请稍后再试'));
@@ -17,7 +17,7 @@ function lang(): string
     return $asked === 'en' ? 'en' : 'zh';
 }
 
-/** Words of ours in the visitor's language; %d and %s stand for the values. */
+/** A text of the shop in the visitor's language; %d and %s stand for the values. */
 function t(string $words, int|string ...$values): string
 {
     static $english = null;
@@ -28,7 +28,7 @@ function t(string $words, int|string ...$values): string
     return $values === [] ? $words : sprintf($words, ...$values);
 }
 
-/** What stands between the words of a list. */
+/** The separator between the words of a list. */
 function comma(): string
 {
     return lang() === 'en' ? ', ' : '、';
@@ -55,7 +55,7 @@ function has_session(): bool
         && is_file(session_save_path() . "/sess_$id");
 }
 
-/** Who asks for what changes something: by POST, with the token of a page of ours. */
+/** The account of a request that changes something: it must be a POST, with the token of a page of this shop. */
 function account_that_posts(): array
 {
     $account = account() ?? refuse(401, t('请先登录'));

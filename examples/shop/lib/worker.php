@@ -1,6 +1,6 @@
 <?php
 
-// What a worker is: a loop that outlives whatever stands still.
+// A worker: a loop that goes on after errors, and waits while a server does not answer.
 
 declare(strict_types=1);
 

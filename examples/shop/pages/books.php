@@ -37,7 +37,7 @@ page(t('对账'), $account, '<h1>' . t('对账') . "</h1><form><select name=\"sa
     . '</button></form><p id="sum">' . t('%d 笔，%d 笔不一致，%d 笔处理中', count($books), count($wrong), count($open))
     . '</p><div class="wide"><table id="books"><tr><th>' . implode('</th><th>', $heads) . "</th></tr>$rows</table></div>");
 
-/** One row for each order or payment of a sale, newest first, and one for each trade that nobody here knows. */
+/** One row for each order or payment of a sale, newest first, and one for each trade that the shop does not know. */
 function books(PDO $database, string $sale): array
 {
     // MariaDB has no FULL JOIN.

@@ -1,7 +1,7 @@
 <?php
 
-// The bank says that a payment has been paid. It says so until it hears "success", and once more when the
-// answer was lost. This only writes it down: what follows is the worker's, so nobody waits for anybody.
+// The bank reports a payment. It repeats the report until the answer is "success", and once more if the answer was
+// lost. This page only stores it: the worker does the rest, so the bank does not wait for the shop.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/database.php';

@@ -19,7 +19,8 @@ try {
     $answer = unless_no_sale(fn () => sale($item)->grab((string) $account['id'], $order, ...$wanted))
         ?? answer(['code' => 'NOSALE', 'say' => t('还没开始：活动尚未发布')]);
 } catch (Unanswered) {
-    // Nobody knows. The page keeps the order's number, so another click finds out and takes nothing twice.
+    // The outcome is unknown. The page keeps the order's number, so another click finds it out and takes nothing
+    // twice.
     refuse(503, t('活动火爆，请再点一次，不会重复下单'));
 } catch (SaleError $error) {
     // The hall may be open in part. And an order that was not answered may have won other seats than these.
@@ -36,7 +37,7 @@ answer([
     'say' => words($answer, $item),
     'units' => $answer->units ?? [],
     'taken' => $answer->unit,
-    // What is to be paid, if anything: whatever they hold, where it is another order's.
+    // The order to pay, if any: where they hold units under another order, that one.
     'held' => $answer->outcome === 'ALREADY' ? '' : $order,
     'won' => $answer->won(),
     'pay' => $answer->state === 'HELD',
@@ -45,7 +46,7 @@ answer([
     'order' => $more || ($answer->state !== null && !$answer->won()) ? new_order() : $order,
 ]);
 
-/** What is asked for besides one unit: these seats, or so many together. */
+/** Options of GRAB for a hall: these seats, or a number of adjacent ones. */
 function wanted(string $item): array
 {
     ['seats' => $seats, 'limit' => $limit] = GOODS[$item] + ['seats' => 0, 'limit' => 1];

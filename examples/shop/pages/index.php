@@ -1,6 +1,6 @@
 <?php
 
-// The sale: what it is, when it opens, the seats where it has any, and the button. shop.js does the rest.
+// The page of a sale: its name, its opening, the seats where it has any, and the button. shop.js does the rest.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';

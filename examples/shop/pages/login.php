@@ -15,7 +15,7 @@ if (word('leave') !== '') {
     go('/');
 }
 
-// Who is not in yet has no session: the token of this form is in a cookie that no other site's form sends.
+// A visitor who is not logged in has no session: the form's token is in a cookie that no other site's form sends.
 $token = $_COOKIE['login'] ?? '';
 if (!is_string($token) || preg_match('/^[0-9a-f]{32}$/D', $token) !== 1) {
     $token = bin2hex(random_bytes(16));
@@ -26,8 +26,8 @@ if ($_SERVER['REQUEST_METHOD'] === 'POST') {
     hash_equals($token, word('csrf')) || refuse(403, t('页面已过期，请刷新后再试'));
     $account = enter(trim(word('name')), word('password'));
     if ($account !== null) {
-        // Only now, when bcrypt is done: a session is locked while it is open. A number that somebody may
-        // have planted in this browser before is worth nothing now.
+        // Only now, after bcrypt: a session is locked while it is open. A session id that an attacker planted in this
+        // browser before is replaced.
         session_start();
         session_regenerate_id(true);
         $_SESSION = ['account' => $account, 'csrf' => bin2hex(random_bytes(16))];
@@ -64,7 +64,8 @@ function enter(string $name, string $password): ?array
     return ['id' => $account['id'], 'name' => $account['name'], 'operator' => (bool) $account['operator']];
 }
 
-/** Counted before the password is looked at, or many tries at once are one. By address: a stranger locks nobody out. */
+/** Counts a try before the password is checked, or many tries at once would count as one. By address: an attacker
+ * can't lock a user out. */
 function may_try(PDO $database, string $name): void
 {
     $who = [$name, $_SERVER['REMOTE_ADDR']];

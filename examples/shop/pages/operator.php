@@ -76,7 +76,7 @@ function run(string $item, string $work): string
         $error = $redis->getLastError();
     } catch (RedisException $exception) {
         $error = $exception->getMessage();
-        // Without a word of the server nobody knows: pressed again it is the same restock.
+        // Without the server's reply the outcome is unknown: pressed again it is the same restock.
         preg_match('/^[A-Z]+ /', $error) === 1 || throw $exception;
     }
     // Also when this very restock was carried out before, and its codes were not handed out.

@@ -7,11 +7,11 @@ const post = async (url, fields) => {
   return answer.json();
 };
 
-// How long a seat of ours may be shown free: what the map says is a moment old.
+// How old the map may be: a seat that this browser just took may be shown free for this long.
 const BEHIND_MS = 5000;
 
-// Paints the map. `map.chosen` are the numbers that are chosen, `changed(lost)` is told when they are others;
-// `lost` is the name of one that somebody else has taken.
+// Paints the map. `map.chosen` are the chosen numbers; `changed(lost)` is called when they change. `lost` is the name
+// of a seat that another buyer has taken.
 function seatMap(box, most, changed) {
   const seats = [...box.querySelectorAll('button')];
   // Since when each is ours.
@@ -40,7 +40,7 @@ function seatMap(box, most, changed) {
     map.stands = [...stands];
     paint();
   };
-  // What an answer says of a seat is newer than the map.
+  // A seat's state in an answer is newer than the map's.
   map.take = (units, state) => {
     for (const unit of units) {
       map.stands[unit - 1] = state;
@@ -60,7 +60,7 @@ function seatMap(box, most, changed) {
   return map;
 }
 
-// Shows each change of the map as it is sent. Where it is not, `isLive` is false: then one asks.
+// Shows each change of the map as it is sent. If none can be sent, `isLive` is false and the page asks instead.
 function follow(item, show) {
   const watch = { isLive: false };
   const begin = () => {
@@ -89,7 +89,7 @@ function showSale(box) {
   const watch = map && follow(item, map.show);
   let order = box.dataset.order;
   let state = { state: 'none', say: '' };
-  // What to add to this browser's clock, which may be wrong, to have the sale's.
+  // Milliseconds to add to this browser's clock, which may be wrong, to get the sale's.
   let ahead = 0;
   let looking = false;
   let asking = 0;
@@ -127,8 +127,8 @@ function showSale(box) {
     if (button) showButton(left > 0);
   }
 
-  // It looks as things are, and stays alive: pressed twice it sends the same order twice, which takes one
-  // unit, and pressed after the end it may find one that came back.
+  // The button shows the sale's state and can always be pressed. Pressed twice it sends one order twice, which takes
+  // one unit; pressed after the end it may get a unit that came back.
   function showButton(before) {
     const over = ['allheld', 'soldout', 'closed'].includes(state.state);
     const look = asking > 0 ? 'asking' : before || state.state === 'none' ? 'before' : over ? 'over' : 'now';

@@ -1,6 +1,6 @@
 <?php
 
-// What everybody may see of a sale, and the clock that decides: the sale's own.
+// The public state of a sale, and the clock of the sale's server.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';

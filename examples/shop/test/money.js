@@ -53,7 +53,7 @@ async function messagesStayWhatTheyAre(stage) {
     ask: stage.message('ask', { from: payment, to: payment }),
   };
   const places = { 'callback.php': 'paid', 'bank/': 'bill', 'bank/refund': 'refund', 'bank/ask': 'ask' };
-  // What a place misses is made up, so only the signature is between.
+  // Fields that a page needs and this message lacks are made up, so that only the signature can refuse it.
   const all = { payment, fen, until: last, from: payment, to: payment, pay: '1' };
   let tried = 0;
   for (const [purpose, message] of Object.entries(messages)) {
@@ -84,7 +84,7 @@ async function messagesStayWhatTheyAre(stage) {
 async function linksChangeNothing(stage) {
   stage.newSale('phone', 5, 900);
   const buyer = await holder(stage, 'phone');
-  // Who could grab, and who could begin to pay.
+  // Two buyers: one has grabbed nothing, the other has no bill.
   const [nobody, unbilled] = [stage.buyer(), stage.buyer()];
   await unbilled.grab('phone');
   const seen = new Set();

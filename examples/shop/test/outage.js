@@ -12,7 +12,7 @@ const PATIENCE_MS = 180_000;
 
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-// As people do: again and again, with the same order, until there is an answer.
+// Repeats a step, with the same order, until there is an answer, as people do.
 async function insist(what, attempt) {
   return until(what, async () => {
     try {
@@ -94,7 +94,7 @@ function read(stage, sale) {
   };
 }
 
-// What is not as it should be, row by row.
+// Rows that differ between the sale, the orders, the payments and the bank.
 function differences({ winners, orders, payments, bank }) {
   const wrong = [];
   for (const key of new Set([...winners.keys(), ...orders.keys(), ...payments.keys()])) {

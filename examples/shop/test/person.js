@@ -34,7 +34,7 @@ class Person {
     await this.reads('#stock', '剩余');
   }
 
-  // Presses the button so many times at once, and hears so many answers.
+  // Presses the button this many times at once, and gets as many answers.
   async grab(times = 1, status = 200) {
     const answers = [];
     const hear = async (response) => {
@@ -75,7 +75,7 @@ class Person {
     check(this.page.url().endsWith('/orders.php'), `back from the bank: ${this.page.url()}`);
   }
 
-  // What the list of orders says in the end: worker and order writer may be a moment behind.
+  // Waits until the list of orders shows this: worker and order writer may be a moment behind.
   async ordersSay(words) {
     await until(`an order that is ${words}`, async () => {
       await this.page.goto(`${this.stage.url}orders.php`);

@@ -87,7 +87,7 @@ module.exports = async function persons(stage, told, shot, { operate }) {
   told('books: 3 sold, 2 expired, money for 3, AUDIT finds no difference');
 };
 
-// Redis stands still and comes back: nobody knows what came of the first click.
+// Redis stops answering and comes back: the result of the first click is not known.
 async function unanswered(stage, fay) {
   await stage.while('redis', () => fay.grab(1, 503));
   await fay.reads('#answer', '活动火爆，请再点一次');
@@ -113,7 +113,7 @@ async function callbacks(stage, paid) {
   check((await tell(stage.message('paid', { ...paid, fen: 1 }))).status === 400, 'a callback of too little money');
 }
 
-// Who has no session, no token, or the wrong method.
+// Requests without session, without token, or with the wrong method.
 async function strangers(stage, ann) {
   const cookie = `PHPSESSID=${await ann.session()}`;
   const form = { fields: { item: 'phone', order: 'a'.repeat(32) } };

@@ -1,6 +1,6 @@
 <?php
 
-// What somebody would find who has broken into a pool: run in it by the test's web server.
+// Actions of an attacker who has broken into a pool: the test's web server runs this in it.
 
 $at = getenv('DATABASE_AT');
 $socket = explode('=', $at)[1];

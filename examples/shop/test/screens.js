@@ -1,4 +1,4 @@
-// What people see: on a phone, on the button, in English.
+// The pages as people see them: on a phone, on the button, in English.
 'use strict';
 
 const { execFileSync } = require('node:child_process');
@@ -110,7 +110,7 @@ async function english(stage, { operator }, shot) {
   return 'every page, and the next one too';
 }
 
-// What t() is asked for, and what it knows.
+// Compares the texts that pages ask t() for with those that it has.
 async function words() {
   const files = execFileSync('find', [SHOP, '-name', '*.php', '-not', '-path', '*/test/*', '-not', '-name', 'english.php'], { encoding: 'utf8' });
   const said = new Set();

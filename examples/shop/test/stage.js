@@ -114,7 +114,7 @@ class Stage {
     return fs.readFileSync(path.join(this.run, 'secrets', name), 'utf8');
   }
 
-  // What PHP wrote into its log; nothing when all is well.
+  // Lines of PHP's log; none when all is well.
   complaints() {
     const log = path.join(this.run, 'web/php.log');
     const lines = fs.existsSync(log) ? fs.readFileSync(log, 'utf8').split('\n') : [];
@@ -127,7 +127,7 @@ class Stage {
     const env = { ...process.env, REDISCLI_AUTH: this.secret('redis-admin') };
     const login = ['-p', this.redisPort, '--user', 'admin', '--no-auth-warning'];
     const told = execFileSync('redis-cli', [...login, '-e', '--json', ...words], { encoding: 'utf8', env, maxBuffer: 1 << 26 });
-    // It shows INFO as it is.
+    // INFO is shown as it came.
     return words[0] === 'INFO' ? told : JSON.parse(told);
   }
 
@@ -173,7 +173,7 @@ class Stage {
     return this.sql(`SELECT state FROM bank.trades WHERE payment = ${+id}`);
   }
 
-  // What `start` has started, and they: [{ pid, uid, words }].
+  // All processes that `start` has started: [{ pid, uid, words }].
   processes() {
     const all = fs.readdirSync('/proc').filter((pid) => /^\d+$/.test(pid) && +pid !== this.shop.pid && belongs(pid, this.shop.pid));
     return all.map((pid) => ({ pid: +pid, uid: +/Uid:\s+(\d+)/.exec(readProcess(pid, 'status'))?.[1],
@@ -243,7 +243,7 @@ class Stage {
     };
   }
 
-  // What the buyer's browser does at the bank.
+  // Pays at the bank, as the buyer's browser does.
   async payBill(bill) {
     const paid = await this.page('bank/', { fields: { ...bill, pay: '1' } });
     check(paid.status === 303, `the bank: ${paid.status} ${paid.text}`);

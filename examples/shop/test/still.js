@@ -15,11 +15,11 @@ const SLOW_MS = 2000;
 const many = (n, make) => Promise.all(Array.from({ length: n }, (_, i) => make(i)));
 const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
 
-// The slowest of so many looks at a page, one after the other, while `meanwhile` runs.
+// The slowest of this many looks at a page, one after the other, while `meanwhile` runs.
 async function slowest(stage, pages, meanwhile) {
   let over = false;
   const done = meanwhile().finally(() => { over = true; });
-  // It is waited for below; until then it may fail.
+  // This promise is awaited below; until then it may fail.
   done.catch(() => {});
   let worst = 0;
   do {
@@ -89,7 +89,7 @@ async function halfRequests(stage) {
   const { port } = new URL(stage.url);
   const open = new Set();
   let [sent, goesOn] = [0, true];
-  // Who is put out comes again.
+  // A connection that the server closes is opened again.
   const half = () => {
     const socket = net.connect({ port: +port, host: '127.0.0.1', localAddress: STRANGER }, () => {
       socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-A', () => { sent += 1; });

@@ -44,10 +44,10 @@ fn from_to(least: i64, most: i64) -> RangedI64ValueParser<u32> {
 /// Longest time that a sale may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One person in so many is a robot that clicks all the time. They come late.
+/// One person in this many is a robot that clicks all the time. They come late.
 const ROBOTS: u32 = 20;
 
-/// People who are no robots click once in so many looks of a robot.
+/// Other people click once while a robot looks this many times.
 const CLICKS: u32 = 200;
 
 type Told<T> = Result<T, String>;

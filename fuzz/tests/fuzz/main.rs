@@ -30,7 +30,7 @@ fn seed() -> u64 {
     std::env::var("SECKILL_SEED").map_or(1, |seed| seed.parse().expect("SECKILL_SEED is a number"))
 }
 
-/// `rounds`, or so many times more as `SECKILL_FUZZ` says.
+/// `rounds` times the factor in `SECKILL_FUZZ`, which is 1 if it is not set.
 fn long(rounds: u64) -> u64 {
     let times = std::env::var("SECKILL_FUZZ");
     rounds * times.map_or(1, |times| times.parse().expect("SECKILL_FUZZ is a number"))

@@ -1,5 +1,5 @@
-//! The same alterations of nothing but sales whose units have numbers: no number is two grants', and
-//! each grant has as many as units.
+//! Fuzz of sales whose units have numbers: no number belongs to two grants, and each grant has as
+//! many numbers as units.
 
 use std::time::Instant;
 

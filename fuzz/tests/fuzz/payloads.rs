@@ -37,7 +37,7 @@ fn words(line: &str) -> Vec<u8> {
     crate::support::client::encode(&crate::support::client::words(line))
 }
 
-/// Restores one payload, uses what it brought, and removes it.
+/// Restores one payload, sends commands to its sale, and removes it.
 fn session(payload: &[u8]) -> Vec<Vec<u8>> {
     let mut lines = vec![restore("x", payload), words("SECKILL.AUDIT x")];
     lines.extend(USES.iter().map(|line| words(line)));

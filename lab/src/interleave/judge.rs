@@ -40,8 +40,8 @@ pub fn faults(setting: &Setting, played: &Played) -> Vec<Fault> {
     faults
 }
 
-/// Those who were refused although a unit was there from the beginning of their request to its end:
-/// more units than all who won, having begun before that end.
+/// Buyers who were refused although a unit was there during all of their request: there were more
+/// units than buyers who won and began before the refusal.
 fn wrongly_refused<'p>(setting: &Setting, played: &'p Played) -> Vec<&'p Outcome> {
     let restocked: u64 = played.outcomes.iter().map(Outcome::restocked).sum();
     let before = played.supply - restocked;

@@ -14,7 +14,7 @@ pub struct Person {
     pub product: u64,
     /// 0 for A, 1 for B, 2 for C: which host they come to, and whose payment fails.
     pub part: usize,
-    /// No buyer: who restocks, a worker, an importer.
+    /// Not a buyer: an operator who restocks, a worker, or an importer.
     pub helps: bool,
 }
 
@@ -40,7 +40,7 @@ pub enum Kind {
     Orders,
     /// One user clicks twice.
     Twice,
-    /// A dies after so many steps; then A asks again, then B, and C when a lease is over.
+    /// A dies after this many steps; then A asks again, then B, and C when a lease is over.
     Crash,
 }
 

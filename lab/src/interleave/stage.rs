@@ -21,7 +21,7 @@ const ACTORS: usize = 5;
 const STEPS: usize = 400;
 /// How long to wait before the database is asked whether somebody waits for a lock.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// No step takes so long; the lab itself hangs.
+/// No step takes this long; the lab itself hangs.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 struct Job {
@@ -279,8 +279,8 @@ impl Stage {
         }
     }
 
-    /// Those who never came, or not to an end, go. Whoever is blocked is freed by those who hold
-    /// the lock, who go too.
+    /// Ends the processes of buyers who have not finished. A blocked buyer is freed when the holder
+    /// of the lock ends, and then ends, too.
     fn clear(&mut self, play: &mut Play<'_>) -> Result<(), String> {
         let at = |state: &State| matches!(state, State::At(_));
         while let Some(who) = play.states.iter().position(at) {

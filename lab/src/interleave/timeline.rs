@@ -112,7 +112,7 @@ impl Timeline {
 }
 
 impl Shown {
-    /// The line with its number, if it is a step, and so many blanks before it.
+    /// The line with its number, if it is a step, and this many blanks before it.
     fn numbered(&self, step: &mut usize, indent: usize) -> String {
         *step += usize::from(self.step);
         let number = if self.step { step.to_string() } else { String::new() };

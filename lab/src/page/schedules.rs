@@ -42,8 +42,8 @@ pub fn timelines(report: &Report, language: Language) -> String {
             steps(one.steps, language)
         );
         let mut shown: Vec<&Finding> = chief(proof).into_iter().collect();
-        // Who deletes another's lock is asked about twice in the posts, and a lock that stays for
-        // ever once.
+        // The posts ask twice why another buyer's lock is deleted, and once about a lock that stays
+        // for ever.
         let asked = [Fault::FreedAnothersLock, Fault::CrashWedges];
         shown.extend(proof.findings.iter().filter(|finding| asked.contains(&finding.fault)));
         for finding in &shown {

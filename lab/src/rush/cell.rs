@@ -1,4 +1,4 @@
-//! A cell of the table: the repeats of one contender with so many workers.
+//! A cell of the table: the repeats of one contender with this many workers.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -83,7 +83,7 @@ const SPREAD_MAX: f64 = 1.5;
 pub const RUNS_MIN: usize = 3;
 
 impl Spread {
-    /// Speeds of so many runs, if these agree: a shared machine changes its mood.
+    /// Speeds of this many runs, if these agree: a shared machine changes its mood.
     pub fn if_steady(self, runs: usize) -> Option<Spread> {
         (runs >= RUNS_MIN && self.most <= self.least * SPREAD_MAX).then_some(self)
     }

@@ -26,7 +26,7 @@ pub struct Plan {
     pub repeats: usize,
     /// Every fifth request dies somewhere, and its buyer sends it again.
     pub crashes: bool,
-    /// A cell ends after this, with at least [`RUNS_MIN`] repeats if so many are planned.
+    /// A cell ends after this, with at least [`RUNS_MIN`] repeats if this many are planned.
     pub at_most: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Pool {
         })
     }
 
-    /// All repeats of one contender with so many workers.
+    /// All repeats of one contender with this many workers.
     ///
     /// # Errors
     /// A sentence when the lab itself fails.

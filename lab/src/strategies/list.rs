@@ -6,7 +6,7 @@ use crate::buyer::Buyer;
 use crate::contender::{Contender, Origin, BASE};
 use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop};
 
-/// A list of so many units, in chunks that a server likes.
+/// A list of this many units, in chunks that a server likes.
 pub fn fill_list(b: &mut Buyer, key: &str, units: u64) -> Result<(), Stop> {
     let ids: Vec<String> = (1..=units).map(|id| id.to_string()).collect();
     for chunk in ids.chunks(1000) {

@@ -41,7 +41,7 @@ pub const L04: Contender = Contender {
     ..BASE
 };
 
-/// 002's prose, "每隔一定时间尝试": the same, and who does not get the lock tries again until a
+/// L04 as 002's prose describes it, "每隔一定时间尝试": a buyer without the lock tries again until a
 /// timeout, which the program never sets (row 31).
 pub const L04M: Contender = Contender {
     id: "L04m",

@@ -49,7 +49,7 @@ pub const M01: Contender = Contender {
     ..BASE
 };
 
-/// The same with `num=num-1` (row 22).
+/// M01 with `num=num-1` (row 22).
 pub const M02: Contender = Contender {
     id: "M02",
     steps: "SELECT num; if > 0: UPDATE num = num-1; INSERT log",
@@ -173,7 +173,7 @@ pub const M06: Contender = Contender {
     ..M01
 };
 
-/// The same with a retry in a new transaction (row 24).
+/// M06 with a retry in a new transaction (row 24).
 pub const M07: Contender = Contender {
     id: "M07",
     seed: "002 乐观锁, and a retry",

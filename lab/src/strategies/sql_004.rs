@@ -171,10 +171,10 @@ const FEWER: Rush = Rush {
     ..BASE.rush
 };
 
-/// After so many turns of a loop that sees nothing new, the lab calls it endless.
+/// After this many turns of a loop that sees nothing new, the lab calls it endless.
 const TRIES: usize = 8;
 
-/// The same with the question, each try a transaction of its own (row 27).
+/// M10 that asks for n > 0, each try a transaction of its own (row 27).
 pub const M11: Contender = Contender {
     id: "M11",
     seed: "004 乐观锁, mended",

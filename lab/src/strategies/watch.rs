@@ -52,7 +52,7 @@ fn paid_if(b: &mut Buyer, result: bool) -> Told {
     won() // 抢红包成功！
 }
 
-/// 001, the same as it was meant (row 18): the total is read before it is watched.
+/// R04 as 001 meant it (row 18): the total is read before it is watched.
 pub const R05: Contender = Contender {
     id: "R05",
     seed: "001 核心代码, as meant",
@@ -151,7 +151,8 @@ pub const R08: Contender = Contender {
     ..R06
 };
 
-/// The same with a retry until it is decided (row 2): what the answer leaves out.
+/// R08 with retries until the buyer has won or nothing is left (row 2), which 000's answer leaves
+/// out.
 pub const R09: Contender = Contender {
     id: "R09",
     seed: "000, last answer, and a retry",

@@ -294,7 +294,7 @@ impl Loaded {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the server said that so many bytes are there, and they are ours until freed.
+        // SAFETY: the server said that this many bytes are there, and they are ours until freed.
         unsafe { slice::from_raw_parts(self.start, self.len) }
     }
 }

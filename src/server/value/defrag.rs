@@ -80,7 +80,7 @@ fn must_stop(ctx: *mut RedisModuleDefragCtx) -> bool {
     unsafe { api!(RedisModule_DefragShouldStop)(ctx) != 0 }
 }
 
-/// Moves the elements of a vector to better memory, if the server has one.
+/// Moves the elements of a vector to a better block of memory, if the server offers one.
 fn move_vec<T>(ctx: *mut RedisModuleDefragCtx, vec: &mut Vec<T>) {
     const { assert!(align_of::<T>() <= alloc::ALIGN_MAX) };
     if vec.capacity() == 0 {

@@ -103,7 +103,7 @@ impl Crowd {
         self.allowed.fetch_add(units, Ordering::SeqCst);
     }
 
-    /// Waits until so many calls were answered after everything was sold.
+    /// Waits until this many calls were answered after everything was sold.
     #[track_caller]
     pub fn wait_until_heard(&self) {
         let answered = self.answered.load(Ordering::SeqCst) + 2 * BUYERS + ANSWERS;
@@ -125,14 +125,14 @@ impl Crowd {
         });
     }
 
-    /// Waits until at most so many units may still be granted.
+    /// Waits until at most this many units may still be granted.
     #[track_caller]
     pub fn wait_until_left(&self, units: u64) {
         let allowed = self.allowed.load(Ordering::SeqCst);
         wait_until("buyers buy", || allowed <= self.granted.load(Ordering::SeqCst) + units);
     }
 
-    /// Waits until so many more calls found no sale.
+    /// Waits until this many more calls found no sale.
     #[track_caller]
     pub fn wait_until_missed(&self, calls: u64) {
         let before = self.missed.load(Ordering::SeqCst);

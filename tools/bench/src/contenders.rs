@@ -66,7 +66,7 @@ pub struct Plain {
     pub again: Request,
 }
 
-/// The module's, with so many units.
+/// The module's sale, with this many units.
 pub fn module_plain(control: &mut Control, units: u64) -> Result<Plain, String> {
     control.tell(&["SECKILL.INIT", SALE, &units.to_string()])?;
     let grab = |user, req, reply| Request::new(&["SECKILL.GRAB", SALE, user, "REQ", req], reply);

@@ -24,7 +24,7 @@ pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
 /// Of the same calls, what half of them take at the most.
 pub const MIDDLE_US: &str = "us at p50";
-/// As a client has them.
+/// Response times that a client measures.
 pub const ROUND_TRIP_US: &str = "us of a round trip";
 pub const NS: &str = "ns";
 pub const HUNDREDTH_NS: &str = "ns at p99";

@@ -1,4 +1,4 @@
-//! Where it was measured: what figures depend on, and nothing that names the machine.
+//! The machine that was measured: what figures depend on, and nothing that names the machine.
 
 use std::fs;
 

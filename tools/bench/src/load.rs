@@ -15,8 +15,8 @@ use crate::figures::{Figures, BUSY, PER_SECOND, SERVER_US};
 pub const USERS: u64 = 100_000_000;
 /// The placeholder of the number: twelve digits.
 pub const NUMBER: &str = "000number000";
-/// What stands for it where no zero may be in front, such as in a unit's number: five digits behind
-/// a 1.
+/// The placeholder where the number must not begin with a zero, such as in a unit's number: a 1 and
+/// five digits.
 pub const UNIT: &str = "1unit0";
 /// Numbers of a load whose requests have a [`UNIT`] are below this, and its units up to twice that.
 pub const UNITS: u64 = 100_000;
@@ -81,7 +81,7 @@ pub struct Manner {
     pub pace: Option<f64>,
 }
 
-/// As most rows have it.
+/// The manner of most rows.
 pub const PIPELINED: Manner = Manner { connections: 50, pipeline: 32, pace: None };
 
 /// Sends the request with each number and waits for all replies.

@@ -88,7 +88,7 @@ impl Report {
         loud.map(of).collect()
     }
 
-    /// What cases have in common, with their names; without names for most of them.
+    /// Groups the cases by a key; the largest group has `None` in place of its names.
     fn cases_by<'r, K: PartialEq>(
         &'r self,
         key: impl Fn(&'r Took) -> K,

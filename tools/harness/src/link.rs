@@ -39,9 +39,9 @@ struct Line {
     server: AtomicU16,
     /// Towards the server, and towards the caller.
     cut: [AtomicBool; 2],
-    /// Bytes arrive so many milliseconds later than they would.
+    /// Bytes arrive this many milliseconds later than they would.
     slower_ms: AtomicU64,
-    /// One of so many parts is lost and comes late; 0: none.
+    /// One of this many parts is lost and comes late; 0: none.
     loses_one_of: AtomicU64,
     parts: AtomicU64,
     gone: AtomicBool,
@@ -94,7 +94,7 @@ impl Link {
         [Towards::Server, Towards::Caller].into_iter().for_each(|to| self.cut_towards(to));
     }
 
-    /// The same in one direction: in the other one all arrives as before.
+    /// Cuts one direction; in the other one all bytes arrive as before.
     pub fn cut_towards(&self, to: Towards) {
         self.line.cut[to as usize].store(true, Ordering::SeqCst);
     }
@@ -110,7 +110,7 @@ impl Link {
         self.line.slower_ms.store(by.as_millis() as u64, Ordering::SeqCst);
     }
 
-    /// From now on one of so many parts is lost on its way (0: none). TCP sends it again, so it
+    /// From now on one of this many parts is lost on its way (0: none). TCP sends it again, so it
     /// comes late, and all that was sent behind it.
     pub fn lose_one_of(&self, parts: u64) {
         self.line.loses_one_of.store(parts, Ordering::SeqCst);
@@ -164,7 +164,7 @@ impl Through {
 
 impl Line {
     fn join(self: &Arc<Line>, near: TcpStream, far: TcpStream, server: u16, delay: Duration) {
-        // As both servers set it: small messages must not wait for more to come.
+        // Client and server set this option, too: small messages must not wait for more to come.
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
         let (over, tears) = (Arc::default(), Arc::default());
         let back = Some(Arc::clone(&tears));
@@ -248,7 +248,7 @@ impl Way {
 mod tests {
     use super::*;
 
-    /// Waits for bytes so long where none should come.
+    /// How long to wait for bytes where none should come.
     const A_MOMENT: Duration = Duration::from_millis(100);
 
     /// Both ends of a connection through a link that takes no time.

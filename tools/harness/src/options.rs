@@ -136,8 +136,8 @@ pub fn module_path() -> PathBuf {
     path
 }
 
-/// Whom a service runs as, once its folder with a copy of the module in it is theirs; `None` is
-/// whoever runs the tests.
+/// The user that runs the service, after its folder, with a copy of the module, was given to that
+/// user. `None`: the user that runs the tests.
 pub(super) fn service_user(dir: &Path, program: &OsStr) -> Option<(u32, u32)> {
     fs::copy(module_path(), dir.join("libseckill.so")).expect("a copy of the module");
     let is_found_on_the_path = Path::new(program).components().count() == 1;

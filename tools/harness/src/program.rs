@@ -54,7 +54,7 @@ pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
     })
 }
 
-/// A server for a crowd of so many connections, durable as a shop would have it: what is answered
+/// A server for a crowd of this many connections, durable as a shop would have it: what is answered
 /// is in the log file, synced every second.
 ///
 /// # Errors

@@ -102,7 +102,7 @@ impl Reply {
         found.unwrap_or_else(|| panic!("no field {name} in {self}")).1
     }
 
-    /// As text, with `T` for every moment.
+    /// The reply as text, with `T` for every moment.
     pub fn timeless(&self) -> String {
         let text = self.to_string();
         let words = text.split(' ').map(|word| {

@@ -100,7 +100,7 @@ pub struct Trio(pub Vec<Sentinel>);
 
 impl Trio {
     /// Starts them, with these further lines of their configuration. Returns when each of
-    /// them knows the others and so many replicas.
+    /// them knows the others and this many replicas.
     ///
     /// # Errors
     /// A sentence when one does not start, or they do not find each other.
@@ -118,7 +118,7 @@ impl Trio {
         Ok(trio)
     }
 
-    /// Whether all name this port, reach it, and know so many replicas of it.
+    /// Whether all name this port, reach it, and know this many replicas of it.
     pub fn is_settled(&self, primary: u16, replicas: usize) -> bool {
         let expected = [
             ("port", primary.to_string()),
@@ -140,7 +140,7 @@ impl Trio {
     /// `SENTINEL FAILOVER mymaster` on the first of them, with these words behind it.
     ///
     /// # Errors
-    /// What it says when it refuses.
+    /// The Sentinel's error reply.
     pub fn fail_over(&self, more: &[&str]) -> Result<(), String> {
         let mut redis = self.0.first().ok_or("There is no Sentinel.")?.connect()?;
         let mut asked = redis::cmd("SENTINEL");
@@ -148,7 +148,7 @@ impl Trio {
         said.map_err(|e| format!("SENTINEL FAILOVER failed: {e}"))
     }
 
-    /// As `--sentinel` takes them.
+    /// The Sentinels' addresses, in the form of `--sentinel`.
     pub fn addresses(&self) -> String {
         let ports = self.0.iter().map(|one| format!("127.0.0.1:{}", one.port()));
         ports.collect::<Vec<_>>().join(",")

@@ -127,7 +127,7 @@ impl Server {
         part(0) * 1000 + part(1) / 1000
     }
 
-    /// Sets its clock so many milliseconds off the machine's.
+    /// Sets the server's clock this many milliseconds off the machine's.
     #[track_caller]
     pub fn step_clock(&self, ms: i64) {
         assert!(self.options.has_own_clock, "a server with a clock of its own");
@@ -275,7 +275,7 @@ impl Server {
         }
     }
 
-    /// As [`Server::start_again`], but tells the log when the server did not come up.
+    /// [`Server::start_again`], but prints the log when the server did not come up.
     pub fn try_start_again(&mut self) -> Result<(), String> {
         self.launch()
     }

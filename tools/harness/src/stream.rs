@@ -59,7 +59,7 @@ impl ReplicationStream {
     }
 }
 
-/// Reads `+FULLRESYNC ...`, newlines that keep the link alive, and `$<len>` with so many bytes.
+/// Reads `+FULLRESYNC ...`, newlines that keep the link alive, and `$<len>` with this many bytes.
 fn skip_snapshot(conn: &mut Conn) -> io::Result<()> {
     let reader = conn.reader();
     let head = loop {

@@ -73,7 +73,7 @@ impl Watch {
         files.map(|file| file.path()).filter(move |path| path.file_name().is_some_and(is_note))
     }
 
-    /// From now on every sync and every write to a file takes so many milliseconds longer.
+    /// From now on every sync and every write to a file takes this many milliseconds longer.
     pub fn slow_down(&self, sync_ms: u32, write_ms: u32) {
         self.order(0, sync_ms);
         self.order(1, write_ms);

@@ -61,7 +61,7 @@ struct Options {
 const FOLDER: &str = "target/mutants";
 /// Mutants that behave exactly as the original, each with its reason.
 const EQUIVALENT: &str = "tools/mutants/equivalent.txt";
-/// Of 100 mutants that are another program, so many are to be caught.
+/// Of 100 mutants that are another program, this many are to be caught.
 const CAUGHT_OF_100: usize = 95;
 /// The compiler refuses some mutants, and tells of a few at a time.
 const BUILDS_MAX: usize = 12;

@@ -36,10 +36,10 @@ pub enum Outcome {
     Unreached,
 }
 
-/// Tests that take so long at most are run together, those of the first kind first;
+/// Tests that take this long at most are run together, those of the first kind first;
 /// each of the others by itself.
 const TOGETHER: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
-/// A test with a mutant has so many times as long as without it, and so long at least.
+/// A test with a mutant has this many times as long as without it, and this long at least.
 const PATIENCE: (u32, Duration) = (8, Duration::from_secs(10));
 /// The memory that a program may have, in KiB: some mutants ask for ever more.
 const MEMORY_KIB: usize = 6 << 20;

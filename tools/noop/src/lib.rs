@@ -94,7 +94,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     if status != raw::REDISMODULE_OK as c_int {
         return status;
     }
-    // As seckill has it: who writes says so.
+    // Commands that write signal changed keys themselves, as in seckill.
     let options = raw::REDISMODULE_OPTION_NO_IMPLICIT_SIGNAL_MODIFIED as c_int;
     // SAFETY: the context is alive; nobody else runs while a module is loaded.
     unsafe {

@@ -15,9 +15,8 @@ use super::bytes_of;
 /// Elements of the reply of PLACE to who waits, and of that of the command which judges nothing.
 const PLACE_LEN: usize = 4;
 
-/// `NOOP.TIME key command users calls`: calls `command key user` so often, each time with one of so
-/// many users, and replies with nanoseconds: what half of the calls take at the most, and what 99
-/// and 99.9 % of them do.
+/// `NOOP.TIME key command users calls`: calls `command key user` `calls` times, each time with one of
+/// `users` users. Replies with the p50, p99 and p99.9 of the calls in nanoseconds.
 pub(super) extern "C" fn time(
     ctx: *mut RedisModuleCtx,
     argv: *mut *mut RedisModuleString,

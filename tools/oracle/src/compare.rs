@@ -106,7 +106,7 @@ fn is_row(sale: &Sale, grant: &Grant<'_>, row: &Row) -> bool {
         })
 }
 
-/// What every user has, and that nobody else has it.
+/// Compares each user's grants, and checks that another user has none of them.
 pub fn verify_users(sale: &Sale, oracle: &Oracle, now: &Now) -> Check {
     let stranger = STRANGER.to_vec();
     for row in oracle.rows() {

@@ -185,17 +185,17 @@ pub enum Op {
         units: u64,
         pass: u64,
     },
-    /// The sweeper looks, and settles at most so many.
+    /// Background expiry, of at most this many grants and waiters.
     Sweep(usize),
     /// The server's clock is set, forwards or back.
     Clock(u64),
     /// The clock moves by so much.
     Wait(i64),
-    /// The clock is set to the next deadline, or so much beside it; nothing when there is none.
+    /// Sets the clock to the next deadline, or some ms beside it; does nothing without a deadline.
     ToDeadline(i64),
-    /// The clock is set to where the round after so many others begins, or so much beside it.
+    /// Sets the clock to the beginning of the round after this many others, or some ms beside it.
     ToRound(u64, i64),
-    /// The clock is set to where the round of now closes, or so much beside it.
+    /// Sets the clock to the end of the current round's window, or some ms beside it.
     ToClose(i64),
     /// The replica takes over in a new epoch, with a new replica behind it.
     Promote,

@@ -103,7 +103,7 @@ pub fn replay(log: &[(u64, Vec<u8>)], seed: u64) -> Result<Sale, Refused> {
     Ok(sale)
 }
 
-/// As a child that saves leaves it: it finds nobody, but has all that is saved.
+/// The sale as a forked child has it that saves: no index, but all that is saved.
 fn without_indexes(sale: &Sale) -> Sale {
     let mut blind = sale.clone();
     blind.slots_mut().for_each(|words| words.fill(0));

@@ -1,5 +1,5 @@
-//! Whom a reader believes while Sentinels, or nodes of a cluster, name a primary that is none any
-//! more. They are played here, so that they name it for as long as the test says.
+//! Which server a reader believes while Sentinels, or nodes of a cluster, still name a former
+//! primary. The tests play the Sentinels and nodes, so that they name it as long as a test needs.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -26,7 +26,7 @@ struct Named {
     id: String,
 }
 
-/// Whom a witness names until so long after the first question, and whom from then on.
+/// The primary that a witness names until the time after its first question, and the next one.
 type Says = (Duration, Named, Named);
 
 /// Answers what it is asked, on a thread for each connection, as long as the test runs.

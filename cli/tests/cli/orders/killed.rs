@@ -72,7 +72,7 @@ fn killed_at_every_point(shop: &Shop) {
             wait_until("it is killed or done", || killer.killed() || is_done(&mut redis, &stream));
             let killed = killer.killed();
             killer.end();
-            // In one case the same one comes back, in the other somebody else.
+            // In one case a reader of this name comes back, in the other one of another name.
             let name = if after { "first" } else { "second" };
             let (to, from) = (shop.database_url(), shop.redis_url());
             let finisher = Running::start(writer(&from, &to, &key, name));
@@ -182,7 +182,7 @@ pub fn ask(redis: &mut Connection, line: &str) -> Value {
     command.query(redis).unwrap_or_else(|e| panic!("{line}: {e}"))
 }
 
-/// What is left of a stream of which all is delivered and acknowledged.
+/// XPENDING and lag of a stream whose entries are all delivered and acknowledged.
 const DONE: Option<[Value; 2]> = Some([Value::Int(0), Value::Int(0)]);
 
 /// Nothing waits to be delivered or acknowledged.

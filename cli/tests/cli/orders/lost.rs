@@ -65,7 +65,7 @@ fn gives_back(mut shop: Shop) {
         ask(&mut redis, &format!("SECKILL.GRAB {KEY} u{user} REQ r{user}"));
         ask(&mut redis, &format!("SECKILL.CONFIRM {KEY} u{user}"));
     }
-    // Nobody vouches for this server: the operator must.
+    // No Sentinel vouches for this server: the operator must.
     let from = shop.redis_url();
     let (code, said) = super::ended(writer(&from, &to, KEY, "w"));
     assert!(code == Some(1) && said.contains("an old primary"), "{said}");

@@ -52,14 +52,14 @@ fn says_what_is_wrong(shop: &Shop) {
     ask(&mut redis, &format!("SECKILL.GRAB {KEY} a REQ r1"));
     let home = if shop.is_postgres() { "public" } else { "shop" };
 
-    // A table of somebody else's has a name of ours: none is made beside it.
+    // A table of another program has a name of seckill's: no table is made beside it.
     shop.run(&["CREATE TABLE seckill_entries (what INT)"]);
     ends(reader(shop, STREAM, &[]), "seckill_entries is there and is not of seckill orders");
     assert_eq!(shop.tables(home), ["seckill_entries"]);
     shop.run(&["DROP TABLE seckill_entries", "CREATE TABLE orders (id INT)"]);
     ends(reader(shop, STREAM, &["--no-create"]), "there is no seckill_sales");
 
-    // A shop's own table of orders is in nobody's way.
+    // A shop's own table of orders does not disturb.
     writes(shop, &[]);
     assert_equal(shop, &mut redis, KEY);
     let ours = ["entries", "epochs", "kept", "orders", "sales", "units"];

@@ -1,5 +1,5 @@
 //! A proxy between a program and its servers. It counts the program's messages and kills it with -9
-//! after so many: once before the last of them arrives, once after.
+//! after this many: once before the last of them arrives, once after.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -91,7 +91,7 @@ pub fn before(socket: &Path, killer: &Arc<Killer>) -> u16 {
 fn requests(mut from: TcpStream, mut to: UnixStream, killer: &Killer) {
     let mut bytes = [0; 65_536];
     while let Ok(read @ 1..) = from.read(&mut bytes) {
-        // A server that has gone is none of its concern.
+        // An error of the server is passed on by the closed connection.
         killer.message(|| drop(to.write_all(&bytes[..read])));
     }
     let _ = to.shutdown(Shutdown::Write);

@@ -1,4 +1,4 @@
-//! TLS towards databases that let nobody in without it.
+//! TLS towards databases that refuse connections without it.
 
 use std::fs;
 use std::net::TcpListener;

@@ -106,7 +106,7 @@ fn play(redis: &mut Connection, key: &str, at: u64, random: &mut Random) {
     for word in line.split(' ').skip(1) {
         command.arg(word);
     }
-    // AMBIGUOUS, where somebody has several grants, is as good an answer as another.
+    // AMBIGUOUS is a good answer, too, where the user has several grants.
     match command.query::<Value>(redis) {
         Err(error) if error.code() != Some("AMBIGUOUS") => panic!("{line}: {error}"),
         _ => {}

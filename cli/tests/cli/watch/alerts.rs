@@ -59,9 +59,9 @@ fn alerts_fire_when_something_is_wrong_and_not_before() {
     let prometheus = Prometheus::start(folder.path(), exporter.port);
     let taken = "count_over_time(seckill_sale_supply_units[1m])";
     wait_until("three rounds have been read", || prometheus.number(taken) >= 3.0);
-    // One entry was delivered and is not acknowledged: that is what it is about, and it is at once.
+    // One entry was delivered and is not acknowledged: each alert about that fires at once.
     let firing = |names: &[&str]| {
-        // Nobody scrapes a seckill orders here.
+        // No seckill orders is scraped here.
         let all = names.iter().chain(&["SeckillOrdersAbsent"]).map(|name| (*name).to_owned());
         prometheus.firing() == all.collect()
     };

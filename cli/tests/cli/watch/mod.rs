@@ -9,7 +9,7 @@ use seckill_harness::Server;
 
 use super::program::{seckill, Running};
 
-/// An exporter of all sales of a server that lets everybody in.
+/// An exporter of all sales of a server without users.
 #[track_caller]
 pub fn exporter(server: &Server, words: &[&str]) -> Running {
     let url = format!("redis://127.0.0.1:{}/", server.port());

@@ -42,7 +42,7 @@ CODES = {
 PASSING = ("TRYAGAIN", "BUSY", "MISCONF", "NOREPLICAS", "UNBLOCKED")
 # Error replies, of which some are connection errors to redis-py.
 ERRORS = (redis.ResponseError, redis.BusyLoadingError, redis.AuthenticationError)
-# What a connection takes by itself; the rest of a pool's options is about the pool.
+# Options of the client's connections that ours, each for one exchange, must not have.
 NOT_OURS = (
     "maint_notifications",
     "oss_cluster_maint",
@@ -125,7 +125,7 @@ class Links:
             except BaseException:
                 self.slots.clear()
                 raise
-            # An error of GRAB: what came behind it went to the wrong node as well.
+            # GRAB's error: the commands behind it went to the wrong node as well.
             code = code_of(replies[0]) if isinstance(replies[0], Exception) else ""
             if code in (*DROPPING, "CLUSTERDOWN"):
                 self.slots.clear()

@@ -70,7 +70,7 @@ class Reader:
                     raise
                 await self._make_group()
             except Unanswered:
-                # What the lost reply had is pending of this name.
+                # Entries that the lost reply had are pending for this name.
                 self.last = self.given
                 if self.block_ms is None:
                     raise
@@ -111,7 +111,7 @@ class Reader:
             if self.claim == "0-0":
                 self.claim = None
             gone = {text(identity) for identity in (trimmed[0] if trimmed else [])}
-            # Those that this name had pending were given before.
+            # Trimmed entries that were pending for this name were given before.
             gone, self.trimmed = gone - self.trimmed, self.trimmed - gone
             if found := [*map(_entry, entries), *((identity, None) for identity in sorted(gone))]:
                 return found

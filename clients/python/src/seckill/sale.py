@@ -36,7 +36,7 @@ from .words import (
 T = TypeVar("T")
 P = ParamSpec("P")
 PAUSE_S = 0.05
-# What an attempt was: the command, the first word that came or LOST, attempts lost so far, its ms.
+# Called after each attempt: command, first word of the reply or LOST, attempts lost so far, ms.
 OnAttempt = Callable[[str, str, int, float], Any]
 
 

@@ -146,7 +146,7 @@ fn what_comes_back_is_free_and_a_late_payment_takes_the_same() {
     run(&mut sale, &these("d", &[2]), 61);
     run(&mut sale, &Request::Grab(Grab { user: b"v", ..grab("e", 1) }), 110);
     assert_eq!(map(&sale), "hhss", "c's number");
-    // The number of grant c is somebody else's, although 2 is due and would be free.
+    // The number of grant c belongs to another grant, although 2 is due and would be free.
     let late = run(&mut sale, &settle("c", Deed::Confirm { reclaim: true }), 120);
     assert!(matches!(late, Outcome::Stands(GrantView { state: State::Expired, .. })));
     assert_eq!(map(&sale), "hhss");
@@ -217,8 +217,8 @@ fn restocks_add_numbers_behind_the_last() {
     assert!(decision.plan.is_some());
 }
 
-/// Who waits is offered the lowest numbers, those that a restock has just brought included; a grant
-/// that may pass them gets its own before.
+/// Waiters are offered the lowest numbers, including those of a restock in this step. A grant that
+/// may pass the list gets its own numbers first.
 #[test]
 fn offers_are_of_the_lowest_numbers() {
     let list = WaitTerms { max: 9, offer_ms: HOLD, overtake: 1 };
@@ -234,7 +234,7 @@ fn offers_are_of_the_lowest_numbers() {
     assert_eq!(map(&sale), "hhhhhhhhh.");
     let has = |sale: &Sale, seq| sale.numbers().unwrap().of(seq).to_vec();
     assert_eq!([2, 3].map(|seq| has(&sale, seq)), [vec![5, 6, 7], vec![8, 9]]);
-    // A buyer can take it by its number: nobody waits any more.
+    // A buyer can take it by its number: the waiting list is empty.
     assert_eq!(replied(&mut sale, &these("c", &[10]), 4), [10]);
 }
 
@@ -325,7 +325,7 @@ fn a_call_gives_back_a_bounded_number_of_numbers() {
     let wide = Request::Pick(Pick { grab: grab("a", 100), wish: Wish::Adjacent, waits: false });
     let mut all = sale.clone();
     assert!(matches!(run(&mut all, &wide, 60), Outcome::Granted { .. }), "one hold is enough");
-    // The sweeper, and a user's own holds.
+    // Background expiry takes back as many numbers as one call may; so does the user's own call.
     let decision = all.decide_expiry(1000, &at(60)).unwrap();
     crate::testing::commit(&mut all, &decision);
     assert_eq!(freed(&all), UNITS_PER_CALL_MAX as usize);

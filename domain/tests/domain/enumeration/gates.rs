@@ -1,4 +1,4 @@
-//! Admission: lists, numbers, a share, the first so many, and a mask over all of it.
+//! Admission: lists, numbers, a share, the first n users, and a mask over all of it.
 
 use super::holds::{deed, req};
 use super::{grab, walk_all, Ask, Op, Patch, Rules, NO_GATES, NO_PATCH};

@@ -61,8 +61,8 @@ fn one_passes_the_head() {
     quantities(1);
 }
 
-/// How often a head may be passed by grabs and by offers, and what counts as a pass, where holds run
-/// and everybody may give back what they have.
+/// How often a head may be passed by grabs and by offers, and which grants count as a pass, where
+/// holds expire and all users may give back units.
 fn passes(overtake: u64) {
     let alphabet = vec![
         grab("z", Ask::Qty(1), Some("z")),
@@ -96,7 +96,7 @@ fn a_head_is_passed_twice() {
     passes(2);
 }
 
-/// One unit and two who wait for it: what every other command does to an entry and to an offer.
+/// One unit and two waiters: the effect of every other command on an entry and on an offer.
 #[test]
 fn one_unit_and_all_commands() {
     let alphabet = vec![

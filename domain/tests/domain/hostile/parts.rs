@@ -130,7 +130,7 @@ fn what_no_part_decides_is_refused() {
         vec![send(1, 5, 1)],
         vec![send(1, 6, 2)],
         vec![send(1, INTEGER_MAX, INTEGER_MAX)],
-        // To itself, or to nobody.
+        // A SEND to itself, or to no part.
         vec![send(0, 1, 0)],
         vec![send(3, 1, 0)],
         vec![receive(0, 1)],

@@ -127,8 +127,8 @@ fn repeating() -> Sale {
     sale
 }
 
-/// IMPORT is not for sales with rounds, nor is its effect on a grant that is known: the grant
-/// may be of another round than the numbers.
+/// IMPORT refuses a sale with rounds. Its effect, too, refuses to add to a known grant there: that
+/// grant may be of an older round.
 #[test]
 fn an_import_of_a_grant_of_an_older_round() {
     let schedule = Schedule { period_ms: 100, offset_ms: 0, lasts_ms: 100, carry: false };

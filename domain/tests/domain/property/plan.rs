@@ -71,7 +71,7 @@ pub(super) enum Plan {
         size: Size,
         req: Bytes,
     },
-    /// A SEND to a part, with OWED or without, or a RECEIVE from it: so many units more.
+    /// A SEND to a part, with OWED or without, or a RECEIVE from it: this many units more.
     Move {
         sends: bool,
         peer: u64,
@@ -165,7 +165,7 @@ impl Plan {
         }
     }
 
-    /// The same with numbers, where units have them and it can name some; one may be no unit.
+    /// `settle` with numbers, where units have them and the plan can name some; one may be no unit.
     fn settle_numbered(&self, world: &World) -> Option<Op> {
         let oracle = &world.oracle;
         let all: Vec<u64> = (1..=oracle.supply().min(12) + 1).collect();

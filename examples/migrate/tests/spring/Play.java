@@ -75,7 +75,7 @@ class Orders {
     }
 }
 
-/** What a resource server does: the token of the header becomes the controller's Jwt. */
+/** The part of a resource server: the token of the header becomes the controller's Jwt. */
 class Login implements HandlerMethodArgumentResolver {
     @Override
     public boolean supportsParameter(MethodParameter parameter) {

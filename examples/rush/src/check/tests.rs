@@ -1,4 +1,4 @@
-//! The demo's checker must find what it is there to find: each test spoils one thing of a perfect
+//! The demo's checker must find faults: each test spoils one thing of a perfect
 //! rush and expects the sentence that names it.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! The checker of the paying demo must find what it is there to find: each test spoils one thing
+//! The checker of the paying demo must find faults: each test spoils one thing
 //! of a perfect sale and expects the sentence that names it.
 
 use std::time::Duration;

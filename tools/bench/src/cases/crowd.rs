@@ -6,7 +6,7 @@ use crate::contenders::{incr, module_recommended, script_recommended, INCR, MODU
 use crate::control::Control;
 use crate::load::{measure, spread, Manner, Request, USERS};
 
-/// The case of so many connections.
+/// The case of this many connections.
 pub fn case(connections: usize) -> String {
     format!("no pipeline, {connections} connections")
 }

@@ -20,7 +20,7 @@ pub fn memory(winners: u64) -> String {
     format!("memory of {winners}")
 }
 
-/// The case of a page out of so many.
+/// The case of a page of a sale with this many winners.
 pub fn page(winners: u64) -> String {
     format!("WINNERS COUNT 1000 of {winners}")
 }

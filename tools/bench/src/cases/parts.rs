@@ -28,12 +28,12 @@ pub const SPREAD_OVER: [usize; 2] = [8, 1];
 const WARM_UP: Duration = Duration::from_millis(500);
 const LOOKS: Duration = Duration::from_secs(2);
 
-/// The case of a GRAB with the parts on so many servers.
+/// The case of a GRAB with the parts on this many servers.
 pub fn grabs(servers: usize) -> String {
     format!("GRAB REQ of a split sale, {PARTS} parts on {servers}")
 }
 
-/// The case of a balancer that looks after parts on so many servers.
+/// The case of a balancer that looks after parts on this many servers.
 pub fn balanced(servers: usize) -> String {
     format!("balancer of {BALANCED} parts on {servers}")
 }

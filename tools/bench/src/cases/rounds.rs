@@ -12,7 +12,7 @@ use crate::load::{send, Request, PIPELINED};
 pub const FEW: u64 = 10;
 pub const MANY: u64 = 10_000;
 
-/// Grants of the current round that a page of winners of few rounds ends with.
+/// Grants in the current round of both sales: WINNERS lists them after those of older rounds.
 const GRANTS: u64 = 2_000;
 
 /// The command, its name in the server's statistics, and how often a turn sends it.
@@ -23,7 +23,7 @@ pub const ASKED: [(&str, &str, u64); 4] = [
     ("WINNERS COUNT 1000", "SECKILL.WINNERS", 200),
 ];
 
-/// The case of a command with so many rounds kept.
+/// The case of a command with this many rounds kept.
 pub fn case(what: &str, rounds: u64) -> String {
     format!("{what} with {rounds} rounds kept")
 }

@@ -48,7 +48,7 @@ pub fn io_threads(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Sets a contender up on a fresh server; the second of a sale with so many units.
+/// Sets a contender up on a fresh server; the second of a sale with this many units.
 type SetUp = fn(&mut Control) -> Result<Recommended, String>;
 type SetUpPlain = fn(&mut Control, u64) -> Result<Plain, String>;
 

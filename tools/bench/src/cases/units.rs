@@ -25,7 +25,7 @@ const WANTED: usize = 4;
 /// Bytes of a number that nobody has.
 pub const MEMORY: &str = "memory of a free number";
 
-/// The case of a deed in a hall of so many seats.
+/// The case of a deed in a hall of this many seats.
 pub fn of_size(deed: &str, seats: u64) -> String {
     format!("{deed} of {seats}")
 }

@@ -23,10 +23,10 @@ pub const TWIN: &str = "another of the same length";
 pub const DEEDS: [&str; 4] = [PLACE, "leaving", "joining", "an offer"];
 pub const PLACE: &str = "PLACE";
 
-/// A module calls it so often in one go, and each list again and again.
+/// Calls in one turn: the module repeats them for each list in turn.
 const TURNS: usize = 5;
 
-/// The case of a deed in a list of so many.
+/// The case of a deed with this many waiters.
 pub fn case(deed: &str, waiting: u64) -> String {
     format!("{deed}, {waiting} waiting")
 }
@@ -34,7 +34,7 @@ pub fn case(deed: &str, waiting: u64) -> String {
 /// Entries of the short list.
 pub const FEW: u64 = 1_000;
 
-/// Waiters while so many units come back.
+/// Waiters while this many units come back.
 const CROWD: u64 = 100_000;
 const RETURNED: u64 = 10_000;
 /// PINGs before.
@@ -60,7 +60,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// A sale whose only unit somebody has, and so many others who wait for it.
+/// A sale whose only unit is taken, and this many waiters.
 pub(super) fn filled(bench: &Bench, waiting: u64) -> Result<Control, String> {
     let mut control = bench.server_with_noop(&[], &[])?;
     let max = (2 * waiting).to_string();
@@ -211,7 +211,7 @@ fn name(word: &str, number: u64) -> String {
     format!("{word}:{number:012}")
 }
 
-/// Microseconds in the server that so many calls take at the most, such as `p99.9` of them.
+/// Microseconds in the server that this many calls take at the most, such as `p99.9` of them.
 pub(super) fn server_us(
     control: &mut Control,
     command: &str,

@@ -130,7 +130,7 @@ impl Oracle {
         self.serve(false, now);
         self.list.reserved = 0;
         self.list.freed = false;
-        // The others were served as before it: it passes the head after all of them.
+        // This grant passes the head; offers to other waiters were made before it.
         if let Some(head) = passed {
             self.pass(head, 0);
         }
@@ -280,7 +280,7 @@ impl Oracle {
         }
     }
 
-    /// A live grant is left with so many units at most.
+    /// A live grant is left with this many units at most.
     fn keep(&mut self, seq: u64, left: u64, state: &'static str, now: Moment) {
         self.change(now);
         let row = &mut self.rows[seq as usize - 1];
@@ -395,7 +395,7 @@ impl Oracle {
         self.rules.limit != 0 || self.rules.grabs != 0
     }
 
-    /// Lets holds of a round expire until it is enough, so many at most. True when more are due
+    /// Lets holds of a round expire until it is enough, this many at most. True when more are due
     /// and it is not enough.
     pub(super) fn expire_until(
         &mut self,

@@ -119,7 +119,7 @@ impl Oracle {
         [Some(self.round), Some(ends_at), Some(if is_over { 0 } else { next })]
     }
 
-    /// Where the round begins that comes after so many others.
+    /// Where the round begins that comes after this many others.
     pub fn start_after(&self, others: u64, clock: u64) -> Option<u64> {
         let every = self.rules.every?;
         Some(every.start(every.round_at(clock) + 1 + others))

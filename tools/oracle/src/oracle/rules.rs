@@ -56,7 +56,7 @@ impl Rules {
         (!self.gates.are_possible()).then_some("ERR admission")
     }
 
-    /// The same for INIT, which says how many units there are.
+    /// The refusal of an INIT, which says how many units there are.
     pub(super) fn refusal_of(&self, supply: u64) -> Option<&'static str> {
         let fits = self.drawing.fits(supply);
         let has_share = self.part.is_none_or(|part| supply <= part.total);
@@ -80,7 +80,7 @@ impl Rules {
         }
     }
 
-    /// What an entry tells of them: in `data`, and in fields of their own.
+    /// Terms as an entry tells them: in `data`, and in fields of their own.
     pub(super) fn text(&self) -> (String, String) {
         let mut data = unless_0("limit", self.limit);
         data += &unless_0("grabs", self.grabs);

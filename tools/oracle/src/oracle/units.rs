@@ -21,7 +21,7 @@ impl Row {
 }
 
 impl Oracle {
-    /// Whether a sale can have so many units.
+    /// Whether a sale can have this many units.
     pub(super) fn fits_numbers(supply: u64, is_numbered: bool) -> bool {
         !is_numbered || supply <= UNITS_MAX
     }

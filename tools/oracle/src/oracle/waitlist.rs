@@ -82,7 +82,8 @@ impl Oracle {
         self.list.entries.iter().any(|entry| self.why_over(entry, t).is_none())
     }
 
-    /// The same as a GRAB sees it: one that is over stands if too many such are before it.
+    /// Whether a GRAB finds a waiter before it: entries that are over count if more of them are
+    /// first than one step drops.
     pub(super) fn somebody_stands(&self, t: u64) -> bool {
         self.anybody_stands(t) || self.list.entries.len() > STEP_MAX + 1
     }

@@ -206,7 +206,7 @@ impl Opening {
         Init { supply, terms: terms(rules), amounts: amounts(rules), id: ID, secret: SECRET }
     }
 
-    /// What the oracle answers to the INIT.
+    /// The oracle's reply to the INIT.
     pub fn oracle(&self, clock: u64, node_epoch: u64) -> Result<Oracle, String> {
         Oracle::init(self.supply, self.rules, clock, node_epoch)
     }

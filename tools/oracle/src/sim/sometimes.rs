@@ -36,7 +36,7 @@ impl<'a> Seen<'a> {
         self.events.contains(&event)
     }
 
-    /// Whether some entry says why an entry of the list is gone.
+    /// Whether a DROPPED entry of the outbox has this reason.
     fn dropped(&self, why: &str) -> bool {
         self.told("DROPPED") && self.entries.iter().any(|entry| entry.contains(why))
     }

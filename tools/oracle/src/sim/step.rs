@@ -17,7 +17,7 @@ pub enum Step {
     Clock(u64),
     /// The outbox of a sale takes no entries, or takes them again.
     Outbox { sale: usize, broken: bool },
-    /// A replica gets the next so many transactions.
+    /// A replica gets the next `count` transactions.
     Deliver { replica: usize, count: usize },
     /// A replica gets the last transaction a second time.
     Repeat { replica: usize },
@@ -35,7 +35,7 @@ pub enum Step {
     Sync,
     /// The log is rewritten.
     Rewrite,
-    /// The primary dies and comes back from its log without the last so many transactions, as far
+    /// The primary dies and comes back from its log without the last `lost` transactions, as far
     /// as they were not on the disk.
     Crash { lost: usize },
     /// The snapshot is written to the disk.

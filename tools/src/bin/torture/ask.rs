@@ -66,7 +66,7 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Cmd {
     command
 }
 
-/// Sends a client's call of so many sales and waits for the reply.
+/// Sends a client's call of this many sales and waits for the reply.
 pub fn ask(connection: &mut Connection, way: Way, line: &str, sales: usize) -> Reply {
     let strange = |text: String| Reply::Answers(vec![Answer::Strange(text); sales]);
     let line = format!("{}{line}", way.word());

@@ -289,7 +289,7 @@ impl<'a> Checker<'a> {
         rev.filter(fits).map_or(Ground::Missing, Ground::Restock)
     }
 
-    /// Whether so many are available after the step that made this change: after what it
+    /// Whether this many are available after the step that made this change: after what it
     /// expired and offered to those who wait, too. All of it has the same time.
     fn tells(&self, rev: u64, available: u64) -> bool {
         let entries = &self.evidence.entries[rev as usize - 1..];
@@ -322,7 +322,7 @@ impl<'a> Checker<'a> {
         *first = answered.returned.min(*first);
     }
 
-    /// Books who made the change, if the answer shows that it was this op.
+    /// Notes the op that made the change, if its answer shows that.
     fn made(&mut self, op: &'a Op, call: &Try, answered: &Answered, step: &Step) {
         let its_own = op.deed.events().contains(&step.event.as_str());
         let fresh = matches!(answered.answer, Answer::Granted { .. });

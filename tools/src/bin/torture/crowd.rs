@@ -44,7 +44,7 @@ pub struct Open {
 }
 
 impl Open {
-    /// As INIT is told.
+    /// The INIT's arguments.
     pub fn init(&self) -> String {
         let Open { key, terms: Terms { supply, limits, kind }, .. } = self;
         let Limits { limit, grabs, hold_ms, .. } = limits;
@@ -100,7 +100,7 @@ pub struct Crowd {
 }
 
 impl Crowd {
-    /// Starts so many threads. With `wait` an answer counts only when a replica has what it says.
+    /// Starts this many threads. With `wait` an answer counts only when a replica has what it says.
     pub fn start(
         shared: Arc<Shared>,
         sales: &[Open],
@@ -391,7 +391,7 @@ impl Client {
         sales.iter().zip(ops).for_each(|(sale, op)| self.history[*sale].push(op));
     }
 
-    /// One call of so many sales, as each of them sees it; none when no connection is to be had.
+    /// One call of this many sales, as each of them sees it; none when no connection is to be had.
     fn call(&mut self, line: &str, sales: usize) -> Vec<Try> {
         if self.connection.is_none() {
             let (reign, port) = *lock(&self.shared.door);

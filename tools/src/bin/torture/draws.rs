@@ -21,7 +21,7 @@ pub enum Draw {
 }
 
 impl Draw {
-    /// As INIT is told.
+    /// The INIT's arguments.
     pub fn words(&self) -> String {
         match self {
             Draw::Packets { packets, min } => format!("DRAW PACKETS {packets} MIN {min}"),

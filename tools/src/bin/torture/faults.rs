@@ -273,10 +273,10 @@ fn replace_replica(world: &mut World<'_>, random: &mut Random) -> Result<bool, S
     come_back(world, replica)
 }
 
-/// As a system does that runs out of memory.
+/// Kills the child that rewrites, as a system out of memory does.
 fn kill_rewrite(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
-    // So slow that it is met at its work: microseconds for each key.
+    // Microseconds for each key: slow enough to be met at work.
     world.ask::<()>(primary, "CONFIG SET rdb-key-save-delay 200000")?;
     let begun = world.ask::<String>(primary, "BGREWRITEAOF").is_ok();
     pause(random, 20, 500);

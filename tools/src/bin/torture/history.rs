@@ -20,7 +20,7 @@ pub enum Deed {
     Cancel,
     Extend,
     Refund,
-    /// CONFIRM, CANCEL or REFUND with KEEP: so many units are left, the rest is given back.
+    /// CONFIRM, CANCEL or REFUND with KEEP: this many units are left, the rest is given back.
     Keep(Keeper, u64),
     Import,
     /// Only reads: how many are before the user.
@@ -239,7 +239,7 @@ pub enum Kind {
     Listed(List),
     /// Each unit has a number.
     Numbered,
-    /// A round begins every so many milliseconds of Unix time and is open for some of them.
+    /// A round begins every this many milliseconds of Unix time and is open for some of them.
     Rounds {
         every_ms: u64,
         lasts_ms: u64,

@@ -11,10 +11,11 @@ use crate::world::World;
 
 /// One way, about as far as to the other side of the world: 200 ms there and back.
 const FAR: Duration = Duration::from_millis(100);
-/// One of so many packets is lost.
+/// One of this many packets is lost.
 const LOST_ONE_OF: u64 = 5;
 
-/// What replicas send is lost, so that nobody confirms a WAIT; or what the primary sends.
+/// Bytes of one direction are lost: those of the replicas, so that no WAIT is confirmed, or those
+/// of the primary.
 pub fn one_way(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let Some(way) = way(world) else { return Ok(false) };
     let all = [Towards::Server, Towards::Caller];
@@ -33,7 +34,7 @@ pub fn slow(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     world.wait_for_replicas().map(|()| true)
 }
 
-/// What is lost is sent again, and what came behind it waits.
+/// Lost packets are sent again; the packets behind them wait.
 pub fn lossy(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let Some(way) = way(world) else { return Ok(false) };
     way.lose_one_of(LOST_ONE_OF);

@@ -17,7 +17,7 @@ impl List {
         List { max, offer_ms, overtake: random.below(4) }
     }
 
-    /// As INIT is told.
+    /// The INIT's arguments.
     pub fn words(&self) -> String {
         let List { max, offer_ms, overtake } = self;
         format!("WAITLIST {max} OFFER {offer_ms} OVERTAKE {overtake}")

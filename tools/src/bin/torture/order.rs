@@ -67,7 +67,7 @@ impl Order {
         None
     }
 
-    /// The revs between which a call that ran so long can have looked: not before what had been
+    /// The revs between which a call that ran this long can have looked: not before what had been
     /// answered when it was sent, and before what was not yet sent when it had its reply.
     pub fn between(&self, invoked: u64, returned: u64) -> (u64, u64) {
         let before = self.answered.partition_point(|(at, _)| *at < invoked);

@@ -17,7 +17,7 @@ const PAUSED_FOR: Duration = Duration::from_millis(500);
 pub enum Return {
     /// With `replicaof` in its configuration, as docs/sentinel.md says.
     AsReplica,
-    /// As a service starts it: it is a primary until Sentinels demote it.
+    /// Starts it as its service does: it is a primary until Sentinels demote it.
     AsPrimary,
 }
 

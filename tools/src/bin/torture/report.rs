@@ -23,7 +23,7 @@ pub struct Tally {
     pub granted_lost: u64,
     pub changed_lost: u64,
     pub doubled: u64,
-    /// Of the last so many milliseconds before a power failure something was lost, at most.
+    /// The longest time before a power failure of which something was lost, in ms.
     pub tail_ms: u64,
     pub violations: Vec<String>,
     /// Entries of the outboxes besides plain grants, counted.

@@ -7,7 +7,7 @@ use seckill_random::Random;
 
 use crate::history::{Kind, Row};
 
-/// The amount of a GRAB of numbered units: so many, so many side by side, or named units.
+/// The amount of a GRAB of numbered units: a quantity, a quantity side by side, or named units.
 pub fn amount(supply: u64, random: &mut Random) -> String {
     let qty = 1 + random.below(4);
     match random.below(3) {
@@ -45,7 +45,7 @@ pub fn takes_keep(kind: &Kind, units: &[u64]) -> bool {
     !matches!(kind, Kind::Numbered) || !units.is_empty()
 }
 
-/// The argument of KEEP: so many, or the first so many numbers of the order.
+/// The argument of KEEP: a quantity, or that many of the order's first numbers.
 pub fn kept(kind: &Kind, units: &[u64], qty: u64) -> String {
     match kind {
         Kind::Numbered => {

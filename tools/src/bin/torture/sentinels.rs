@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use seckill_harness::link::Link;
 use seckill_harness::sentinel::Trio;
 
-/// A primary that does not answer for so long is taken for dead: longer than the other faults last.
+/// A primary without an answer for this long counts as dead: longer than other faults last.
 const LINES: [&str; 2] =
     ["sentinel down-after-milliseconds mymaster 3000", "sentinel failover-timeout mymaster 10000"];
 /// No second failover by hand so soon after a demotion, says docs/sentinel.md.

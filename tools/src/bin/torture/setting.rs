@@ -70,7 +70,7 @@ impl Setting {
         }
     }
 
-    /// Those of them that are `only`, or all.
+    /// Faults of this kind, or only the one that is named.
     pub fn draws(self, only: Option<Fault>) -> impl Iterator<Item = Fault> {
         self.faults().into_iter().filter(move |fault| only.is_none_or(|only| only == *fault))
     }

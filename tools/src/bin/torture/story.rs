@@ -356,7 +356,7 @@ impl Story {
         ensure(fits, || format!("The amount {qty} can't be drawn now: {left:?}."))
     }
 
-    /// Moves the units of a grant that had so many of them.
+    /// Moves the units of a grant that had this many of them.
     fn transfer(&mut self, row: &Row, from: Option<State>, had: u64) -> Told {
         let has = if row.state.is_live() { row.qty } else { 0 };
         let (taken, returned) = (has.saturating_sub(had), had.saturating_sub(has));

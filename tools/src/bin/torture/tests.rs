@@ -82,7 +82,7 @@ impl Book {
         self.move_units(event, t, numbers, seq, (1, state));
     }
 
-    /// An entry about a grant of so many units.
+    /// An entry about a grant of this many units.
     fn move_units(
         &mut self,
         event: &str,

@@ -57,7 +57,7 @@ pub fn read(turns: &mut Turns, entry: &Entry, list: &List) -> Result<(), String>
     turns.read(&told)
 }
 
-/// The server lists those who wait by its outbox.
+/// Compares the list that WAITERS shows with the list that the outbox tells.
 pub fn ends_as(turns: &mut Turns, evidence: &Evidence) -> Result<(), String> {
     turns.end()?;
     let told: Vec<u64> = turns.waiting.keys().copied().collect();

@@ -26,7 +26,7 @@ use seckill_harness::watch::Watch;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(3);
-/// A server that does not answer for so long is taken for dead: that is an error.
+/// A server that does not answer for this long is taken for dead: that is an error.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How the servers are set up.
@@ -77,7 +77,7 @@ pub struct World<'a> {
 impl<'a> World<'a> {
     /// Starts the servers; clients can come.
     ///
-    /// # Errors
+    /// A sentence that says what failed; so for all functions below.
     /// A sentence; also those of all other functions.
     pub fn start(
         module: &Path,

@@ -7,8 +7,8 @@ use crate::effect::{
 use crate::plan::Loader;
 use crate::testing::bytes_of;
 
-/// What no decision came to is refused whole: a grant without numbers or with too few, with some
-/// that are taken or beyond the last, and numbers where units have none.
+/// A replica refuses as a whole a grant that no decision makes: without numbers, with too few, with
+/// numbers that are taken or beyond the last, or with numbers in a sale that has none.
 #[test]
 fn a_replica_takes_no_grant_whose_numbers_are_wrong() {
     let mut sale = hall(5);
@@ -51,8 +51,8 @@ fn a_replica_takes_no_grant_whose_numbers_are_wrong() {
     assert!(takes(&plain, &[Effect::Grant(of)]) && !takes(&plain, &[numbered(&[1, 5])]));
 }
 
-/// What a grant keeps and what it is imported with are some of its first numbers, as many as its
-/// units, and free or its own.
+/// Numbers that a grant keeps, or is imported with, must be some of its first numbers, as many as
+/// its units, and free or its own.
 #[test]
 fn a_replica_takes_no_part_that_is_wrong() {
     let mut sale = hall(5);

@@ -172,7 +172,7 @@ fn again(control: &Control, first: u64, request: impl Fn(u64) -> Request) -> Res
     Ok(())
 }
 
-/// Repeats a command whose pages begin anywhere among so many.
+/// Repeats a command whose pages begin anywhere among this many.
 fn pages(control: &Control, of: u64, words: &[&str], reply: &'static str) -> Result<(), String> {
     let anywhere: Vec<String> = random(1, of).map(|number| number.to_string()).take(100).collect();
     again(control, 0, |number| {
@@ -206,7 +206,7 @@ fn mgrab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
     (0..size / MGRAB_SALES / EXPIRIES).try_for_each(|_| until_granted(control, &words))
 }
 
-/// As long as many holds are ending, the command is sent again.
+/// Sends the command again as long as many holds are ending.
 fn until_granted(control: &mut Control, words: &[String]) -> Result<(), String> {
     let start = Instant::now();
     while let Err(error) = control.tell(words) {
@@ -329,7 +329,7 @@ fn user(control: &mut Control, size: u64) -> Result<(), String> {
     pages(control, size, &["SECKILL.USER", SALE, "user", "COUNT", "10000"], "*3")
 }
 
-/// A command with so many users, ten times, and another that takes it back.
+/// A command with this many users, ten times, and another that takes it back.
 fn with_users(control: &mut Control, size: u64, commands: [&[&str]; 2]) -> Result<(), String> {
     let users: Vec<String> = (0..size).map(|number| format!("user:{number:012}")).collect();
     let users: Vec<&str> = users.iter().map(String::as_str).collect();
@@ -350,7 +350,7 @@ fn sadd(control: &mut Control, size: u64) -> Result<(), String> {
     with_users(control, size, [&["SADD", "members"], &["SREM", "members"]])
 }
 
-/// A page of 10,000 winners has so many elements.
+/// A page of 10,000 winners has this many elements.
 fn lrange(control: &mut Control, _: u64) -> Result<(), String> {
     let words = ["LRANGE", scenes::LIST, "0", "89999"];
     again(control, 0, |_| Request::new(&words, "*90000"))

@@ -99,7 +99,7 @@ pub fn due_scattered(bench: &Bench, size: u64) -> Result<Control, String> {
     until_due(control, size)
 }
 
-/// A sale of so many numbers, all of them sold.
+/// A sale of this many numbers, all of them sold.
 pub fn sold_numbers(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     control.tell(&["SECKILL.INIT", SALE, &size.to_string(), "LIMIT", "0", "NUMBERED"])?;
@@ -219,7 +219,7 @@ pub fn list(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// Has so many milliseconds pass for the sale, as a replica does whose primary's clock was ahead.
+/// Has this many milliseconds pass for the sale, as a replica does whose primary's clock was ahead.
 pub fn go_on(control: &mut Control, ms: u64) -> Result<(), String> {
     let version: u64 = number(control, "version")?;
     let (mut position, mut effect) = (Vec::new(), Vec::new());

@@ -86,8 +86,8 @@ impl Buyers {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// The users who were told GRANTED. Before, the server must be gone, or refuse, or
-    /// they must have been told to leave.
+    /// The users who were told GRANTED. Call it when the server is gone or refuses calls, or after
+    /// `leave`.
     ///
     /// # Errors
     /// A sentence when a buyer failed.

@@ -57,7 +57,7 @@ enum Disaster {
     HostDies(Wait),
     /// The link is cut, the primary goes on for a while, then the replica is promoted.
     Partition,
-    /// Sentinels are told to promote one of so many replicas.
+    /// Sentinels are told to promote one of this many replicas.
     Failover(usize, How, Wait),
 }
 
@@ -111,7 +111,7 @@ const CASES: [Case; 17] = [
 ];
 
 impl Disaster {
-    /// As the table has it.
+    /// The fault as the table names it.
     fn what(self) -> &'static str {
         match self {
             Kill | KillAfterSnapshot => "kill -9, restart",

@@ -11,7 +11,7 @@ fn assert_finds(sentence: &str, spoil: impl FnOnce(&mut Book)) {
     assert!(violations.iter().any(|what| what.contains(sentence)), "{sentence}: {violations:#?}");
 }
 
-/// An entry after which a grant has so many units, and so many came back.
+/// An entry after which a grant has this many units, and this many came back.
 fn leave(
     book: &mut Book,
     event: &str,

@@ -15,7 +15,7 @@ fn assert_right(book: &Book) {
     assert_eq!(book.check().violations, Vec::<String>::new());
 }
 
-/// A sale that draws: each grab gets so many units, and nobody gives any back.
+/// A sale that draws: each grab gets this many units, and nobody gives any back.
 fn drawn(draw: Draw, supply: u64, amounts: &[u64]) -> Book {
     let limits = Limits { limit: 0, hold_ms: 0, ..LIMITS };
     let mut book = Book::of(Terms { supply, limits, kind: Kind::Drawn(draw) });

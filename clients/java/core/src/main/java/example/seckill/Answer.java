@@ -5,7 +5,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.List;
 
 /**
- * What GRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT reply. What the word does not tell is null.
+ * The reply to GRAB, CONFIRM, CANCEL, EXTEND, REFUND or IMPORT. Fields that the outcome lacks are
+ * null.
  *
  * @param outcome the first word
  * @param state the grant's; NOGRANT where there is none
@@ -24,7 +25,7 @@ import java.util.List;
  * @param units the grant's numbers; null in a sale without
  * @param lost attempts of this call without a reply: after a refusal one of them may still arrive,
  *     so cancel
- * @param durable whether so many replicas have the grant; null if that was not asked for
+ * @param durable whether this many replicas have the grant; null if that was not asked for
  */
 public record Answer(Outcome outcome, State state, String req, Long seq, Long qty, Long deadlineMs,
         Long available, Long held, Long allowance, Long opensInMs, Long ticket, Long ahead,

@@ -29,7 +29,7 @@ final class Attempts {
     /** An answer, all replies of its attempt, and how many attempts had none. */
     record Told<T>(T value, List<Object> replies, int lost) {}
 
-    /** What a call sends. `block`: what the server itself waits in each attempt. */
+    /** A call as it is sent. `block`: how long the server itself waits in each attempt. */
     record Call(String name, byte[] key, String req, List<byte[][]> commands, Duration block) {}
 
     /** Until there is an answer. `read` gives it, or throws IllegalArgumentException. */
@@ -55,7 +55,7 @@ final class Attempts {
                 outcome = error.code();
                 why = error;
             } catch (Exception error) {
-                // What is still to come must not be taken for the reply to another call.
+                // The late reply must not be taken for the reply to another call.
                 link.lost();
                 outcome = "LOST";
                 why = error;

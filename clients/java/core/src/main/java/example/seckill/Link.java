@@ -18,7 +18,7 @@ public interface Link {
      */
     List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception;
 
-    /** The connections that are there are not to be used again: their server is a primary no more. */
+    /** Closes the connections: their server is no longer the primary. */
     default void drop() {}
 
     /** An attempt had no whole reply; its own connection at least is not to be used again. */

@@ -4,7 +4,7 @@ import java.nio.charset.Charset;
 import java.util.List;
 
 /**
- * What MGRAB replies: units of all sales, or of none.
+ * The reply to MGRAB: units of all sales, or of none.
  *
  * @param outcome GRANTED, REPLAY or REFUSED
  * @param req what the call was sent with

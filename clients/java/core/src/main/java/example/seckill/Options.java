@@ -5,7 +5,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 
 /**
- * What the calls of a sale are held to.
+ * Settings for the calls of a sale.
  *
  * @param timeout for one call, over all its attempts and pauses
  * @param attempts of one call at most
@@ -26,27 +26,27 @@ public record Options(Duration timeout, int attempts, OnAttempt onAttempt, Durab
         }
     }
 
-    /** The same with another timeout. */
+    /** These options with another timeout. */
     public Options withTimeout(Duration other) {
         return new Options(other, attempts, onAttempt, durable, charset);
     }
 
-    /** The same with so many attempts. */
+    /** These options with another number of attempts. */
     public Options withAttempts(int other) {
         return new Options(timeout, other, onAttempt, durable, charset);
     }
 
-    /** The same with somebody who hears of each attempt. */
+    /** These options with a listener for each attempt. */
     public Options withOnAttempt(OnAttempt other) {
         return new Options(timeout, attempts, other, durable, charset);
     }
 
-    /** The same with answers that say whether replicas have the grant. */
+    /** These options with answers that say whether replicas have the grant. */
     public Options withDurable(Durable other) {
         return new Options(timeout, attempts, onAttempt, other, charset);
     }
 
-    /** The same with another charset. */
+    /** These options with another charset. */
     public Options withCharset(Charset other) {
         return new Options(timeout, attempts, onAttempt, durable, other);
     }
@@ -64,7 +64,7 @@ public record Options(Duration timeout, int attempts, OnAttempt onAttempt, Durab
     }
 
     /**
-     * An answer is durable when so many replicas have the grant.
+     * An answer is durable when this many replicas have the grant.
      *
      * @param mark the key of a counter; in a cluster it is in the sale's slot
      * @param replicas how many

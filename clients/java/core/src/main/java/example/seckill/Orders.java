@@ -13,8 +13,8 @@ import java.util.NoSuchElementException;
 import java.util.Set;
 
 /**
- * What a worker has to do: entries of an outbox, at least once each. One that came twice is known by
- * (id, epoch, rev) in its data. Acknowledge each. One thread reads it; an interrupt ends it.
+ * Entries of an outbox for one worker, each at least once: an entry that came twice has the same
+ * (id, epoch, rev) in its data. Acknowledge each. One thread reads; an interrupt ends the reading.
  *
  * <p>After an {@link Unanswered} it goes on when it is asked again; a {@link SaleError} ends it.
  */
@@ -56,7 +56,7 @@ public final class Orders implements Iterator<Orders.Order> {
         }
     }
 
-    /** What another reader has left for so long is taken over; 60 seconds. */
+    /** Takes over entries that another reader left unacknowledged for this long; 60 seconds. */
     public Orders idle(Duration other) {
         idle = other;
         return this;
@@ -89,12 +89,12 @@ public final class Orders implements Iterator<Orders.Order> {
             return id;
         }
 
-        /** What happened. */
+        /** The event that this entry tells. */
         public Event event() {
             return event;
         }
 
-        /** It is done. Unanswered: it may come again. */
+        /** Acknowledges the entry. After Unanswered it may be delivered again. */
         public void ack() {
             for (int made = 1;; made++) {
                 try {
@@ -119,7 +119,7 @@ public final class Orders implements Iterator<Orders.Order> {
                 isOver = true;
                 throw error;
             } catch (Unanswered error) {
-                // What was given but did not arrive is this reader's own by now.
+                // Entries that the lost reply had are pending for this reader.
                 stage = Stage.OWN;
                 if (++failures % ATTEMPTS == 0) {
                     throw error;
@@ -225,7 +225,7 @@ public final class Orders implements Iterator<Orders.Order> {
             return Attempts.send(link, call, within).get(0);
         } catch (Link.ServerError error) {
             if (error.code().equals("NOGROUP")) {
-                // Somebody deleted the stream, or a failover lost the group.
+                // The stream was deleted, or a failover lost the group.
                 hasGroup = false;
             } else if (Attempts.isMistake(link, error)) {
                 throw new SaleError(error);

@@ -39,7 +39,7 @@ final class Reply {
         throw new IllegalArgumentException("not a number of seckill: " + word);
     }
 
-    /** The numbers that a sale with NUMBERED has behind so many words; null in any other. */
+    /** The numbers that a sale with NUMBERED has behind this many words; null in any other. */
     static List<Long> units(List<?> words, int count) {
         boolean isThere = count < words.size() && words.get(count) instanceof List<?>;
         return isThere ? list(words.get(count)).stream().map(Reply::number).toList() : null;

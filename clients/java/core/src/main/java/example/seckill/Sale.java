@@ -57,7 +57,7 @@ public final class Sale {
         return home(name, parts, user, StandardCharsets.UTF_8);
     }
 
-    /** The same for ids of another charset. */
+    /** The home part for an id in another charset. */
     public static Home home(String name, int parts, String user, Charset charset) {
         if (parts < 1) {
             throw new IllegalArgumentException("parts must be above 0");
@@ -78,7 +78,8 @@ public final class Sale {
         return change("GRAB", user, orNew(req), given(units, "units").words());
     }
 
-    /** The same, or a place on the waiting list, until that moment (Unix ms) if it is not null. */
+    /** Grabs, or joins the waiting list if nothing is left: until that moment (Unix ms), or
+     * without end. */
     public Answer wait(String user, String req, long qty, Long untilMs) {
         List<Object> more = new ArrayList<>(Units.qty(qty).words());
         more.add("WAIT");
@@ -105,17 +106,17 @@ public final class Sale {
         return change("CONFIRM", user, req, List.of());
     }
 
-    /** The same for so many units of the grant; the others are given back. */
+    /** Confirms `keep` units of the grant; the others are given back. */
     public Answer confirm(String user, String req, long keep) {
         return change("CONFIRM", user, req, List.of("KEEP", keep));
     }
 
-    /** The same for these numbers of the grant, in a sale with NUMBERED; the others are given back. */
+    /** Confirms these numbers of the grant, in a sale with NUMBERED; the others are given back. */
     public Answer confirm(String user, String req, long[] keep) {
         return change("CONFIRM", user, req, these(keep));
     }
 
-    /** The same as confirm, and a hold that has expired is taken again if it can be; it needs a req. */
+    /** Confirms, and takes an expired hold again if units are free; needs a req. */
     public Answer reclaim(String user, String req) {
         return change("CONFIRM", user, req, List.of("RECLAIM"));
     }
@@ -125,7 +126,7 @@ public final class Sale {
         return change("CANCEL", user, req, List.of());
     }
 
-    /** Gives back all but so many units of a hold, which lasts as before. */
+    /** Gives back all units of a hold except `keep`; the hold lasts as before. */
     public Answer cancel(String user, String req, long keep) {
         return change("CANCEL", user, req, List.of("KEEP", keep));
     }
@@ -135,7 +136,7 @@ public final class Sale {
         return change("CANCEL", user, req, these(keep));
     }
 
-    /** A hold lasts for so many ms from now, at least. */
+    /** A hold lasts for this many ms from now, at least. */
     public Answer extend(String user, long ms, String req) {
         return change("EXTEND", user, req, List.of(ms));
     }
@@ -145,7 +146,7 @@ public final class Sale {
         return change("REFUND", user, req, List.of());
     }
 
-    /** Takes back all but so many units of what was sold. */
+    /** Takes back all but this many units of what was sold. */
     public Answer refund(String user, String req, long keep) {
         return change("REFUND", user, req, List.of("KEEP", keep));
     }
@@ -182,7 +183,7 @@ public final class Sale {
         return read("UNIT", reply -> reply == null ? null : Row.of(reply, options.charset()), unit);
     }
 
-    /** What the user has, and may still have. */
+    /** The user's grants, and how many units the user may still take. */
     public User user(String user) {
         return read("USER", reply -> {
             List<?> words = Reply.list(reply);
@@ -214,7 +215,7 @@ public final class Sale {
                 .flatMap(page -> page.rows().stream());
     }
 
-    /** What a worker has to do: entries of the outbox, for the reader `name` of `group`. */
+    /** Entries of the outbox for a worker: the reader `name` of `group`. */
     public Orders orders(String stream, String group, String name) {
         return new Orders(link, options.charset(), stream, group, name);
     }

@@ -1,8 +1,8 @@
 package example.seckill;
 
 /**
- * Nobody knows whether the call happened, or the server can't do it for now. The same call with this
- * REQ tells, and never takes twice.
+ * No reply came: whether the call was executed is not known, or the server can't execute it for
+ * now. Send the call again with this REQ: the reply says what was done, and no unit is taken twice.
  */
 @SuppressWarnings("serial")
 public final class Unanswered extends RuntimeException {
@@ -15,7 +15,7 @@ public final class Unanswered extends RuntimeException {
         this.lost = lost;
     }
 
-    /** What to ask again with; empty where the call had none. */
+    /** The REQ to repeat the call with; empty where the call had none. */
     public String req() {
         return req;
     }

@@ -14,18 +14,18 @@ public final class Units {
         this.words = List.of(words);
     }
 
-    /** So many, or none. */
+    /** This many units, or none. */
     public static Units qty(long units) {
         // One is what GRAB takes by itself.
         return units == 1 ? ONE : new Units("QTY", units);
     }
 
-    /** At most so many. */
+    /** At most this many. */
     public static Units upTo(long most) {
         return new Units("UPTO", most);
     }
 
-    /** So many that are next to each other, in a sale with NUMBERED. */
+    /** This many adjacent numbers, in a sale with NUMBERED. */
     public static Units adjacent(long units) {
         return new Units("QTY", units, "ADJACENT");
     }

@@ -3,7 +3,7 @@ package example.seckill;
 import java.util.List;
 
 /**
- * What USER tells.
+ * The reply to USER.
  *
  * @param allowance units that the user may still have; -1 without a limit
  * @param admission what GRAB would judge now: OK, DENIED or BUSY

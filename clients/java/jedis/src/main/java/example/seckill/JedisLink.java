@@ -99,7 +99,8 @@ public final class JedisLink implements Link {
             List<Object> replies = connection.getMany(commands.size() * each);
             connection.setSoTimeout(before);
             if (drops.get() != dropsBefore) {
-                // It was in use when the others were dropped: the pool is not to have it again.
+                // This connection was in use when `drop` closed the others: the pool must not reuse
+                // it.
                 connection.setBroken();
             }
             return IntStream.range(0, commands.size()).mapToObj(at -> replies.get(at * each + each - 1))

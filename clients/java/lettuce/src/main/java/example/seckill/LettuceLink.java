@@ -133,7 +133,7 @@ public final class LettuceLink implements Link {
     private static List<Object> send(StatefulConnection<byte[], byte[]> to, List<byte[][]> commands,
             boolean asking, long ends) throws Exception {
         List<AsyncCommand<byte[], byte[], List<Object>>> sent = new ArrayList<>();
-        // Those of other threads go before them or behind.
+        // Commands of other threads go before or after all of these.
         synchronized (to) {
             for (byte[][] words : commands) {
                 if (asking) {

@@ -44,7 +44,7 @@ public final class SpringLink implements Link {
         }
     }
 
-    /** What the server said is the message of a cause. */
+    /** The server's error text is the message of a cause. */
     private static ServerError refusal(DataAccessException error) {
         for (Throwable cause = error; cause != null; cause = cause.getCause()) {
             if (String.valueOf(cause.getMessage()).matches("(?s)[A-Z]+ .*")) {
