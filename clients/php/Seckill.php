@@ -34,7 +34,7 @@ interface Connection
     /** Ends it: what is still to come must not be taken for the answer to another call. */
     public function drop(): void;
 
-    /** What the library puts before keys, but not before those of calls by name. */
+    /** The client's prefix of keys, which it does not add in calls by name. */
     public function prefix(): string;
 
     public function isCluster(): bool;
@@ -64,7 +64,7 @@ interface SaleInterface
         bool $adjacent = false,
     ): Answer;
 
-    /** The same, and joins the waiting list where nothing is left. */
+    /** Grabs, or joins the waiting list if nothing is left. */
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
 
     /**
@@ -125,12 +125,12 @@ interface SaleInterface
     ): \Generator;
 }
 
-/** What became of a call; what is not told is null. Times are Unix milliseconds. */
+/** The reply to a call; fields that the outcome lacks are null. Times are Unix milliseconds. */
 final class Answer
 {
     public function __construct(
         public readonly string $req,
-        /** The first word: of a grab what it came to, of the others how the grant stands. */
+        /** The first word: the outcome of a grab, or the grant's state after another call. */
         public readonly string $outcome,
         public readonly ?string $state = null,
         public readonly ?int $seq = null,
@@ -194,7 +194,7 @@ final class Clients
         return new PredisNode($single, $prefix, $forget);
     }
 
-    /** A \RedisCluster does not tell how it logs in, nor send commands by name where ASK says. */
+    /** A \RedisCluster does not show its login, and can't send a command by name to the node of an ASK reply. */
     private static function redisCluster(\RedisCluster $client, ?\Closure $node): Cluster
     {
         $node ??= static function (string $host, int $port): \Redis {
@@ -285,7 +285,7 @@ final class Cluster implements Connection
         return substr($place, 0, (int) strrpos($place, ':'));
     }
 
-    /** Who has the slot; asked of one node after the other where it is not known. */
+    /** The node of a slot; if it is not known, asks one node after the other. */
     private function owner(int $slot, float $end): string
     {
         $found = fn () => current(array_filter($this->ranges, fn ($range) => $range[0] <= $slot && $slot <= $range[1]));
@@ -317,7 +317,7 @@ final class Cluster implements Connection
         try {
             ($this->nodes[$place] ?? null)?->drop();
         } catch (\Exception) {
-            // It was gone before.
+            // The connection was closed already.
         }
         unset($this->nodes[$place]);
     }
@@ -339,7 +339,7 @@ final class Cluster implements Connection
     }
 }
 
-/** Answers say whether so many replicas have the grant; the mark is a counter beside the sale. */
+/** Answers say whether this many replicas have the grant; the mark is a counter beside the sale. */
 final class Durable
 {
     public function __construct(
@@ -369,7 +369,7 @@ final class ErrorReply
     }
 }
 
-/** What MGRAB tells: a grant for each sale, or the first sale that refused, and why. */
+/** The reply to MGRAB: a grant for each sale, or the first sale that refused, and why. */
 final class MultiAnswer
 {
     public function __construct(
@@ -561,7 +561,7 @@ final class PredisNode implements Connection
             $reply = $this->node->readResponse($command);
             $replies[] = $reply instanceof ErrorInterface ? new ErrorReply($reply->getMessage()) : $reply;
         }
-        // As the client's options have it.
+        // The read timeout in the client's options.
         $before = $this->node->getParameters()->read_write_timeout ?? (float) ini_get('default_socket_timeout');
         $this->limit($before > 0 ? (float) $before : 1e6);
         return $replies;
@@ -634,7 +634,7 @@ final class Reader
                 $this->makeGroup();
             } catch (Unanswered $error) {
                 $this->blockMs !== null || throw $error;
-                // What the lost reply had is pending of this name.
+                // Entries that the lost reply had are pending for this name.
                 $this->last = $this->given;
             }
         }
@@ -673,7 +673,7 @@ final class Reader
             $this->claimedAt = microtime(true);
             $found = self::entries($reply[1]);
             foreach ($reply[2] ?? [] as $id) {
-                // Those that this name had pending were given before.
+                // Trimmed entries that were pending for this name were given before.
                 isset($this->trimmed[$id]) || $found[$id] = null;
                 unset($this->trimmed[$id]);
             }
@@ -889,7 +889,7 @@ final class Sale implements SaleInterface
         return ($qty ?? 1) === 1 ? [] : ['QTY', $qty];
     }
 
-    /** What is left of a grant of which a part is given back. */
+    /** Arguments for a part of a grant that is kept: a number of units, or numbers. */
     private static function part(int|array|null $keep): array
     {
         return match (true) {
@@ -958,7 +958,7 @@ final class Sale implements SaleInterface
         return array_map(fn (Answer $grant) => [$grant->seq, $grant->state], $grants);
     }
 
-    /** A client that can be asked what it is; a connection that is not to be had is no mistake of the caller's. */
+    /** A client whose kind is known; a connection that fails is not the caller's mistake. */
     private function ready(): Connection
     {
         try {
@@ -1133,7 +1133,7 @@ final class Tables
     ];
 }
 
-/** Nobody knows whether it happened; the same call with this req tells and never repeats it. */
+/** The outcome is unknown; sending the call again with this req tells it, and takes nothing twice. */
 final class Unanswered extends \RuntimeException
 {
     public function __construct(
@@ -1186,7 +1186,7 @@ final class Words
         }
     }
 
-    /** What a reply or a row of a sale with NUMBERED has behind its words. */
+    /** Unit numbers at the end of a reply or a row, in a sale with NUMBERED. */
     private static function units(array $words, int $count): ?array
     {
         return is_array($words[$count] ?? null) ? $words[$count] : null;

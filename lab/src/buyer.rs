@@ -110,7 +110,7 @@ impl Buyer {
         }
     }
 
-    /// Sleeps before the next try; in the interleaver until somebody else has moved.
+    /// Sleeps before the next try; in the interleaver waits until another buyer has moved.
     pub fn pause(&mut self, time: Duration) {
         self.gate.pause();
         self.sleep(time);
@@ -147,7 +147,7 @@ impl Buyer {
         Ok(redis::Client::open(self.house.redis_url.as_str())?.get_connection()?)
     }
 
-    /// A number that nobody else has.
+    /// A number that is unique among buyers.
     pub fn unlike(&self) -> u64 {
         self.house.next_number.fetch_add(1, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! A strategy of the lab: how it opens a sale, how one buyer buys, what its books are.
+//! A strategy of the lab: how it opens a sale, how one buyer buys, and how its books are read.
 
 use crate::buyer::Buyer;
 use crate::told::{lost, Books, Fault, Maker, Reason, Rush, Stop, Text, Told};
@@ -37,9 +37,9 @@ pub struct Contender {
     pub set_up: fn(&mut Buyer, u64) -> Result<(), Stop>,
     pub buy: fn(&mut Buyer) -> Told,
     pub books: fn(&mut Buyer) -> Result<Books, Stop>,
-    /// Somebody else who takes part: who restocks, a worker, an importer.
+    /// Another participant: an operator who restocks, a worker, or an importer.
     pub helper: Option<fn(&mut Buyer) -> Told>,
-    /// Nobody gets an answer without the helper.
+    /// No buyer gets an answer without the helper.
     pub waits_for_helper: bool,
     /// The key of the lock whose lease may run out.
     pub lease: Option<&'static str>,
@@ -50,7 +50,7 @@ pub struct Contender {
     pub rush: Rush,
     /// The faults that the interleaver must find.
     pub marked: &'static [Fault],
-    /// The faults on a database where they are others.
+    /// Faults of this contender on a database where they differ.
     pub marked_on: &'static [(Maker, &'static [Fault])],
     /// A remark on the row, where the measurement and the theory differ.
     pub note: Text,

@@ -96,7 +96,7 @@ impl Gate {
         }
     }
 
-    /// The steps that follow make no sense before somebody else has moved.
+    /// The next steps make no sense before another buyer has moved.
     pub fn pause(&mut self) {
         if let Gate::Held(turns) = self {
             turns.pauses = true;
@@ -107,7 +107,7 @@ impl Gate {
         matches!(self, Gate::Held(_))
     }
 
-    /// Writes a step and what came back into the timeline.
+    /// Writes a step and its reply into the timeline.
     pub fn note(&self, text: impl FnOnce() -> String) {
         let Gate::Held(turns) = self else { return };
         let line = Line { who: Some(turns.who), text: text(), is_step: true };

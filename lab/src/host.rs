@@ -32,7 +32,7 @@ impl Host {
     }
 }
 
-/// The day by `date`, as everybody writes it.
+/// The date by `date`.
 fn today() -> String {
     let said = std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
     said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default()

@@ -32,9 +32,9 @@ pub fn lost(reason: Reason) -> Told {
 pub enum Reason {
     /// 已卖光.
     SoldOut,
-    /// 手气不好，再抢购: somebody else changed the number first.
+    /// 手气不好，再抢购: another buyer changed the number first.
     Conflict,
-    /// 系统异常,请重试: somebody else holds the lock.
+    /// 系统异常,请重试: another buyer holds the lock.
     Busy,
     /// The shop's own work failed, a payment for instance; the unit was given back.
     Failed,
@@ -78,13 +78,13 @@ impl Books {
 pub enum Fault {
     /// More units told "yours" than there are.
     Oversold,
-    /// A unit that nobody has, though somebody without one was refused.
+    /// A unit that is left, though a buyer without one was refused.
     Undersold,
     /// Refused while units are left, and a buyer who comes alone afterwards is refused, too.
     Stuck,
     /// Told "yours", and no record of it.
     WinnerWithoutRecord,
-    /// A record of a unit, and nobody was told "yours".
+    /// A record of a unit, and no buyer was told "yours".
     RecordWithoutWinner,
     /// One user with two units, though the strategy asks "has this user one?".
     TwoForOne,
@@ -92,7 +92,7 @@ pub enum Fault {
     NegativeCounter,
     /// Granted although sent after another's refusal had come back.
     Inversion,
-    /// A lock released by somebody who did not hold it.
+    /// A lock released by a buyer who did not hold it.
     FreedAnothersLock,
     /// A request that never ends.
     Endless,
@@ -102,11 +102,11 @@ pub enum Fault {
     WaitsForAnother,
     /// Let in, and sold out at the confirmation.
     InThenSoldOut,
-    /// After a crash: a unit that nobody has and nobody can buy.
+    /// After a crash: a unit that has no owner and can't be bought.
     CrashLosesUnit,
-    /// After a crash: nobody can buy any more, ever.
+    /// After a crash: no buyer can buy any more, ever.
     CrashWedges,
-    /// After a crash: nobody can buy until a lease ends.
+    /// After a crash: no buyer can buy until a lease ends.
     CrashWedgesForLease,
     /// After a crash: the buyer who was cut off can't buy any more, though others can.
     CrashLocksOut,
@@ -183,7 +183,7 @@ impl Maker {
 pub enum Stop {
     /// The process died.
     Died,
-    /// The database threw. Nobody catches it, the buyer sees HTTP 500.
+    /// The database threw an exception. It is not caught, so the buyer sees HTTP 500.
     Sql(SqlError),
     /// The lab itself is in trouble, and says why.
     Trouble(String),

@@ -70,8 +70,8 @@ impl Buyer {
         Ok(())
     }
 
-    /// MULTI, the commands, EXEC. Nobody sees what lies between, so it is one step. True when it
-    /// was carried out.
+    /// MULTI, the commands, EXEC. Other clients see nothing in between, so it is one step. True
+    /// when it was carried out.
     pub fn exec(&mut self, commands: &[&[&str]]) -> Result<bool, Stop> {
         let done = self.step(|buyer| {
             buyer.round_trips += 1;
@@ -120,7 +120,7 @@ impl Buyer {
         Ok(())
     }
 
-    /// A lease that is still this token's begins again; another's is left as it is.
+    /// Renews a lease that still has this token; another lease stays unchanged.
     pub fn renew(&mut self, key: &str, token: &str) -> Result<bool, Stop> {
         let script = "if redis.call('get', KEYS[1]) == ARGV[1] then \
                       return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end";

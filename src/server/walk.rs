@@ -18,7 +18,7 @@ use super::reply::{Reply, FAILED};
 use super::value::key::{NoSale, Peek};
 use seckill_domain::Sale;
 
-/// Longest time of a step, in which the server serves nobody else.
+/// Longest time of a step, during which the server serves no other client.
 const STEP: Duration = Duration::from_millis(2);
 
 /// Pause before the next step, in which the server serves others.

@@ -1,4 +1,4 @@
-//! Buyers who grab, pay and cancel without a pause, and write down what they were told.
+//! Buyers who grab, pay and cancel without a pause, and note the answers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -23,11 +23,11 @@ pub struct Told {
     pub seq: i64,
     pub qty: i64,
     pub state: String,
-    /// Whether the grant counts: always, or, for buyers who wait, if a replica had it.
+    /// Whether the grant counts: always, or, for buyers who send WAIT, if a replica had it.
     pub is_kept: bool,
 }
 
-/// All that buyers were told, by REQ.
+/// All answers to buyers, by REQ.
 #[derive(Default)]
 pub struct History {
     pub orders: HashMap<String, Told>,
@@ -38,13 +38,13 @@ pub struct History {
 /// State that all buyers of a run share.
 pub struct Run {
     ports: Vec<u16>,
-    /// How many different users there are; 0: everybody comes once.
+    /// Number of different users; 0: each order has a user of its own.
     users: u64,
     waits: bool,
     stopped: AtomicBool,
     /// Calls that were answered.
     pub calls: AtomicU64,
-    /// Grants that a buyer was told of; those who wait count it when a replica has it.
+    /// Grants that buyers were told of; with WAIT a grant counts when a replica has it.
     pub grants: AtomicU64,
 }
 
@@ -55,7 +55,7 @@ impl Run {
         Run { ports, users, waits, stopped: AtomicBool::new(false), calls, grants }
     }
 
-    /// Lets buyers buy while `script` runs, and returns what they were told.
+    /// Lets buyers buy while `script` runs, and returns their answers.
     pub fn during(&self, script: impl FnOnce()) -> History {
         thread::scope(|scope| {
             let buyers = (0..BUYERS).map(|name| scope.spawn(move || Buyer::new(self, name).buy()));

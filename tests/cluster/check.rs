@@ -1,4 +1,4 @@
-//! Holds what buyers were told against what the cluster knows afterwards.
+//! Compares the answers that buyers got with the cluster's sales afterwards.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub struct Found {
 /// Checks what must hold whatever happened, and counts what was lost.
 ///
 /// Every row is of one order; seqs run without a gap; the units of live grants are held and sold;
-/// nobody is over `limit`; the outbox has each change once; AUDIT agrees.
+/// no user is over `limit`; the outbox has each change once; AUDIT agrees.
 #[track_caller]
 pub fn check(client: &mut Routed, history: &History, limit: i64) -> Found {
     let rows = rows_of(client, SALE);
@@ -56,7 +56,7 @@ fn sorted(rows: &HashMap<String, Row>) -> Vec<(&String, &Row)> {
     rows
 }
 
-/// Whether a grant is still what its buyer was told. A hold may have run out since.
+/// Whether a grant still has the state of its buyer's answer. A hold may have expired since.
 fn stands(row: &Row, told: &Told) -> bool {
     let same = (row.seq, row.qty, &row.user) == (told.seq, told.qty, &told.user);
     let ran_out = told.state == "HELD" && row.state == "EXPIRED";

@@ -14,7 +14,7 @@ use crate::support::{wait_until, Server};
 
 /// After this many milliseconds without a sign a node counts as dead.
 const NODE_TIMEOUT_MS: u64 = 1500;
-/// Few enough to sell out after the replica took over, if nobody waits.
+/// Few enough to sell out after the replica took over, if no buyer sends WAIT.
 const SUPPLY: u64 = 6000;
 /// Grants before the primary dies.
 const GRANTS: u64 = 2000;

@@ -111,7 +111,7 @@ impl Move<'_> {
         assert!(!reply.is_error(), "{line}: {reply}");
     }
 
-    /// Everybody knows the new owner, and buyers are served there.
+    /// Waits until all nodes name the new owner, and buyers are served there.
     fn settle(&self) {
         let ranges = |server: &Server| server.cmd("CLUSTER SLOTS").items().to_vec();
         let owner = |server: &Server| {

@@ -49,7 +49,7 @@ fn calls_go_where_their_keys_are() {
         assert_sent(&mut conn, &call, false, home.port());
     }
 
-    // A replica sends all elsewhere, unless the client says that it only reads.
+    // A replica redirects every call, unless the client has sent READONLY.
     replica.wait_in_sync(home);
     let mut conn = replica.conn();
     assert_sent(&mut conn, &format!("SECKILL.STATUS {KEY}"), false, home.port());

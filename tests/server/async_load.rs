@@ -17,7 +17,7 @@ fn signal(server: &Server, name: &str) {
     assert!(send(name, &server.pid().to_string()), "kill {name}");
 }
 
-/// False when there is no such process any more.
+/// False when the process is gone.
 fn send(name: &str, pid: &str) -> bool {
     Command::new("kill").args([name, pid]).status().is_ok_and(|status| status.success())
 }

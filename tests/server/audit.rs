@@ -1,4 +1,5 @@
-//! AUDIT of a large sale goes on beside other clients, and what they change is no difference.
+//! AUDIT of a large sale runs beside other clients, and their changes are not reported as
+//! differences.
 
 use seckill_oracle::shorthand::effect;
 

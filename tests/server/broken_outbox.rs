@@ -62,7 +62,7 @@ fn a_hold_that_is_due_is_not_settled_without_its_entry() {
     assert_same(&server, &replica);
 }
 
-/// Nobody has to call for it: the sweeper comes back.
+/// Background expiry tries again by itself, without a call.
 #[test]
 fn the_sweeper_tries_again_until_the_entry_is_written() {
     let (server, mut conn) = Server::start().with_conn();

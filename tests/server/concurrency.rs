@@ -1,5 +1,5 @@
-//! Many clients at once, by every way that leads into a server: the count is exact and nobody is
-//! told what is not so.
+//! Many clients at once, by each kind of call that a server has: the count is exact, and every
+//! answer is true.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -244,7 +244,7 @@ fn grabs_work_in_scripts() {
     server.assert_sound("k");
 }
 
-/// The client that most Rust programs use: what it makes of our replies is what we mean.
+/// The crate redis, which most Rust programs use, reads the replies as they are meant.
 #[test]
 fn a_client_library_reads_our_replies() {
     let server = Server::start();

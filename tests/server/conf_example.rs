@@ -1,6 +1,6 @@
-//! The example configuration starts a server as it is, except for paths and the port, and its users
-//! may do what they are for and nothing else. What real client libraries make of it is for
-//! `make clients`.
+//! The example configuration starts a server as it is, except for paths and the port. Its users may
+//! execute the commands of their work and no others. `make clients` tries it with real client
+//! libraries.
 
 use std::process::{Command, Output, Stdio};
 

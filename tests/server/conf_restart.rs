@@ -127,7 +127,7 @@ fn picture(server: &Server) -> Vec<String> {
     lines
 }
 
-/// The example as it is, except for digests.
+/// The example, except for digests.
 fn start() -> Server {
     options().line("enable-debug-command yes").start()
 }
@@ -137,7 +137,7 @@ fn wait_for_load(conn: &mut Conn) {
     wait_until("the log is loaded", || conn.call("PING") == "+PONG");
 }
 
-/// While the disk is slow the server puts off what it writes into its log.
+/// While the disk is slow the server delays its writes to the log.
 #[track_caller]
 fn wait_for_write(conn: &mut Conn) {
     wait_until("the log is written", || {
@@ -208,7 +208,7 @@ fn a_log_is_switched_on_before_its_line_is_written() {
     }
 }
 
-/// The example's user default lets nobody in, as the example says.
+/// The example's user default refuses all logins, as the example says.
 #[test]
 fn a_user_with_all_rights_that_is_off_lets_nobody_in() {
     let server = start();

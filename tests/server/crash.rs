@@ -54,7 +54,7 @@ fn trade(conn: &mut Conn, book: &mut Book, name: &str, seed: u64) {
     }
 }
 
-/// Runs clients, kills the server after about `orders` more orders, and tells what they know.
+/// Runs clients, kills the server after about `orders` more orders, and returns the clients' notes.
 fn trade_until_killed(server: &mut Server, round: u64, orders: i64) -> Book {
     let stopped = AtomicBool::new(false);
     thread::scope(|scope| {

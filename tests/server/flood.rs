@@ -1,5 +1,5 @@
-//! Hash flooding: buyers choose their ids, so ids that collide in a hash whose key they know must
-//! cost no more than any others. What the server itself says that a GRAB took is compared.
+//! Hash flooding: buyers choose their ids, so ids that collide in a hash with a known key must cost
+//! no more than others. The server's own time for a GRAB is compared.
 
 use std::fmt::Write;
 

@@ -124,8 +124,8 @@ fn a_stream_is_made_before_the_sale_is_judged_for_good() {
     grab_around("new", false, &CALLS);
 }
 
-/// Commands that begin a transaction, or move the whole data set elsewhere. A call of another
-/// module's is a client of its own, so that its MULTI holds nothing of ours up.
+/// Commands that begin a transaction, or replace the whole data set. A call by another module is a
+/// client of its own, so its MULTI delays no other client.
 #[test]
 fn a_sale_may_go_while_its_stream_is_made() {
     grab_around("new", false, &[("MULTI", "+OK", GRANTED)]);

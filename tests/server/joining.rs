@@ -65,7 +65,7 @@ fn a_replica_that_comes_in_the_middle_misses_nothing() {
         amid_load(&server, || first.follow(&server));
         first.wait_in_sync(&server);
         assert_same(&server, &first);
-        // The replica goes away for a while: it gets what it has missed later.
+        // The replica loses the link for a while, and gets the missed commands later.
         assert_eq!(first.call("REPLICAOF NO ONE"), "+OK");
         amid_load(&server, || second.follow(&server));
         second.wait_in_sync(&server);

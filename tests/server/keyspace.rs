@@ -109,8 +109,8 @@ fn a_sale_can_expire() {
     ]);
 }
 
-/// Big sales are freed by another thread of the server; memory and count come back to what they
-/// were.
+/// Big sales are freed by another thread of the server; memory and count of sales are then what
+/// they were before.
 #[test]
 fn deleted_sales_are_freed() {
     let (server, mut conn) = Options::new().line("latency-tracking no").start().with_conn();

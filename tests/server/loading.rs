@@ -1,4 +1,4 @@
-//! A module that does not load: the log says what to do, and docs/loading.md explains what it says.
+//! A module that does not load: the log names the remedy, and docs/loading.md explains each line.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

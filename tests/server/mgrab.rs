@@ -97,7 +97,7 @@ fn keys_of_a_cluster_share_a_slot() {
     assert_eq!(number(&mut conn, "{u}z", "grants"), 0);
 }
 
-/// One outbox that takes no entry keeps every sale as it is, and every other outbox too.
+/// If one outbox takes no entry, all sales and all other outboxes stay unchanged.
 #[test]
 fn an_outbox_that_refuses_keeps_all_from_changing() {
     let (server, mut conn) = Server::start().with_conn();

@@ -116,7 +116,7 @@ fn whole(short: &str, rev: usize) -> String {
     format!("event={event} sale=k data={data} {raw}").trim_end().to_owned()
 }
 
-/// Data is JSON without blanks, its id and its words in quotes, a number as it is.
+/// Data is JSON without blanks: the id and words are in quotes, numbers are not.
 #[test]
 fn the_data_of_an_entry_is_json() {
     let (_server, mut conn) = Server::start().with_conn();
@@ -279,7 +279,7 @@ fn a_grab_that_expires_others_tells_of_them_first() {
     assert_whole(&entries(&mut conn, "s"));
 }
 
-/// Entries name the sale as it is called at that moment.
+/// Entries have the sale's key as it is at that moment.
 #[test]
 fn a_renamed_sale_goes_on_under_its_new_name() {
     let (server, mut conn) = Server::start().with_conn();

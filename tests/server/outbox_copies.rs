@@ -127,8 +127,8 @@ fn the_second_entry_of_a_change_takes_the_next_id() {
     assert_eq!(picture(&replica), before);
 }
 
-/// A replica on which somebody wrote: the change is made all the same, the entry left out, logged
-/// and counted. A stream that is missing is made again.
+/// A replica whose stream another client wrote to: the change is made, the entry is left out,
+/// logged and counted. A missing stream is made again.
 #[test]
 fn a_stream_that_takes_no_copy_does_not_stop_the_sale() {
     let server = Server::start();

@@ -144,7 +144,7 @@ fn units_move_by_totals() {
     let status = conn.cmd("SECKILL.STATUS p0");
     let fields = ["supply", "deficit", "put_in", "sent", "received", "elsewhere"];
     assert_eq!(fields.map(|name| status.field(name).int()), [2, 0, 8, 11, 5, 15]);
-    // More is withdrawn than was ever put in: what came from others.
+    // SEND of more units than the part was given at first: units of other parts are among them.
     conn.check(&[
         ("SECKILL.RESTOCK p1 -9 REQ r", "[-6 0]"),
         ("SECKILL.PARTS p1", "['s' 1 2 -2 0 0 0 6 0 [[0 0 2]]]"),
@@ -194,7 +194,7 @@ fn sold_out_is_said_when_nothing_can_come_any_more() {
     ]);
     let status = conn.cmd("SECKILL.STATUS p1");
     assert_eq!(status.field("state").text(), "soldout");
-    // Units that nobody got: 2, 1, 7, 1, 1 and 1.
+    // Units that were refused: 2, 1, 7, 1, 1 and 1.
     assert_eq!(status.field("unmet_units").int(), 13);
     conn.check(&[
         ("SECKILL.RECEIVE p1 s 0 2", "[2 2]"),

@@ -35,7 +35,7 @@ fn hold(conn: &mut Conn, count: usize) {
     }
 }
 
-/// With its primary stopped, a replica shows due holds as what they are there: held.
+/// With its primary stopped, a replica shows due holds as held.
 #[test]
 fn a_replica_lets_nothing_expire() {
     let (primary, replica) = Server::pair();

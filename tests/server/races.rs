@@ -104,7 +104,7 @@ fn each_unit_returns_once() {
     panic!("in twenty races only these took part: {seen:?}");
 }
 
-/// One order at its deadline: everybody wants something else, and exactly one gets their way.
+/// One order at its deadline: each client sends another command, and exactly one succeeds.
 #[test]
 fn one_order_is_settled_once() {
     let (server, mut conn) = Server::start().with_conn();

@@ -251,7 +251,7 @@ fn linked_files_exist() {
     }
 }
 
-/// A path between backticks that begins in a folder of ours is the path of something.
+/// A path between backticks that begins with a folder of this repository exists.
 #[test]
 fn named_files_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

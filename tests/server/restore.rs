@@ -13,7 +13,7 @@ const NEWEST: u8 = 0;
 const FLIPS: usize = 10_000;
 const REFUSED: &str = "-ERR Bad data format";
 
-/// Uncompressed, so that an altered byte is a byte of ours.
+/// Uncompressed, so that each altered byte reaches the module.
 fn start() -> Server {
     Options::new().line("rdbcompression no").line("sanitize-dump-payload yes").start()
 }

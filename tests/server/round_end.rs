@@ -145,7 +145,7 @@ fn a_round_with_a_million_winners_ends_in_no_time() {
     );
     let kept = conn.cmd("MEMORY USAGE k").int();
     assert!(kept > full * 9 / 10, "the previous round is kept");
-    // The next turn lets the million go, and nobody has to ask for anything: the sweeper gives the
+    // The next turn frees the million grants, and no call is needed: background expiry gives the
     // memory back in steps.
     let second_us = turn(&mut conn, 2);
     wait_until("memory is given back", || conn.cmd("MEMORY USAGE k").int() < full / 100);

@@ -109,7 +109,7 @@ fn what_is_left_is_carried_or_dropped() {
     conn.check(&[
         ("SECKILL.RESTOCK d 5 REQ r", "[5 15]"),
         ("SECKILL.GRAB d a", "['GRANTED' 1 1 'SOLD' 0 14]"),
-        // Nobody could ask in round 999, so it leaves nothing.
+        // The sale did not exist in round 999, so nothing is carried from it.
         ("SECKILL.GRAB c a", "['GRANTED' 1 1 'SOLD' 0 9]"),
     ]);
     wait_for_round(&mut conn, first, 1001);

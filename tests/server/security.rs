@@ -1,5 +1,5 @@
-//! The users of redis.conf.example, attacked: each tries every command that the server has, keys
-//! that are not theirs, and every way to hide one. And callers who ask for more memory than they send.
+//! The users of redis.conf.example, attacked: each tries every command that the server has, keys of
+//! others, and every way to hide a key. Also callers who ask for more memory than they send.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::support::conf_example::{self, login, options};
 use crate::support::shop::events;
 use crate::support::{wait_until, Conn, Reply, Server};
 
-/// Commands that the server lets everybody run, whatever their permissions.
+/// Commands that the server allows to all users, whatever their permissions.
 const FOR_ALL: &str = "no_auth";
 
 /// Calls that a user of the shop must never be allowed, in words that would do harm. `FLUSHALL`
@@ -308,7 +308,7 @@ fn peaks(server: &Server) -> [u64; 2] {
     })
 }
 
-/// Small requests with the largest numbers there are: nothing is set aside for what they announce.
+/// Small requests with the largest numbers: no memory is reserved for announced lengths.
 #[test]
 fn numbers_alone_take_no_memory() {
     let (server, mut conn) = Server::start().with_conn();
@@ -406,8 +406,8 @@ fn large_requests_take_a_few_times_their_size() {
     }
 }
 
-/// A replica runs what its primary decided, the secret of a new sale included: whoever may look at
-/// slow calls, or at all calls, does not see it.
+/// A replica executes its primary's effects, which have the secret of a new sale. A user who may
+/// read SLOWLOG or MONITOR does not see the secret.
 #[test]
 fn a_replica_shows_no_secret() {
     let primary = start();

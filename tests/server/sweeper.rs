@@ -1,4 +1,5 @@
-//! Holds run out on keys that nobody touches, wherever the key goes, and without a stall.
+//! Background expiry: holds expire on keys that get no commands, wherever the key goes, and without
+//! a stall.
 
 use seckill_domain::effect::{Change, Effect};
 use seckill_oracle::shorthand::effect;

@@ -1,4 +1,4 @@
-//! Units with numbers: which a buyer gets and is told, who has one, and that every copy of the sale
+//! Numbered units: which numbers a buyer gets, who has a number, and that every copy of the sale
 //! agrees.
 
 use crate::support::logs::assert_same_everywhere;

@@ -132,7 +132,7 @@ fn without_a_list_wait_says_nothing() {
     assert!(status.pairs().iter().all(|(name, _)| name != "waiting_since"), "a plain sale");
 }
 
-/// Waiters keep their terms when the list is closed: nobody joins, and the offers go on.
+/// Waiters keep their terms when the list is closed: no user can join, and the offers go on.
 // Rules: 090a
 #[test]
 fn a_list_that_ends_serves_those_who_wait() {
@@ -232,7 +232,7 @@ fn every_end_is_told_with_its_reason() {
     }
 }
 
-/// With MASK nobody learns why they may not wait.
+/// With MASK the reason why a user may not wait is hidden.
 #[test]
 fn admission_is_judged_at_joining() {
     let (_server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 9 MASK");

@@ -6,7 +6,7 @@ use crate::support::logs::assert_same_everywhere;
 use crate::support::shop::{counter, entries, number};
 use crate::support::{wait_until, Conn, Server};
 
-/// A list with offers under way and somebody passed.
+/// A list with pending offers, and a head that was passed.
 fn filled(conn: &mut Conn) {
     conn.check(&[
         ("SECKILL.INIT k 4 LIMIT 0 HOLD 900000 WAITLIST 99 OVERTAKE 2 OUTBOX s", "+OK"),
@@ -66,7 +66,7 @@ fn a_replica_that_is_promoted_between_offers_goes_on() {
     replica.assert_sound("k");
 }
 
-/// A failover that lost the tail: who has paid is imported, and is on the list no more.
+/// A failover that lost the tail: a user who has paid is imported, and leaves the list.
 #[test]
 fn who_has_paid_on_a_lost_primary_is_imported() {
     let (mut primary, replica) = (Server::start(), Server::start());

@@ -17,7 +17,7 @@ fn two_parts(server: &Server) -> Conn {
     conn
 }
 
-/// In part 0 one unit of two collects for erin, who asks for both.
+/// In part 0 one of two units is reserved for erin, who asks for both.
 fn one_collects(conn: &mut Conn) {
     conn.check(&[
         ("SECKILL.GRAB p0 dave REQ d", "['GRANTED' 1 1 'HELD' T 1]"),
@@ -53,7 +53,7 @@ fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {
     let mut conn = two_parts(&server);
     one_collects(&mut conn);
     conn.check(&[
-        // Units that collect for a head are nobody else's: not a grab's, not another part's.
+        // Units reserved for a head go to no other user and to no other part.
         ("SECKILL.GRAB p0 dave REQ d2", "['SOLDOUT' 3]"),
         ("SECKILL.SEND p0 s 1 1", "[0 1]"),
         ("SECKILL.SEND p1 s 0 1", "[1 1]"),
@@ -78,8 +78,8 @@ fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {
     });
 }
 
-/// Units of other parts may still come to whoever asks for more than this part has. When the split
-/// says that there are none, such a head blocks nobody.
+/// Units of other parts may still come to a waiter who asks for more than this part has. When the
+/// split says that there are none, such a head blocks no other waiter.
 #[test]
 fn a_head_waits_for_other_parts_as_long_as_they_have_any() {
     let server = Server::start();
@@ -99,7 +99,7 @@ fn a_head_waits_for_other_parts_as_long_as_they_have_any() {
     server.assert_sound("p1");
 }
 
-/// The sweeper makes offers in a part that was promoted, of what came while the primary was alive.
+/// In a promoted part background expiry offers units that came while the primary was alive.
 #[test]
 fn a_promoted_part_makes_the_offers_that_are_left() {
     let (mut primary, replica) = (Server::start(), Server::start());

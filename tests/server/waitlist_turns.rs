@@ -82,7 +82,8 @@ fn offers_wait_for_resume_and_for_the_opening() {
     assert!(row.items()[4].int() >= opens, "offered at the opening");
 }
 
-/// Once the sale goes on nobody waits for the sweeper's interval, which is a minute here.
+/// Once the sale goes on offers come at once, not after the sweeper's interval, which is a minute
+/// here.
 #[test]
 fn what_waits_for_resume_is_offered_at_once() {
     let (_server, mut conn) = sold_out(Server::sleeping(), "HOLD 900000 WAITLIST 9");

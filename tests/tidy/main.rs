@@ -148,7 +148,7 @@ fn lines_are_short() {
 
 #[test]
 fn nothing_unfinished_is_left() {
-    // Put together here, so that this file does not name what it looks for.
+    // Put together here, so that this file does not match its own search.
     let marks = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"], ["todo", "!("], ["HA", "CK"]];
     let marks = marks.map(|parts| parts.concat());
     let mut found = Vec::new();

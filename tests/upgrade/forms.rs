@@ -52,8 +52,8 @@ fn an_older_replica_refuses_a_newer_form_aloud_and_is_mended_by_a_resync() {
     replica.assert_took_all();
 }
 
-/// The setting is changed while it sells: what is written from then on is of the older form, in
-/// the log, in a snapshot and on the link.
+/// The setting is changed during the sale: from then on the log, a snapshot and the link have the
+/// older form.
 #[test]
 #[ignore = "needs two modules: make upgrade-test"]
 fn files_with_a_newer_form_are_refused_whole_until_it_is_held_back() {

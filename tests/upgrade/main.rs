@@ -16,7 +16,7 @@ use seckill_harness::{Options, Server};
 
 /// The version of the effects that the older module knows.
 const HELD_BACK: &str = "effects-version 1";
-/// All that a module knows: what it does unless it is told.
+/// The default setting: the newest version of each form.
 const NEWEST: &str = "effects-version 0";
 
 /// One of the two modules.

@@ -172,7 +172,8 @@ fn named(redis: &mut Connection, master: &str) -> Result<Named, RedisError> {
         cmd("SENTINEL").arg("MASTER").arg(master).query(redis)?;
     let mut field = |name: &str| fields.remove(name).unwrap_or_default();
     let (host, port, id) = (field("ip"), field("port"), field("runid"));
-    // s_down, o_down, failover_in_progress: it is about to name another.
+    // With the flags s_down, o_down or failover_in_progress this Sentinel may soon name another
+    // primary.
     let is_sure = field("flags") == "master" && !id.is_empty();
     Ok(Named { host, port: port.parse().unwrap_or_default(), id, is_sure })
 }

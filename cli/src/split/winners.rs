@@ -7,7 +7,7 @@ use crate::grants::{List, FIELDS};
 
 use super::parts::{advice, number, one, seckill, Split};
 
-/// Which of them, and how.
+/// Which winners to list, and in which form.
 #[derive(Args)]
 pub struct Options {
     pub name: String,

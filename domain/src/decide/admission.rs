@@ -60,7 +60,7 @@ fn judge(sale: &Sale, user: &[u8]) -> Admittance {
     }
 }
 
-/// A refusal of admission, in place of which MASK has another one `shown`.
+/// A refusal of admission; with MASK it replies `shown` in place of its reason.
 pub(super) fn refused(sale: &Sale, shown: Mask, refusal: Outcome) -> Outcome {
     if !sale.terms.admission.mask {
         return refusal;

@@ -15,7 +15,9 @@ final class PlainMariaDb
         $this->socket = "$folder/sock";
         mkdir($folder, 0700);
         $path = 'PATH=$PATH:/usr/sbin; exec ';
-        $own = '--no-defaults --datadir=' . escapeshellarg("$folder/data") . (posix_getuid() === 0 ? ' --user=root' : '');
+        // Any MariaDB that starts deletes the temporary tables of all others in its tmpdir.
+        $own = '--no-defaults --datadir=' . escapeshellarg("$folder/data") . ' --tmpdir=' . escapeshellarg($folder)
+            . (posix_getuid() === 0 ? ' --user=root' : '');
         exec("{$path}mariadb-install-db $own --auth-root-authentication-method=normal --skip-test-db 2>&1", $said, $code);
         $code === 0 || exit("MariaDB is needed for this program, and is not here:\n" . implode("\n", $said) . "\n");
         $quiet = [1 => ['file', '/dev/null', 'w'], 2 => ['file', '/dev/null', 'w']];

@@ -57,7 +57,7 @@ fn winners_with_the_same_id() {
     }
 }
 
-/// Stopped halfway, the counter gets back what it said.
+/// A move that is stopped halfway gives the counter its old value back.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn winners_with_the_same_id_from_halfway() {

@@ -1,6 +1,6 @@
 <?php
 
-// The hall: which seat a number is, and its map.
+// The hall: the seat of each number, and the map.
 
 declare(strict_types=1);
 

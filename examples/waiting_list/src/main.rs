@@ -80,7 +80,7 @@ fn drawn(person: u32, salt: u32) -> u32 {
     ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as u32
 }
 
-/// Whether somebody clicks all the time. They pay: what they get is sold on.
+/// Whether this person clicks all the time, as a robot does. They pay: the units are sold on.
 pub fn is_robot(person: u32, people: u32) -> bool {
     person >= people - people / ROBOTS
 }
@@ -223,7 +223,7 @@ impl<'o> Sale<'o> {
     }
 }
 
-/// With the list the first who would pay have a unit, and nobody else.
+/// With the list the first people who would pay have a unit, and no others.
 fn check_order(paid: &[bool], options: &Options) -> Told<()> {
     let payers = (0..options.people).filter(|person| pays(*person, options.people));
     let first: Vec<u32> = payers.take(options.units as usize).collect();

@@ -119,7 +119,7 @@ impl Search<'_> {
                     _ if sampled => options[random.usize(..options.len())],
                     Some(choice) => choice,
                     None => {
-                        // The database may free those who wait in another order than last time.
+                        // The database may free blocked buyers in another order than last time.
                         strayed |= depth < path.len();
                         path.truncate(depth);
                         let options = nearest_first(options, trace.last());
@@ -166,7 +166,7 @@ impl Search<'_> {
                 let go = |who: usize| options.contains(&Choice::Go(who)).then_some(Choice::Go(who));
                 let choice = if !died && steps == dies_after {
                     died = true;
-                    // After the last step there is nobody left to die, but their answer is lost.
+                    // After the last step no process is left to die, but its answer is lost.
                     options.contains(&Choice::Dies(0)).then_some(Choice::Dies(0))
                 } else {
                     None

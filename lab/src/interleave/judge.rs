@@ -22,7 +22,7 @@ pub fn faults(setting: &Setting, played: &Played) -> Vec<Fault> {
     let one = setting.products == 1;
     found(one && wins < supply && !wrongly.is_empty(), Fault::Undersold);
     found(one && matches!(played.alone, Some(Verdict::Lost(_))), Fault::Stuck);
-    // Somebody who came alone is on record too.
+    // The buyer who came alone is on record, too.
     let alone = u64::from(matches!(played.alone, Some(Verdict::Won(_))));
     let records = played.books.records;
     found(records.is_some_and(|records| records < wins), Fault::WinnerWithoutRecord);
@@ -87,7 +87,7 @@ fn after_crash(played: &Played) -> Option<Fault> {
     let records = played.books.records.unwrap_or(0);
     let told = again.won() + b.won() + c.won();
     let is_lost = |one: &Outcome, reason| one.verdict == Some(Verdict::Lost(reason));
-    // A buyer who waits for a lock that nobody will free never gets an answer.
+    // A buyer who waits for a lock that is never released gets no answer.
     let waits = |one: &Outcome| one.verdict.is_none();
     let busy =
         |one: &Outcome| is_lost(one, Reason::Busy) || is_lost(one, Reason::Hangs) || waits(one);

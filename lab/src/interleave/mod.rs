@@ -47,7 +47,7 @@ impl Outcome {
         }
     }
 
-    /// Units they were told are theirs.
+    /// Units that buyers were told are theirs.
     pub fn won(&self) -> u64 {
         match self.verdict {
             Some(Verdict::Won(units)) => units,

@@ -30,7 +30,7 @@ pub struct Setting {
     pub lease: bool,
     /// Once in a schedule this one may die.
     pub dies: Option<usize>,
-    /// Whether somebody comes alone afterwards, if units are left.
+    /// Whether one more buyer comes afterwards, if units are left.
     pub asks_alone: bool,
 }
 

@@ -19,7 +19,7 @@ use crate::told::{Reason, Rush, Stop, Told, Verdict};
 const ACTORS: usize = 5;
 /// A schedule with more steps is not of a shop that works.
 const STEPS: usize = 400;
-/// How long to wait before the database is asked whether somebody waits for a lock.
+/// How long to wait before the database is asked whether a buyer waits for a lock.
 const PATIENCE: Duration = Duration::from_millis(2);
 /// No step takes this long; the lab itself hangs.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -192,7 +192,7 @@ impl Stage {
         Ok(())
     }
 
-    /// One buyer makes a step, then all buyers that the step unblocks, until nobody moves.
+    /// One buyer makes a step, then all buyers that the step unblocks, until no buyer moves.
     fn order(&mut self, play: &mut Play<'_>, who: usize, order: Order) -> Result<(), String> {
         if !matches!(play.states[who], State::At(_)) {
             return Err("an order to somebody who does not stand before a step".into());
@@ -202,8 +202,8 @@ impl Stage {
         self.settle(play)
     }
 
-    /// Waits until everybody stands before a step, is over, or waits for a row lock. Who waits is
-    /// known only when nobody moves any more: until then one who moves may be about to free them.
+    /// Waits until each buyer is before a step, has finished, or waits for a row lock. Only when no
+    /// buyer moves is it known which ones wait: until then a moving buyer may free another.
     fn settle(&mut self, play: &mut Play<'_>) -> Result<(), String> {
         let deadline = Instant::now() + DEADLINE;
         while Instant::now() < deadline {
@@ -311,7 +311,7 @@ impl Stage {
             steps: play.steps,
             lines: Vec::new(),
         };
-        // With units left: can somebody who comes alone have one?
+        // With units left: can one more buyer, who comes alone, have one?
         if played.wins() < played.supply && setting.asks_alone && !contender.waits_for_helper {
             self.desk.comes("alone".into(), "alone".into(), 99);
             let told = (contender.buy)(&mut self.desk);
@@ -325,7 +325,7 @@ impl Stage {
     }
 }
 
-/// An exception that nobody catches is HTTP 500 to the buyer.
+/// An uncaught exception is HTTP 500 to the buyer.
 pub fn verdict(told: Told) -> Result<Verdict, Stop> {
     match told {
         Ok(verdict) => Ok(verdict),
@@ -358,7 +358,7 @@ fn act(mut buyer: Buyer, who: usize, work: &Receiver<Job>, says: &Sender<Message
 }
 
 impl Play<'_> {
-    /// With nobody under way, only the database has to be asked who is blocked.
+    /// If no buyer is at work, only the database has to be asked which ones are blocked.
     fn patience(&self) -> Duration {
         if self.states.contains(&State::Moves) {
             PATIENCE

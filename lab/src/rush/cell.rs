@@ -112,7 +112,7 @@ pub struct Cell {
     pub in_then_out: Spread,
     pub errors: Spread,
     pub hangs: Spread,
-    /// Repeats after which somebody who came alone got nothing though units were left.
+    /// Repeats after which a buyer who came alone got nothing though units were left.
     pub stuck: usize,
     pub decisions_per_s: Spread,
     pub sold_out_ms: Spread,

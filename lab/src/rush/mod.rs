@@ -1,4 +1,5 @@
-//! The rush: the size. Thousands of requests, many workers, and a count of what they were told.
+//! The rush: how large an effect is. Thousands of requests, many workers, and a count of the
+//! answers.
 
 pub mod cell;
 pub mod count;
@@ -184,8 +185,8 @@ impl Job<'_> {
         }
     }
 
-    /// The process dies before a step, or its answer is lost. The buyer, who heard nothing, sends
-    /// the same request again; what they had before is theirs now.
+    /// The process dies before a step, or its answer is lost. The buyer, who got no answer, sends
+    /// the request again; units of the first try are theirs now.
     fn dies_and_comes_again(self, buyer: &mut Buyer, before: u64) -> Result<Verdict, Stop> {
         buyer.dies_before = Some(before);
         let lost = verdict((self.contender.buy)(buyer));

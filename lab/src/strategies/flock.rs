@@ -20,9 +20,10 @@ fn fopen(b: &Buyer, host: usize) -> Result<File, Stop> {
         .map_err(|e| Stop::Trouble(format!("no lock file: {e}")))
 }
 
-/// `flock($fp, LOCK_EX)`: waits until nobody else has it. Closing the file frees it, a crash too.
+/// `flock($fp, LOCK_EX)`: waits until the lock is free. Closing the file frees it, a crash too.
 fn lock_ex(b: &mut Buyer, file: &File) -> Result<(), Stop> {
-    // In the interleaver nobody may sleep in the kernel: who waits tries again when others moved.
+    // In the interleaver no buyer may sleep in the kernel: a waiting one tries again when others
+    // moved.
     while b.gate.is_held() && !try_lock(b, file)? {
         b.gate.pause();
     }

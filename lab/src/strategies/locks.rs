@@ -48,7 +48,7 @@ pub const L04M: Contender = Contender {
     seed: "002 基于setnx的排它锁, as meant",
     steps: "the same, try every 10 ms for 10 s",
     buy: |b| {
-        // In the interleaver a try comes only after somebody else has moved: 20 outlast them all.
+        // In the interleaver a try comes only after another buyer has moved: 20 outlast them all.
         let tries = if b.gate.is_held() { 20 } else { 1000 };
         for _ in 0..tries {
             let told = (L04.buy)(b)?;
@@ -204,7 +204,7 @@ fn compare_then_del(b: &mut Buyer, token: &str) -> Result<(), crate::told::Stop>
 }
 
 /// 003, scene 6, `demo6` (row 39): the token is compared in `finally`; on success the lock is
-/// deleted before that, and nobody looks whose it is.
+/// deleted before that, without a comparison.
 pub const L08: Contender = Contender {
     id: "L08",
     seed: "003 第六种场景, demo6",
@@ -260,7 +260,7 @@ pub const L09: Contender = Contender {
     ..L07
 };
 
-/// 003, the same **as printed** (row 40): everybody's token is 'r4nd0m_token'.
+/// 003, scene 7 **as printed** (row 40): each buyer's token is 'r4nd0m_token'.
 pub const L10: Contender = Contender {
     id: "L10",
     seed: "003 demo7, as printed",

@@ -123,7 +123,7 @@ pub const Q03: Contender = Contender {
     says: ("relief", "随机返回活动火爆"),
     set_up: goods_fill,
     buy: |b| {
-        // In the interleaver everybody is let in: chance is no matter of order.
+        // In the interleaver all buyers are let in: it plays orders of steps, not chances.
         if !b.gate.is_held() && b.mt_rand(1, 10) > 1 {
             return lost(Shed);
         }

@@ -63,7 +63,7 @@ pub const P01: Contender = Contender {
     ..BASE
 };
 
-/// The script of Redisson's semaphore: it counts, and keeps nobody's name.
+/// The script of Redisson's semaphore: it counts, and records no user.
 pub const P03: Contender = Contender {
     id: "P03",
     seed: "Redisson's semaphore",

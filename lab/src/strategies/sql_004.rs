@@ -165,7 +165,7 @@ pub const M10: Contender = Contender {
     ..M03
 };
 
-/// Nobody is ever refused for want of stock, so each of the requests is a transaction that writes.
+/// No request is refused for want of stock, so each is a transaction that writes.
 const FEWER: Rush = Rush {
     requests: Some((1000, ("a loop that is not refused takes long", "循环不会被拒绝，耗时太长"))),
     ..BASE.rush

@@ -34,7 +34,7 @@ pub const M16: Contender = Contender {
     ..M15
 };
 
-/// A row a unit, the next one that nobody else has locked: ticket shops, and Shopify since 2026.
+/// A row a unit, the first row that is not locked: ticket shops, and Shopify since 2026.
 pub const M17: Contender = Contender {
     id: "M17",
     seed: "a row a unit, SKIP LOCKED",

@@ -19,21 +19,21 @@ const BUYERS: u64 = 8;
 const USERS_EACH: usize = 6_000;
 /// Answers that are a while.
 const ANSWERS: u64 = 50;
-/// How long a buyer waits for a replica; where there is none, in vain.
+/// How long a buyer waits for a replica; without a replica each WAIT takes this long.
 const WAIT_MS: u64 = 100;
 
-/// An order as its buyer was told of it, and the part it was placed in.
+/// An order as its buyer's answer has it, and the part it was placed in.
 pub struct Order {
     pub part: usize,
     pub told: Told,
 }
 
-/// All that buyers were told.
+/// All answers to buyers.
 #[derive(Default)]
 pub struct History {
     pub orders: HashMap<String, Order>,
     pub detours: Detours,
-    /// When the first of them was told that nothing will come back.
+    /// When a buyer was first told that nothing will come back.
     pub sold_out: Option<Instant>,
     /// When the last call was sent that still moved a unit.
     pub last_change: Option<Instant>,
@@ -80,7 +80,7 @@ impl Crowd {
         Crowd { ports, users, stopped, hot, allowed, granted, answered, missed }
     }
 
-    /// Lets buyers buy while `script` runs, and returns what they were told.
+    /// Lets buyers buy while `script` runs, and returns their answers.
     pub fn during(&self, script: impl FnOnce()) -> History {
         thread::scope(|scope| {
             let buyers = (0..BUYERS).map(|name| scope.spawn(move || Buyer::new(self, name).buy()));
@@ -217,7 +217,7 @@ impl Buyer<'_> {
         let (started, before) = (Instant::now(), client.detours);
         let reply = client.cmd(line);
         let now = client.detours;
-        // Nobody knows on which connection the grant was written if the call was sent twice.
+        // If the call was sent twice, the connection that wrote the grant is not known.
         self.crowd.answered.fetch_add(1, Ordering::SeqCst);
         let is_first = (before.unheard, before.asked) == (now.unheard, now.asked);
         if matches!(&reply, Reply::Error(text) if text.starts_with(b"NOSALE")) {

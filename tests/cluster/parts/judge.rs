@@ -1,4 +1,4 @@
-//! Holds what buyers were told against what all parts know at the end.
+//! Compares the answers that buyers got with all parts at the end.
 
 use std::collections::HashMap;
 use std::fmt;

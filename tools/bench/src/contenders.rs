@@ -3,7 +3,7 @@
 use crate::control::Control;
 use crate::load::{Request, UNIT, UNITS};
 
-/// The sale's key, its stream, and who asks.
+/// The sale's key, its stream, and the user.
 pub const SALE: &str = "sale";
 pub const USER: &str = "user:000number000";
 pub const REQ: &str = "req:000number000";
@@ -12,7 +12,7 @@ const LATE: &str = "late:000number000";
 const NEW_REQ: &str = "new:000number000";
 /// More units than are asked for.
 pub const PLENTY: u64 = 900_000_000;
-/// How long a hold lasts: nobody's ends while it is measured.
+/// How long a hold lasts: none expires during the measurement.
 const HOLD_MS: &str = "900000";
 
 /// How replies begin.
@@ -59,7 +59,7 @@ pub fn script_recommended(control: &mut Control) -> Result<Recommended, String> 
     Ok(Recommended { grab: Request::new(&grab, GRANTED), confirm: Request::new(&confirm, SOLD) })
 }
 
-/// A plain sale: those who win, who come too late, and who have won and ask again.
+/// A plain sale: winners, users who come too late, and winners who ask again.
 pub struct Plain {
     pub win: Request,
     pub late: Request,

@@ -186,7 +186,7 @@ impl Rows<'_> {
                 found,
             );
         }
-        // A shared machine sometimes stands still for a while, so the better round counts.
+        // A shared machine sometimes pauses for a while, so the better round counts.
         let better = |who| self.figures.spread((growth::SLOWEST, who), MS).map(|all| all.least);
         let (ours, noop) = (better(MODULE), better(growth::NOOP));
         let found = ours.map(|ms| Spread { median: ms, least: ms, most: ms });

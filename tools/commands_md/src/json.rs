@@ -7,7 +7,7 @@ use seckill::command::vocabulary::{
 };
 use serde_json::{json, Map, Value};
 
-/// The file `docs/commands.json`. The internal command is left out: nobody calls it.
+/// The file `docs/commands.json`. The internal command is left out: only the server calls it.
 pub fn text() -> String {
     let commands = TABLE.iter().filter(|spec| !spec.internal);
     let commands: Map<_, _> = commands.map(|spec| (spec.name.to_owned(), command(spec))).collect();

@@ -50,7 +50,7 @@ impl Language {
     }
 }
 
-/// Stands on the page in front of a sentence that nobody has translated.
+/// Marks a sentence on the page that has no translation yet.
 pub const MISSING: &str = "**(no Chinese yet)** ";
 
 pub fn pairs() -> impl Iterator<Item = (String, String)> {

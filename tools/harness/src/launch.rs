@@ -97,7 +97,7 @@ fn answers(port: u16, pid: u32) -> bool {
     is_mine && matches!(pong, Ok(Reply::Simple(text)) if text == b"PONG")
 }
 
-/// A port nobody listens on a moment ago. Two programs may pick the same: then the second server
+/// A port that was free a moment ago. Two programs may pick the same port: then the second server
 /// fails to bind, and the next port is tried.
 fn free_port() -> u16 {
     static STEP: AtomicU64 = AtomicU64::new(0);

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use super::process::lock;
 
-/// TCP sends what was lost again after this time, at the earliest; what came behind it waits.
+/// TCP sends lost bytes again after this time, at the earliest; the bytes behind them wait.
 const SENT_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
 /// A direction.
@@ -116,8 +116,8 @@ impl Link {
         self.line.loses_one_of.store(parts, Ordering::SeqCst);
     }
 
-    /// From now on the link leads to another server. All connections end: nobody is left with the
-    /// one before.
+    /// From now on the link leads to another server. All connections end, so no client stays with
+    /// the former server.
     pub fn turn_to(&self, server: u16) {
         self.line.server.store(server, Ordering::SeqCst);
         self.hang_up();
@@ -137,7 +137,7 @@ impl Link {
         }
     }
 
-    /// Ends all connections and takes no more.
+    /// Ends all connections and accepts no others.
     pub fn close(&self) {
         self.line.gone.store(true, Ordering::SeqCst);
         self.hang_up();

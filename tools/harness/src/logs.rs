@@ -1,5 +1,5 @@
-//! The append-only file: rewriting it, reading what it begins with, and checking that what a
-//! server loads is what it had.
+//! The append-only file: rewriting it, reading its head, and comparing a loaded server with the one
+//! before.
 
 use std::fmt::Debug;
 use std::fs;

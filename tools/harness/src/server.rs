@@ -35,7 +35,7 @@ impl Options {
         }
     }
 
-    /// Starts a server, or tells what it logged when it did not come up.
+    /// Starts a server; fails with its log when it did not come up.
     pub fn try_start(self) -> Result<Server, String> {
         let process = Process::in_folder(&std::env::temp_dir(), "seckill-");
         let process = process.expect("a folder for the server");
@@ -338,7 +338,7 @@ impl Drop for Server {
         if let Some(status) = ended {
             panic!("the server ended by itself ({status}); its log:\n{log}");
         }
-        // A panic of the module is caught and logged. Every test is a test that there is none.
+        // A panic of the module is caught and logged. Every test checks that there was none.
         assert!(!log.contains("failed inside"), "the module panicked; the log:\n{log}");
         let reports = self.valgrind.as_ref().map_or(Vec::new(), |logs| logs.reports().ours);
         assert!(reports.is_empty(), "valgrind reports:\n{}", reports.join("\n\n"));

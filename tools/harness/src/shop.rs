@@ -55,7 +55,7 @@ pub fn state_of(conn: &mut Conn, key: &str, user: &str) -> String {
     rows.items().first().map_or_else(String::new, |row| row.items()[3].text())
 }
 
-/// An entry of an outbox: its id, its fields in order, and what its data says.
+/// An entry of an outbox: its id, its fields in order, and its parsed data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub id: String,

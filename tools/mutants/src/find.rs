@@ -27,7 +27,7 @@ pub struct Place {
 pub enum Kind {
     /// An operator between two operands.
     Between { left: Range<usize>, operator: String, right: Range<usize> },
-    /// A `!` and what it negates.
+    /// A `!` and its operand.
     Not { operand: Range<usize> },
     /// A condition, broken to a constant.
     Condition,

@@ -32,7 +32,7 @@ fn seckill_reached(number: u32) -> bool {
     let seen = &SEEN[number as usize];
     if !seen.load(Relaxed) && !seen.swap(true, Relaxed) {
         let path = std::env::var_os(\"SECKILL_REACHED\").unwrap();
-        // A server that runs as somebody else may not write there.
+        // A server that runs as another user may not write there.
         if let Ok(mut file) = std::fs::OpenOptions::new().append(true).open(path) {
             file.write_all(format!(\"{number}\\n\").as_bytes()).unwrap();
         }

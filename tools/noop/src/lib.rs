@@ -20,7 +20,7 @@ use redis_module::raw::{
     self, RedisModuleCtx, RedisModuleKey, RedisModuleStreamID, RedisModuleString,
 };
 
-/// Kinds of GRAB, by what it comes to.
+/// Kinds of GRAB, by outcome.
 const SOLD_OUT: u8 = 0;
 const ALREADY: u8 = 1;
 const GRANTED: u8 = 2;
@@ -46,7 +46,7 @@ const EFFECT_BYTES_HELD: usize = 11;
 /// Bytes of an effect in the load, at most.
 const EFFECT_LEN_MAX: usize = 96;
 
-/// The stream of the bench's sale, and what its entries say of a hold.
+/// The stream of the bench's sale, and the data of its entries about a hold.
 const STREAM: &[u8] = b"orders";
 const DATA: &[u8] = b"{\"id\":\"0123456789abcdef\",\"epoch\":1800000000000,\"rev\":10000,\
     \"t\":1800000000000,\"supply\":900000000,\"available\":899990000,\"held\":10000,\"sold\":0,\

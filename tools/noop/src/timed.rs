@@ -12,7 +12,7 @@ use seckill_random::Random;
 
 use super::bytes_of;
 
-/// Elements of the reply of PLACE to who waits, and of that of the command which judges nothing.
+/// Elements of the reply of PLACE to a waiter, and of the command that judges nothing.
 const PLACE_LEN: usize = 4;
 
 /// `NOOP.TIME key command users calls`: calls `command key user` `calls` times, each time with one of

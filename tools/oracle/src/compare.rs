@@ -117,7 +117,7 @@ pub fn verify_users(sale: &Sale, oracle: &Oracle, now: &Now) -> Check {
     users.try_for_each(|user| verify_user(sale, oracle, user, now))
 }
 
-/// The indexes of a user lead to what they have.
+/// Compares the indexes of a user with the user's grants.
 pub fn verify_user(sale: &Sale, oracle: &Oracle, user: &Bytes, now: &Now) -> Check {
     let is: Vec<u64> = sale.grants_of(user).map(|grant| grant.seq).collect();
     same("grants of a user", &is, &oracle.rows_of(user).map(|row| row.seq).collect())?;

@@ -55,7 +55,7 @@ const FENCES_KEPT: usize = 65_536;
 /// Fences that one command forgets, at the most.
 const FENCES_FORGOTTEN: usize = 64;
 
-/// Holds of anybody that one step lets end, for a caller or for those who wait.
+/// Holds of other users that one step expires at most, for a caller or for waiters.
 const LAPSES_MAX: usize = 1000;
 
 /// Counts a CONFIRM that gave a part back.

@@ -20,7 +20,7 @@ pub struct Terms {
     pub close_at: u64,
 }
 
-/// An entry of the outbox, as far as it is about who waits.
+/// The part of an outbox entry that is about a waiter.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told<'a> {
     pub event: &'a str,
@@ -250,7 +250,7 @@ impl Turns {
         head.map(|(ticket, _)| *ticket)
     }
 
-    /// Nobody with a lower ticket could have been served whole.
+    /// Whether no waiter with a lower ticket could have been served whole.
     fn nobody_fits(&self, there: u64, ticket: u64, t: u64) -> Rule {
         let mut lower = self.waiting.range(..ticket);
         let passed = lower.find(|(_, waiter)| self.is_in_the_way(waiter, there, t));

@@ -18,7 +18,7 @@ use seckill_harness::wait_until;
 use super::killed::{ask, is_done, is_read, sell};
 use super::proxy::{self, Killer};
 
-/// The virtual machine of Erlang starts slowly where others want the processor.
+/// Erlang's virtual machine starts slowly while other programs use the processor.
 const LISTENS_WITHIN: Duration = Duration::from_secs(300);
 
 /// Debian's Python, which Debian's pika is for.

@@ -12,7 +12,7 @@ use crate::load::{random, send, spread, Request, PIPELINED, USERS};
 pub const SLOWEST: &str = "slowest call while growing";
 pub const DEL: &str = "DEL of the largest";
 pub const UNLINK: &str = "UNLINK of the largest";
-/// Calls that keep nothing: how long the machine itself stands still meanwhile.
+/// Calls that keep nothing: they show pauses of the machine itself.
 pub const NOOP: &str = "no-op";
 
 /// The case of memory at a size.

@@ -42,7 +42,7 @@ pub const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDO
 pub const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
 /// The recommended call of a sale that is a part of a split.
 pub const PART: &str = "the same in a part of a split";
-/// The recommended call of a sale with a waiting list, on which nobody is.
+/// The recommended call of a sale whose waiting list is empty.
 pub const LISTED: &str = "the same in a sale with a waiting list";
 /// The CONFIRM of the first call; it has no counterpart in the module of no-ops.
 pub const CONFIRM: &str = "its CONFIRM";

@@ -35,7 +35,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Tells who waits what is running now, also where there is no terminal.
+    /// Prints the running case, also where there is no terminal.
     pub fn step(&self, case: &str, round: usize) {
         let seconds = self.start.elapsed().as_secs();
         eprintln!("{}:{:02}  {case}, round {}", seconds / 60, seconds % 60, round + 1);

@@ -1,5 +1,5 @@
-//! Commands of others: what they cost with the module loaded and without. Two servers of a kind
-//! differ as well, so there are two without, one of them the control.
+//! Commands of the server itself: their cost with the module loaded and without. Two servers of a
+//! kind differ as well, so two run without the module, one of them as control.
 
 use super::Bench;
 use crate::contenders::SALE;

@@ -94,8 +94,8 @@ fn worked(all: &mut [Control]) -> Result<f64, String> {
     all.iter_mut().map(Control::worked_seconds).sum()
 }
 
-/// How busy one server is on average with a balancer at its usual interval, above what it is
-/// without. Nobody buys: what it does then is the same, except for the units that it moves.
+/// How busy one server is on average with a balancer at its usual interval, minus the load without.
+/// No buyer calls: in a sale the balancer's work is as large, except for the units that it moves.
 fn balance_once(bench: &mut Bench, servers: usize) -> Result<(), String> {
     let mut all = set_up(bench, servers, BALANCED)?;
     let idle = busy(&mut all)?;

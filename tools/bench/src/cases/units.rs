@@ -1,5 +1,5 @@
-//! Numbered units: what a seat costs beside a script that keeps seats, what GRAB takes in a hall of
-//! few seats and of very many, half of them taken, and what a number takes that nobody has.
+//! Numbered units: the time of a GRAB beside a script that keeps seats, in a hall of few and of
+//! very many seats, half of them taken, and the memory of a free number.
 
 use seckill_random::Random;
 
@@ -22,7 +22,7 @@ const THESE: &str = "GRAB UNITS of four";
 const RUN: &str = "GRAB QTY 4";
 const WANTED: usize = 4;
 
-/// Bytes of a number that nobody has.
+/// Bytes of a free number.
 pub const MEMORY: &str = "memory of a free number";
 
 /// The case of a deed in a hall of this many seats.

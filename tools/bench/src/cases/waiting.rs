@@ -232,7 +232,7 @@ pub(super) fn server_us(
         .ok_or_else(|| format!("INFO latencystats says {field} of {command}"))
 }
 
-/// Very many units come back at once to very many who wait, again and again, and one client pings.
+/// Very many units come back at once to very many waiters, again and again, and one client pings.
 fn returns(bench: &mut Bench) -> Result<(), String> {
     let (mut idle, mut busy) = (Pings::default(), Pings::default());
     for _ in 0..RETURNS {

@@ -137,7 +137,7 @@ impl Oracle {
         reply
     }
 
-    /// The refusal that everybody gets at `t`, if there is one.
+    /// The refusal that all users get at `t`, if there is one.
     fn window(&self, t: u64) -> Option<String> {
         let opens_at = self.opens_at(t);
         if self.rules.close_at != 0 && opens_at >= self.rules.close_at {
@@ -289,7 +289,7 @@ impl Oracle {
         if let Some(Wish::These(units)) = &self.wish {
             row.units.retain(|unit| units.contains(unit));
         }
-        // Nobody can ask for it again.
+        // Without a REQ no retry can ask for the first quantity.
         row.first = if row.req.is_some() { row.first } else { row.qty };
         let event = if row.state == state { "TRIM" } else { "CONFIRM" };
         row.state = state;

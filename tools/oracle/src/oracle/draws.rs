@@ -76,7 +76,7 @@ impl Drawing {
 }
 
 impl Oracle {
-    /// Packets of a round that nobody has.
+    /// Packets of a round that are not granted.
     pub fn packets_in(&self, round: u64) -> Option<u64> {
         if let Drawing::List(_) = self.rules.drawing {
             return Some(self.amounts.len() as u64);
@@ -85,7 +85,7 @@ impl Oracle {
         self.rules.drawing.packets().map(|packets| packets - live as u64)
     }
 
-    /// Packets of the current round that nobody has.
+    /// Packets of the current round that are not granted.
     pub fn packets(&self) -> Option<u64> {
         self.packets_in(self.round)
     }

@@ -53,8 +53,8 @@ impl Oracle {
         self.emit_with("ROUND", number("round", round), String::new());
     }
 
-    /// Told round by round: with CARRY each leaves what it has to the next, if anybody could ask
-    /// in it.
+    /// Computed round by round: with CARRY each round leaves its rest to the next one, if a user
+    /// could have asked in it.
     fn supply_of(&self, every: Every, round: u64) -> u64 {
         if !every.carry {
             return self.base;

@@ -111,7 +111,7 @@ impl Oracle {
         matches!(self.wish, Some(Wish::These(_)))
     }
 
-    /// Which of these somebody has.
+    /// Which of these are taken.
     pub(super) fn taken_of(&self, units: &[u64]) -> Option<u64> {
         units.iter().copied().find(|unit| self.owner(*unit).is_some())
     }
@@ -143,7 +143,7 @@ impl Oracle {
         self.lowest(qty)
     }
 
-    /// The lowest run, or the lowest where there is none that is long enough.
+    /// The lowest run; without a long enough run the lowest numbers.
     pub(super) fn lowest(&self, qty: u64) -> Vec<u64> {
         if !self.rules.numbered {
             return Vec::new();

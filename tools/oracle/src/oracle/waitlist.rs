@@ -233,7 +233,7 @@ impl Oracle {
         }
     }
 
-    /// An entry of the user's own that is gone makes room.
+    /// Drops entries of the user that are over, which makes room on the list.
     pub(super) fn drop_own(&mut self, user: &[u8], now: Moment) {
         let t = self.time(now);
         let gone =

@@ -23,7 +23,7 @@ pub fn shrink(failure: &Failure) -> Failure {
     Failure { setup: failure.setup.clone(), steps, wrong }
 }
 
-/// The steps without some `size` of them in a row that are not needed to fail.
+/// Leaves out `size` steps in a row, where the rest still fails.
 fn shorter(failure: &Failure, steps: &[Step], size: usize) -> Option<(Vec<Step>, String)> {
     (0..steps.len()).step_by(size).find_map(|start| {
         let end = steps.len().min(start + size);

@@ -25,7 +25,7 @@ pub enum Step {
     Gap { replica: usize },
     /// A replica does a full resync.
     Resync { replica: usize },
-    /// A replica takes over with what it has; the rest of the history is lost.
+    /// A replica takes over with its own state; the rest of the history is lost.
     Promote { replica: usize },
     /// A replica starts with an older or a newer module and does a full resync.
     Replace { replica: usize, knows: u64 },

@@ -6,7 +6,7 @@ use super::node::Txn;
 use super::sometimes::{self, Seen, LOSSES, SITUATIONS};
 pub use super::step::{FIRST_FAULT, KINDS};
 
-/// Counts of what was done and what it came to.
+/// Counts of operations and outcomes.
 #[derive(Clone, Debug)]
 pub struct Tally {
     pub runs: u64,

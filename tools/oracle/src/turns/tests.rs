@@ -1,4 +1,4 @@
-//! The judge must find what it is there to find: each test spoils one thing of a list in which all
+//! The judge must find faults: each test spoils one thing of a right list.
 //! is right.
 
 #![cfg(test)]
@@ -7,7 +7,7 @@ use super::*;
 
 const OFFER_MS: u64 = 50;
 
-/// One of three units comes back after the other to three who wait: for two, one and one.
+/// One of three units after the other comes back to three waiters: for two, one and one.
 fn list(overtake: u64) -> Turns {
     let mut turns = Turns::default();
     let terms = Some(Terms { offer_ms: OFFER_MS, overtake, close_at: 0 });

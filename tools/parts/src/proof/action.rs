@@ -11,7 +11,7 @@ pub enum Action {
     Refund(u8),
     /// The replica has all that the part has.
     Replicate(u8),
-    /// The part goes on with what its replica has.
+    /// The part fails over to its replica's state.
     FailOver(u8),
     Lose(u8),
     /// The next step of the repair.

@@ -52,7 +52,7 @@ pub struct Config {
     pub moves: u8,
     /// How many balancers there are, 1 or 2.
     pub balancers: usize,
-    /// How often a pass may tell what it found.
+    /// How often a pass may report its findings.
     pub passes: u8,
     pub refunds: u8,
     /// Messages that come late or a second time.

@@ -80,7 +80,7 @@ pub struct State {
     /// The replica of each part; equal to the part where nothing fails over.
     pub replicas: [Option<Part>; PARTS],
     pub balancers: Vec<Balancer>,
-    /// Messages on their way that nobody waits for, in order: which one comes next is open.
+    /// Messages on their way whose sender has given up, in order: any of them may come next.
     pub late: Vec<Message>,
     pub split: u8,
     /// How many units came back.

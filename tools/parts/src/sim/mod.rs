@@ -13,7 +13,7 @@ use network::{Message, Network};
 
 /// Seconds of one tick.
 const TICK: f64 = 20e-6;
-/// Nothing goes on for longer: what is unsold then stays so.
+/// A run ends after this; units that are not sold by then count as unsold.
 const SECONDS_MAX: f64 = 5.0;
 
 /// The settings of a simulation.

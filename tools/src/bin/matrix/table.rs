@@ -96,7 +96,7 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Tests that were left out on all of these servers: nobody knows whether they pass.
+/// Tests that were skipped on all of these servers: whether they pass is not known.
 pub fn run_nowhere(outcomes: &[Outcome]) -> Vec<&str> {
     let Some((first, others)) = outcomes.split_first() else { return Vec::new() };
     let is_everywhere = |test: &&String| others.iter().all(|other| other.skipped.contains(test));

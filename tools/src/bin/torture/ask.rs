@@ -1,4 +1,4 @@
-//! Asking the server, and reading what it says.
+//! Sends commands to the server, and reads its replies.
 
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub enum Reply {
     Answers(Vec<Answer>),
     /// The server can't do it now, and has not.
     NotNow,
-    /// Nobody knows: the connection broke or the reply did not come in time.
+    /// The outcome is unknown: the connection broke or the reply did not come in time.
     Silence,
 }
 

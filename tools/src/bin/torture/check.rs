@@ -105,7 +105,7 @@ struct Checker<'a> {
     asked: &'a Asked<'a>,
     /// Changes whose makers are known, with what the makers saw.
     changes: Vec<Change>,
-    /// For each seq: when somebody saw its grant at which rev.
+    /// For each seq: when a client saw its grant, and at which rev.
     seen: HashMap<u64, Vec<Change>>,
     /// For each reign, when the first answer had returned whose change is lost.
     lost: HashMap<u64, u64>,
@@ -355,7 +355,7 @@ impl<'a> Checker<'a> {
         self.asked.get(&(user, req)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Every change was asked for by somebody who may have been told so.
+    /// Every change must have a client's call that can have made it.
     fn causes(&mut self) {
         for tale in &self.story.tales {
             let ops = self.asked_for(&tale.row.user, &tale.row.req);
@@ -488,7 +488,7 @@ fn reign_of(op: &Op) -> Option<u64> {
     first.filter(|first| op.tries.iter().all(|call| call.reign == *first))
 }
 
-/// Whether nobody else can join the waiting list.
+/// Whether the waiting list takes no more users.
 fn is_full(kind: &Kind, waiting: u64) -> bool {
     matches!(kind, Kind::Listed(list) if waiting >= list.max)
 }

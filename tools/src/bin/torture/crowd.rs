@@ -199,7 +199,7 @@ impl Client {
         self.ask(sale, Deed::Restock, ("", &req), &line);
     }
 
-    /// Other terms for grants to come. One thread does it, so that nobody else undoes it.
+    /// Other terms for later grants. Only one thread sends ALTER, so no other undoes it.
     fn alter(&mut self, sale: usize) {
         let open = &self.sales[sale];
         let (key, takes_limit) = (open.key.clone(), open.takes_amounts());
@@ -231,7 +231,7 @@ impl Client {
         }
         line += &format!(" REQ {req}");
         self.ask_all(&sales, Deed::Mgrab, (&user, &req), &line);
-        // Nobody may know of it before: a fence in one of the sales makes it REQMISMATCH.
+        // The request id must be new to all sales: a fence in one of them makes it REQMISMATCH.
         for sale in sales {
             let (user, req) = (user.clone(), req.clone());
             let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund];
@@ -250,7 +250,7 @@ impl Client {
     fn new_order(&mut self, sale: usize) -> Order {
         let user = format!("u{}", self.random.below(self.sales[sale].users));
         let Terms { supply, kind, .. } = &self.sales[sale].terms;
-        // Few who wait are served, and of those with several units a part may be given back.
+        // Few waiters are served, and of orders with several units a part may be given back.
         let odds = if matches!(kind, Kind::Listed(_)) { 3 } else { 6 };
         let amount = match self.random.below(odds) {
             _ if !self.sales[sale].takes_amounts() => String::new(),
@@ -293,7 +293,7 @@ impl Client {
         self.deed(sale, &order, Deed::Grab);
     }
 
-    /// A change to somebody's order that nobody made yet.
+    /// A change to an order that no client has changed yet.
     fn go_on(&mut self, sale: usize) {
         let taken = {
             let mut board = lock(&self.boards[sale]);

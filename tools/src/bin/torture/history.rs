@@ -32,7 +32,7 @@ pub enum Deed {
 }
 
 impl Deed {
-    /// Whether it is for new units. What was told to be granted, this very call has granted.
+    /// Whether it asks for new units. An answer GRANTED then means that this call has granted them.
     pub fn is_grab(self) -> bool {
         matches!(self, Deed::Grab | Deed::Mgrab)
     }
@@ -71,7 +71,7 @@ pub struct Op {
     pub tries: Vec<Try>,
 }
 
-/// One call. Without an answer nobody knows whether it was executed, or is yet to be.
+/// One call. Without an answer its outcome is unknown: it may yet be executed.
 #[derive(Clone, Debug)]
 pub struct Try {
     pub invoked: u64,
@@ -131,7 +131,7 @@ pub enum Answer {
     },
     /// NONE: the user does not wait.
     Nowhere,
-    /// TAKEN: somebody has this number.
+    /// TAKEN: this number is taken.
     Taken {
         unit: u64,
     },
@@ -196,7 +196,7 @@ pub struct Entry {
     pub limits: Option<Limits>,
     /// ROUND: the one that begins.
     pub round: Option<u64>,
-    /// WAIT, OFFER, LEAVE and DROPPED: who waits, or waited.
+    /// WAIT, OFFER, LEAVE and DROPPED: the waiter.
     pub wait: Option<Waiter>,
 }
 
@@ -209,12 +209,12 @@ pub struct Limits {
     pub grabs: u64,
     /// Milliseconds, 0: sold at once.
     pub hold_ms: u64,
-    /// When no more is sold, Unix ms, 0: never.
+    /// The time of the closing, Unix ms; 0: never.
     pub close_at: u64,
 }
 
 impl Limits {
-    /// Whether what an ALTER was to set, such as `LIMIT 3`, is so.
+    /// Whether a setting of an ALTER, such as `LIMIT 3`, is in force.
     pub fn are(&self, set: &str) -> bool {
         let told = |(name, value): (&str, u64)| format!("{name} {value}") == set;
         [("LIMIT", self.limit), ("GRABS", self.grabs), ("HOLD", self.hold_ms)].into_iter().any(told)

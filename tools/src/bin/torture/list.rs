@@ -11,7 +11,7 @@ pub struct List {
 }
 
 impl List {
-    /// One whose offers end soon, so that what nobody pays for goes on to the next.
+    /// Offers end soon, so that unpaid units go on to the next waiter.
     pub fn new(random: &mut Random) -> List {
         let (max, offer_ms) = (5 + random.below(60), 20 + random.below(180));
         List { max, offer_ms, overtake: random.below(4) }

@@ -61,7 +61,7 @@ const VIOLATIONS_SHOWN: usize = 20;
 /// How long a run of all settings is at least that must have met every rare situation.
 const LONG_SECONDS: u64 = 60;
 
-/// Lets faults fall upon servers that sell, and checks that they keep what they promised.
+/// Injects faults into servers that sell, and checks that they keep what they promised.
 #[derive(Parser)]
 struct Options {
     /// How long, about

@@ -1,4 +1,4 @@
-//! Places on the list, as callers were told: nobody is moved back.
+//! Places on the list, as answers have them: no waiter is moved back.
 
 use std::collections::BTreeMap;
 

@@ -49,7 +49,7 @@ pub fn evidence(
     })
 }
 
-/// The tickets of those who wait, and until when each does.
+/// The tickets of the waiters, and until when each waits.
 pub fn waiting(redis: &mut Connection, key: &str) -> Result<Vec<(u64, u64)>, String> {
     type Cells = (u64, String, u64, String, u64, u64);
     let line = format!("SECKILL.WAITERS {key} 0 COUNT {PAGE}");
@@ -57,7 +57,7 @@ pub fn waiting(redis: &mut Connection, key: &str) -> Result<Vec<(u64, u64)>, Str
     Ok(rows.into_iter().map(|(ticket, .., until)| (ticket, until)).collect())
 }
 
-/// Whether AUDIT finds the sale right, and what it says.
+/// Whether AUDIT finds the sale right, and its reply.
 pub fn audit(redis: &mut Connection, key: &str) -> Result<(bool, String), String> {
     let audit: Vec<Value> = command(["SECKILL.AUDIT", key]).query(redis).map_err(failed)?;
     Ok((audit.get(1) == Some(&Value::Int(1)), format!("{audit:?}")))

@@ -46,7 +46,7 @@ impl Setting {
         }
     }
 
-    /// Whether an answer counts only when a replica has what it says.
+    /// Whether an answer counts only when a replica has the change.
     pub fn waits(self) -> bool {
         !matches!(self, Setting::Always | Setting::Plain)
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::history::{answers, Answer, Deed, Entry, Evidence, Op, Row, State};
 
-/// An entry about a grant, and what came before it.
+/// An entry about a grant, and the grant before it.
 struct Seen<'a> {
     entry: &'a Entry,
     row: &'a Row,
@@ -60,7 +60,7 @@ const TOLD: [Told; 14] = [
     }),
 ];
 
-/// Situations that a client was told of.
+/// Situations that a client was told of, by an answer.
 const HEARD: [Heard; 8] = [
     ("sometimes: KEEP of what is not granted", |op, answer| {
         matches!((op.deed, answer), (Deed::Keep(..), Answer::Stands { seq: 0, .. }))

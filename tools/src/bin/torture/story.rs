@@ -185,7 +185,7 @@ impl Story {
         ensure(fits, || format!("{} can't be here.", entry.event))
     }
 
-    /// Somebody joins the waiting list.
+    /// A user joins the waiting list.
     fn join(&mut self, entry: &Entry) -> bool {
         let Some(waiter) = &entry.wait else { return false };
         let turns = self.turns.as_ref();

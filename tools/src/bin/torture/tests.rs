@@ -1,5 +1,5 @@
-//! The checker of `make torture` must find what it is there to find: each test spoils one thing of
-//! a history in which all is right, and expects the sentence that names it.
+//! The checker of `make torture` must find faults: each test spoils one thing of a right history,
+//! and expects the sentence that names it.
 
 mod keep;
 mod kinds;

@@ -188,7 +188,7 @@ fn all_expire(control: &mut Control, _: u64) -> Result<(), String> {
     control.wait_for("seckill", "seckill_holds", "0")
 }
 
-/// A tenth of all units go to those who ask for as many as one call may make free.
+/// A tenth of all units go to grabs of as many units as one call may expire.
 fn grab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
     control.tell(&["CLIENT", "UNPAUSE"])?;
     let (qty, calls) = (EXPIRIES.to_string(), size / EXPIRIES / 10);
@@ -255,7 +255,7 @@ fn flush(control: &mut Control, _: u64) -> Result<(), String> {
     control.wait_for("memory", "lazyfree_pending_objects", "0")
 }
 
-/// A tenth of all numbers go to those who ask for as many as a grant may have.
+/// A tenth of all numbers go to grabs of as many numbers as a grant may have.
 fn grab_hundred(control: &mut Control, size: u64) -> Result<(), String> {
     control.tell(&["CLIENT", "UNPAUSE"])?;
     let words = ["SECKILL.GRAB", SALE, "late:000number000", "QTY", &MOST.to_string()];
@@ -263,7 +263,7 @@ fn grab_hundred(control: &mut Control, size: u64) -> Result<(), String> {
     wait_for(control, "held", size / 10 * MOST)
 }
 
-/// Nobody can have a run until most of the holds are over.
+/// No run is long enough until most of the holds are expired.
 fn adjacent(control: &mut Control, _: u64) -> Result<(), String> {
     control.tell(&["CLIENT", "UNPAUSE"])?;
     let words = ["SECKILL.GRAB", SALE, "late", "QTY", &MOST.to_string(), "ADJACENT"];
@@ -316,7 +316,7 @@ fn grab_in_rounds(control: &mut Control, _: u64) -> Result<(), String> {
     again(control, version, |_| Request::new(&words, GRANTED))
 }
 
-/// The round is over three times: its winners are those of the round before, then nobody's.
+/// The round ends three times: its winners move to the round before, and are then dropped.
 fn next_rounds(control: &mut Control, _: u64) -> Result<(), String> {
     for _ in 0..3 {
         go_on(control, PERIOD_MS)?;

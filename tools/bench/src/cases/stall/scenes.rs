@@ -167,7 +167,7 @@ pub fn fences(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// A server with `size` users who wait for one unit each.
+/// A server with `size` waiters for one unit each.
 pub fn waiters(bench: &Bench, size: u64) -> Result<Control, String> {
     waiting::filled(bench, size)
 }

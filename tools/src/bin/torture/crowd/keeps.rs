@@ -61,7 +61,7 @@ impl Client {
         }
     }
 
-    /// Of seats that nobody named, a part is given back once they are known.
+    /// Of seats that no client named, a part is given back once they are known.
     pub(super) fn keep_told(&mut self, sale: usize, order: &Order) {
         let units = self.told_units(sale);
         if order.units.is_empty() && units.len() > 1 {

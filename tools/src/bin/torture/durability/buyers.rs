@@ -76,7 +76,7 @@ impl Buyers {
         self.acknowledged() as f64 / self.started.elapsed().as_secs_f64()
     }
 
-    /// Whether the server refuses everybody.
+    /// Whether the server refuses all buyers.
     pub fn all_gave_up(&self) -> bool {
         self.threads.iter().all(JoinHandle::is_finished)
     }

@@ -24,7 +24,7 @@ use nodes::{has_coordinated, How, Nodes};
 use seckill_harness::program::Server;
 use seckill_harness::watch::Watch;
 
-/// How long a primary that lost its replica goes on before somebody promotes the replica.
+/// How long a primary that lost its replica goes on before the replica is promoted.
 const PARTITION: Duration = Duration::from_secs(6);
 /// How long a disk is slow before the process on it dies, and how long each of its syncs takes.
 const SLOW_FOR: Duration = Duration::from_millis(3_500);
@@ -216,7 +216,7 @@ fn row((disaster, setting, _): Case, losses: &[Loss]) -> [String; 7] {
     ]
 }
 
-/// Lets buyers come, strikes, and holds what they were told against what is left.
+/// Lets buyers come, strikes, and compares their answers with the remaining sale.
 fn one_run((disaster, _, settings): Case, module: &Path, grants: u64) -> Result<Loss, String> {
     let watch = match disaster {
         KillOnSlowDisk => Some(Watch::build().ok_or("There is no cc to build a library with.")?),
@@ -252,7 +252,7 @@ fn one_run((disaster, _, settings): Case, module: &Path, grants: u64) -> Result<
     let grabs_per_second = buyers.speed();
     let told = if let Failover(_, how, _) = disaster {
         nodes.fail_over(how)?;
-        // Clients who ask Sentinels have learned of it by now.
+        // Clients that ask Sentinels know the new primary by now.
         buyers.leave();
         buyers.winners()?
     } else {

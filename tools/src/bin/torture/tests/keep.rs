@@ -41,7 +41,7 @@ fn held(seq: u64, qty: u64, deadline: u64) -> Answer {
     Answer::Stands { seq, qty, state: State::Held, deadline }
 }
 
-/// A grant, and what it is answered with.
+/// A grant, and its answer.
 fn grant(book: &mut Book, t: u64, numbers: [u64; 3], (seq, qty): (u64, u64)) {
     book.move_units("GRANT", t, numbers, seq, (qty, State::Held));
     let rows = [book.0.rows.last_mut(), book.0.entries.last_mut().unwrap().grant.as_mut()];

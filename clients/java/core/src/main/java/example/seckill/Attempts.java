@@ -32,7 +32,8 @@ final class Attempts {
     /** A call as it is sent. `block`: how long the server itself waits in each attempt. */
     record Call(String name, byte[] key, String req, List<byte[][]> commands, Duration block) {}
 
-    /** Until there is an answer. `read` gives it, or throws IllegalArgumentException. */
+    /** Sends the call until there is an answer, which `read` makes of a reply, or throws
+     * IllegalArgumentException. */
     static <T> Told<T> ask(Link link, Options options, Call call, long ends, int lostBefore,
             Function<Object, T> read, Function<T, String> word) {
         int lost = lostBefore;

@@ -194,7 +194,7 @@ public final class Orders implements Iterator<Orders.Order> {
                 "COUNT", COUNT));
         Reply.list(Reply.at(reply, 1)).forEach(this::take);
         if (reply.size() > 2) {
-            // Some of the trimmed ones this reader had itself, and has given already.
+            // Trimmed entries that this reader had read are left out: they were given before.
             Reply.list(reply.get(2)).stream().map(id -> Reply.text(id, charset))
                     .filter(id -> !trimmed.remove(id)).forEach(id -> ready.add(new Order(id, null)));
         }
