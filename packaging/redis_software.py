@@ -21,7 +21,7 @@ CAPABILITIES = [
     "failover_migrate", "persistence_aof", "persistence_rdb", "clustering", "hash_policy", "ipv6",
     "resp3",
 ]
-# For replicas and logs; docs/commands.json is for people who write clients.
+# Commands for replicas and logs; docs/commands.json, for authors of clients, lacks them.
 INTERNAL = {
     "SECKILL.APPLY": {
         "arity": -4,
@@ -89,7 +89,7 @@ def main(module, architecture, version, commands, target):
     files = {"module.json": json.dumps(about, indent=2).encode(), "libseckill.so": code}
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            # The oldest time that a zip can tell: no clock goes into a file.
+            # The oldest time that a zip can have: the files are equal whenever they are built.
             entry = zipfile.ZipInfo(name)
             entry.external_attr = 0o755 << 16
             entry.compress_type = zipfile.ZIP_DEFLATED

@@ -95,7 +95,7 @@ test('search cuts Chinese into words, in the middle of a sentence too', async ()
   assert.ok(found.length > 0 && found.every((href) => href.startsWith('/zh/')), found.join(' '))
   assert.ok(found.slice(0, 5).some((href) => /^\/zh\/(holds|start)/.test(href)), found.join(' '))
   await close(page, 'search-zh')
-  // In the middle of a sentence there: only who cuts the words finds it.
+  // In the middle of a Chinese sentence: only a search that cuts words finds it.
   const other = await open('/zh/')
   const turned = await search(other, '释放库存')
   assert.ok(turned.some((href) => href.startsWith('/zh/holds')), turned.join(' '))

@@ -134,7 +134,7 @@ impl From<Failure> for String {
     }
 }
 
-/// Errors of a server that pass by themselves.
+/// Errors that end without an operator: a retry is enough.
 const PASSING: [&str; 13] = [
     "ASK",
     "BUSY",

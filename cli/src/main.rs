@@ -69,7 +69,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let Seckill { server, command } = Seckill::parse();
-    // Options that are wrong together: no parser of a single one can tell.
+    // Options that exclude each other: the parser of one option can't see that.
     let checked = server.targets().and_then(|_| match &command {
         Command::Orders(options) => options.shop().map(|_| ()),
         _ => Ok(()),

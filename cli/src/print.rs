@@ -30,7 +30,7 @@ pub fn out(text: Arguments) -> bool {
     }
 }
 
-/// See `tell!`.
+/// For `tell!`.
 pub fn err(text: Arguments) {
     // Neither output works: there is nowhere to report it.
     let _ = stderr().write_fmt(text);

@@ -45,7 +45,7 @@ const HEAD_BYTES: usize = 16 * 1024;
 /// A client that reads nothing of its answer for this time is disconnected.
 const SLOW_READER: Duration = Duration::from_secs(20);
 
-/// How often a look is taken whether to stop.
+/// Time between two checks whether to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Plain text.

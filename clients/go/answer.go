@@ -186,7 +186,7 @@ func readRows(reply any) ([]Row, error) {
 	return rows, nil
 }
 
-// User is what USER tells.
+// User is the reply to USER.
 type User struct {
 	Allowance int64  // units that the user may still have; -1 without a limit
 	Admission string // what GRAB would judge now: OK, DENIED or BUSY

@@ -248,7 +248,7 @@ class Sale {
     try {
       this.#onAttempt?.(name, outcome, lost, ms);
     } catch {
-      // An answer must not be lost by who counts it.
+      // An exception of the listener must not lose the answer.
     }
   }
 }

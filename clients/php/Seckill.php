@@ -276,7 +276,7 @@ final class Cluster implements Connection
             $this->nodes[$place] = ($this->open)(self::host($place), $port);
         }
         $replies = $this->nodes[$place]->send('', $sent, max($end - microtime(true), 0.001));
-        // Each has that of ASKING before it.
+        // The reply to ASKING comes before each of them.
         return $asking ? array_column(array_chunk($replies, 2), 1) : $replies;
     }
 
@@ -950,7 +950,7 @@ final class Sale implements SaleInterface
         return $told instanceof Answer ? new Answer(...$fields) : new MultiAnswer(...$fields);
     }
 
-    /** The grants that it tells of. */
+    /** The grants in an answer. */
     private static function stands(Answer|MultiAnswer $told): array
     {
         $grants = $told instanceof Answer ? [$told] : $told->grants;
@@ -1044,7 +1044,7 @@ final class Sale implements SaleInterface
         try {
             $this->onAttempt !== null && ($this->onAttempt)($name, $outcome, $lost, $ms);
         } catch (\Throwable) {
-            // An answer must not be lost by who counts it.
+            // An exception of the listener must not lose the answer.
         }
     }
 

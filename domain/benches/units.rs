@@ -53,7 +53,7 @@ fn take_quantity(units: &mut Units) -> Vec<u32> {
     taken
 }
 
-/// A run as long as the longest: seldom where the tree looks first.
+/// A run as long as the longest: rarely where the tree looks first.
 fn take_longest(units: &mut Units) -> Vec<u32> {
     let n = units.longest_run();
     let taken: Vec<u32> = units.lowest_run(n).map_or_else(Vec::new, |at| (at..at + n).collect());

@@ -113,7 +113,7 @@ public class After {
 
     private static void row(DataSource shop, String statement, String order, String user)
             throws SQLException {
-        // Only who was granted a unit takes a connection.
+        // Only a buyer who was granted a unit takes a connection.
         try (var connection = shop.getConnection(); var row = connection.prepareStatement(statement)) {
             row.setString(1, order);
             row.setString(2, user);

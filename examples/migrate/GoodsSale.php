@@ -40,7 +40,7 @@ final class GoodsSale
         };
     }
 
-    /** The same for each click, whichever server hears it. */
+    /** The user's order number: equal for each click, on every web server. */
     private function orderOf(string $user): string
     {
         $this->redis->set("order:$this->key:$user", bin2hex(random_bytes(16)), ['nx', 'ex' => 7 * 86400]);

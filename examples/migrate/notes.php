@@ -86,7 +86,7 @@ trait Notes
         return json_decode((string) $noted, true) ?? [];
     }
 
-    /** Notes how far it came, and what a later run has to know. */
+    /** Notes the progress, and values that a later run needs. */
     public function mark(string $state, array $noted = []): void
     {
         $told = json_encode($noted);

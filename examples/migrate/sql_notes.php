@@ -75,7 +75,7 @@ final class HashNotes
         return [(int) $this->carry->note('units'), (int) $this->carry->note('base')];
     }
 
-    /** Within the transaction, whose lock keeps the old page from selling. */
+    /** Runs inside the transaction: its lock keeps the old page from selling. */
     public function close(int $units, int $base, callable $sold): void
     {
         $this->carry->setNotes(['state' => 'closing', 'units' => $units, 'base' => $base, 'rows' => $sold()]);

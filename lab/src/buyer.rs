@@ -160,7 +160,7 @@ impl Buyer {
         }
     }
 
-    /// One round trip: waits for its turn, does it, and tells the timeline.
+    /// One round trip: waits for its turn, sends the command, and notes both in the timeline.
     pub(crate) fn step<T, S: FnOnce() -> String>(
         &mut self,
         act: impl FnOnce(&mut Buyer) -> Result<(T, S), Stop>,

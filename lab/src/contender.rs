@@ -24,7 +24,7 @@ pub struct Needs {
 /// One strategy.
 pub struct Contender {
     pub id: &'static str,
-    /// The post, and where in it.
+    /// The post, and the place in it.
     pub seed: &'static str,
     /// The rows of the list of systems that this one is.
     pub rows: &'static str,

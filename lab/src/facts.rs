@@ -73,7 +73,7 @@ fn exec(redis: &mut Connection) -> redis::RedisResult<Vec<Fact>> {
     Ok(facts)
 }
 
-/// Row 42: who clicks ten times, shed at random and shed by SAMPLE.
+/// Row 42: a user who clicks ten times, shed at random and shed by SAMPLE.
 fn shedding(redis: &mut Connection) -> redis::RedisResult<Vec<Fact>> {
     const USERS: usize = 1000;
     let mut random = fastrand::Rng::with_seed(42);

@@ -39,7 +39,7 @@ pub struct Line {
     /// `None` for what happens to all: a lease that runs out.
     pub who: Option<usize>,
     pub text: String,
-    /// A round trip, and not what follows from it.
+    /// A round trip, and not a line that follows from one.
     pub is_step: bool,
 }
 

@@ -313,7 +313,7 @@ impl Site {
     }
 }
 
-/// Only root has to say whose processes they are.
+/// Only root has to name the user of the processes.
 fn user(line: &str) -> &str {
     if rustix::process::geteuid().is_root() {
         line

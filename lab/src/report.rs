@@ -23,7 +23,7 @@ pub struct Report {
 pub struct Elsewhere {
     /// Name and version.
     pub database: String,
-    /// Rows in whose schedules the same was found.
+    /// Rows whose schedules have the findings that they have on MariaDB.
     pub same: Vec<String>,
     /// The others.
     pub different: Vec<Proof>,

@@ -117,7 +117,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// Whether a process has to die for it.
+    /// Whether a process has to die for this fault.
     pub fn needs_crash(self) -> bool {
         self >= Fault::CrashLosesUnit
     }

@@ -61,7 +61,7 @@ export function forGitHub(settings) {
           if (value) token.attrSet(name, target(value, page, settings))
         }
       }
-      // Nothing colours the lines of redis-cli; GitHub knows their name.
+      // No highlighter knows redis-cli's lines, though GitHub takes the name.
       for (const token of tokens) if (token.info === 'redis') token.info = 'txt'
       tabs(tokens)
     })

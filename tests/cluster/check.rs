@@ -22,7 +22,7 @@ pub struct Found {
     pub told: usize,
     /// Orders, among those counted above, that the cluster lacks or has in an earlier state.
     pub lost: usize,
-    /// Grants whose buyer heard nothing of them.
+    /// Grants whose buyer got no answer about them.
     pub unheard: usize,
     pub grants: usize,
 }

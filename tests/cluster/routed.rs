@@ -126,7 +126,7 @@ impl Routed {
         }
     }
 
-    /// The node is gone, and with it perhaps an answer: the next one knows more.
+    /// The node is gone, and perhaps an answer with it: asks the next node.
     fn turn_elsewhere(&mut self) {
         if self.conns.remove(&self.owner).is_some() {
             self.detours.unheard += 1;

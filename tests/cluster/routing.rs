@@ -99,7 +99,7 @@ fn a_slot_on_its_way_asks() {
     };
     migrate(KEY);
 
-    // Gone from here: ASK. There, only who says ASKING is served.
+    // The slot moved: ASK. At the new node only a client that says ASKING is served.
     let grab = format!("SECKILL.GRAB {KEY} u");
     assert_sent(&mut conn, &grab, true, to.port());
     let mut far = to.conn();

@@ -114,7 +114,7 @@ fn an_auditor_that_goes_leaves_nothing() {
         wait_until("nobody waits", || blocked(&server) == "0");
     }
     let mut auditor = auditing(&server, 0);
-    // A node that changes its role sends away who is blocked.
+    // A node that changes its role ends the wait of its blocked clients.
     assert_eq!(server.call("REPLICAOF 127.0.0.1 1"), "+OK");
     assert!(auditor.read().unwrap().to_string().starts_with("-UNBLOCKED"));
     assert_eq!(server.call("REPLICAOF NO ONE"), "+OK");

@@ -66,7 +66,7 @@ fn ping_while(conn: &mut Conn, goes_on: impl Fn(u64) -> bool) -> Histogram<u64> 
     took
 }
 
-/// Makes the sales and their holds; tells the deadline of all of them.
+/// Makes the sales and their holds; returns the deadline of all of them.
 fn fill(conn: &mut Conn, crowd: Crowd) -> i64 {
     let mut deadline = None;
     for sale in 0..crowd.sales {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::support::shop::number;
 use crate::support::{logs, wait_until, Options, Server};
 
-/// A sale and a copy of it that a RESTORE has brought, with a grant each.
+/// A sale, and a copy of it made by RESTORE, with a grant each.
 fn with_copy(server: &Server) {
     let mut conn = server.conn();
     conn.check(&[

@@ -73,7 +73,7 @@ fn an_order_shrinks_step_by_step() {
         ("SECKILL.WINNERS k 0", "[0 [[1 'a' 1 'SOLD' T 0 'o' T 0]]]"),
         ("SECKILL.GRAB k a QTY 5 REQ p", "['GRANTED' 2 5 'HELD' T 4]"),
         ("SECKILL.REFUND k a REQ o", "['REFUNDED' 1 1 0]"),
-        // With as many as it has, or more, all of it is paid.
+        // With KEEP of as many units as it has, or more, all of it is paid.
         ("SECKILL.CONFIRM k a REQ p KEEP 9", "['SOLD' 2 5 0]"),
     ]);
     assert_no_trace(&server, &[("SECKILL.REFUND k a REQ o KEEP 1", "['REFUNDED' 1 1 0]")]);
@@ -232,7 +232,7 @@ fn a_part_of_a_round_that_is_over() {
     server.assert_sound("k");
 }
 
-/// Every copy of a sale knows what was first granted.
+/// Every copy of a sale has each grant's first quantity.
 #[test]
 fn copies_know_what_was_first_granted() {
     let fill = |conn: &mut Conn| {

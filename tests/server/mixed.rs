@@ -11,7 +11,7 @@ use crate::support::assortment::{buy, fill, state};
 use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{wait_until, Options, Server};
 
-/// Log lines of servers about a snapshot of a form that they don't know.
+/// Log lines of servers about a snapshot of a form that they can't read.
 const FOREIGN: [&str; 3] =
     ["Can't handle RDB format version", "can't handle RDB format version", "Wrong signature"];
 /// Oldest server that the module loads into.
@@ -67,7 +67,7 @@ fn tell(what: &str, from: &Kind, to: &Kind, outcome: &str) {
     println!("{what} {} {} {outcome}", from.name, to.name);
 }
 
-/// Attaches a replica; false when it does not know the primary's snapshots.
+/// Attaches a replica; false when it can't read the primary's snapshots.
 fn follows(primary: &Server, replica: &Server) -> bool {
     assert_eq!(replica.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port())), "+OK");
     let mut up = false;

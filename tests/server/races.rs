@@ -40,7 +40,7 @@ fn follow(all: &[Entry]) -> HashMap<i64, String> {
 pub fn race(orders: u64, steps: u64, seed: u64) -> HashSet<String> {
     let (server, replica) = Server::pair();
     let mut conn = server.conn();
-    // Units for some: others find none, and some who pay late find none any more.
+    // Units for some buyers: others find none, and some late payers find none any more.
     let supply = orders * 4;
     let init = format!("SECKILL.INIT k {supply} HOLD 15 LIMIT 1 OUTBOX s");
     assert_eq!(conn.call(&init), "+OK");

@@ -38,7 +38,7 @@ fn resume_at(conn: &mut Conn, moment: i64) {
     assert_eq!(conn.call("SECKILL.RESUME k"), "+OK");
 }
 
-/// A sale whose round 1 begins an hour from now; tells when.
+/// A sale whose round 1 begins an hour from now; returns that moment.
 pub fn hourly(conn: &mut Conn, terms: &str) -> i64 {
     let start = clock_ms(conn) + HOUR_MS;
     let offset = start - PERIOD_MS;
@@ -105,7 +105,7 @@ fn a_round_begins_and_ends_to_the_millisecond() {
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
 }
 
-/// Microseconds that the server spent on the last command whose name this is.
+/// Microseconds that the server spent on the last command of this name.
 #[track_caller]
 fn micros_of(conn: &mut Conn, command: &str) -> i64 {
     let log = conn.cmd("SLOWLOG GET 50");

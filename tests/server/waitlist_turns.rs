@@ -96,7 +96,7 @@ fn what_waits_for_resume_is_offered_at_once() {
     wait_until("the sweeper offers it", || number(&mut conn, "k", "offered") == 1);
 }
 
-/// More units than one step offers: the sweeper goes on, in order.
+/// More units come back than one step offers: the next steps offer the others, in order.
 #[test]
 fn a_mass_return_is_offered_in_batches() {
     let (server, mut conn) = Server::start().with_conn();

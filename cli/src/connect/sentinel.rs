@@ -20,7 +20,7 @@ const PORT: u16 = 26379;
 /// Never an option: everybody on the machine can read a command line.
 const PASSWORD: &str = "SECKILL_SENTINEL_PASSWORD";
 
-/// Which Sentinels, and as whom.
+/// The Sentinels' addresses, and the user to log in as.
 #[derive(Args, Clone)]
 #[command(next_help_heading = "Connection")]
 pub struct SentinelOptions {
@@ -120,7 +120,7 @@ impl Sentinels {
         at(&self.server, host, port)
     }
 
-    /// Asks all of them all the time.
+    /// Asks all Sentinels again and again.
     pub fn witnesses(&self) -> Witnesses {
         let master = self.master.clone();
         Witnesses::ask(&self.asked, PATIENCE, move |redis| named(redis, &master))

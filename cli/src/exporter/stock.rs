@@ -65,7 +65,7 @@ impl Stock {
         let key = Key { sale: name, round, first };
         let snapshot = match target.for_pages() {
             Ok(snapshot) => snapshot,
-            // Buyers need not know where Redis is and why it is away.
+            // Buyers are not told where Redis is and why it does not answer.
             Err(_) => return Some(Answer::of(503, TEXT, "The stock is not known now.\n")),
         };
         let text = key.text(&snapshot, target)?;
@@ -115,7 +115,7 @@ impl Key {
             let units = sale.numbers.get(field).copied().unwrap_or_default();
             u64::try_from(units).unwrap_or_default()
         };
-        // Up: what is not sold out never looks so.
+        // Rounded up: a sale with units left never looks sold out.
         let rounded = |units: u64| units.div_ceil(self.round) * self.round;
         let mut told = json!({
             "sale": self.sale,

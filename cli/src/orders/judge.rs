@@ -182,7 +182,7 @@ fn nodes(mut redis: Connection, target: &Target, key: &str) -> Result<Witnesses,
     let mut all: Vec<(String, u16)> = known.into_iter().map(|(_, of)| (of.host, of.port)).collect();
     all.sort();
     all.dedup();
-    // A node that does not know its own address leaves it out.
+    // A node that does not know its own address leaves out its host: it is the target's.
     let own = target.name();
     let own = own.rsplit_once(':').map_or(own.as_str(), |(host, _)| host).to_owned();
     let host_of = move |host: &str| if host.is_empty() { own.clone() } else { host.to_owned() };

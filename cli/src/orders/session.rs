@@ -20,7 +20,7 @@ use crate::stop::Stop;
 /// Between two attempts after Redis or the database could not be reached.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// How long numbers of lines are waited for before it looks whether to stop.
+/// Time between two checks whether to stop, while numbers of lines are awaited.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The reader of one stream.

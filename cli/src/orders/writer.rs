@@ -234,7 +234,7 @@ impl Epochs {
             let rows = database.rows(&asked, &[text(id), int(*epoch), int(*first)])?;
             let taken_back = rows.first().and_then(|row| Some((row.first()?, row.get(1)?)));
             let taken_back = taken_back.map(|(epoch, rev)| (epoch.number(), rev.number()));
-            // Or it is itself an older one, of which the newer one knows less.
+            // Or this epoch is an older one, of which the newer one has lost entries.
             let is_unknown = !self.known.contains_key(epoch);
             let newer = self.known.range(epoch + 1..).find(|(_, from)| is_unknown && *from <= last);
             let newer = newer.map(|(newer, from)| (*newer, *from));

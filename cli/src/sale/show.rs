@@ -85,7 +85,8 @@ pub fn watch(server: &Server, options: &Watch) -> Result<(), String> {
             let fields = HEAD[1..7].iter().map(|name| field(name).map_or_else(String::new, text));
             table.add_row(std::iter::once(sale.name.clone()).chain(fields).chain([rate]));
         }
-        // A terminal shows it in its place; a single look stays in the scrollback.
+        // A terminal shows each reading in the place of the last one; a single reading stays in the
+        // scrollback.
         let home = if options.times == 1 { "" } else { "\x1b[2J\x1b[H" };
         let is_read = say!("{home}{table}");
         shown += 1;

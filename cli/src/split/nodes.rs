@@ -23,7 +23,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// Calls sent to a node before their answers are read: meanwhile the node serves no other client.
 const AT_ONCE: usize = 32;
 
-/// Errors that pass by themselves.
+/// Errors that end without an operator: a retry is enough.
 const PASSING: [&str; 6] = ["TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", "BUSY", "READONLY"];
 
 /// The nodes of a cluster, or one or several single servers.

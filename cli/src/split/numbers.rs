@@ -20,7 +20,7 @@ pub struct Numbers {
     pub settled: u64,
     /// WAITs that too few replicas answered.
     pub unanswered: u64,
-    /// Nodes of whose replicas too few answer.
+    /// Nodes with too few replicas that answer.
     pub silent: BTreeSet<String>,
     /// When the last look began that went well to its end; before the first one, the start.
     pub looked: Instant,

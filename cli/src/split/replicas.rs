@@ -32,7 +32,8 @@ impl Replicas {
     pub fn new(info: &str, nodes: &str, wanted: Option<usize>, before: Option<&Replicas>) -> Self {
         let asked = Instant::now();
         let count = wanted.unwrap_or_else(|| number_of(info, nodes));
-        // A user without rights for INFO has named the number; a WAIT will tell.
+        // A user without rights for INFO has named the number of replicas; WAIT shows whether they
+        // are there.
         let are_there = info.is_empty() || in_touch(info) >= count;
         let (rest, rests_until) =
             before.map_or((REST, asked), |before| (before.rest, before.rests_until));

@@ -56,7 +56,7 @@ final class Cluster implements Connection
             $this->nodes[$place] = ($this->open)(self::host($place), $port);
         }
         $replies = $this->nodes[$place]->send('', $sent, max($end - microtime(true), 0.001));
-        // Each has that of ASKING before it.
+        // The reply to ASKING comes before each of them.
         return $asking ? array_column(array_chunk($replies, 2), 1) : $replies;
     }
 

@@ -247,7 +247,7 @@ final class Sale implements SaleInterface
         return $told instanceof Answer ? new Answer(...$fields) : new MultiAnswer(...$fields);
     }
 
-    /** The grants that it tells of. */
+    /** The grants in an answer. */
     private static function stands(Answer|MultiAnswer $told): array
     {
         $grants = $told instanceof Answer ? [$told] : $told->grants;
@@ -341,7 +341,7 @@ final class Sale implements SaleInterface
         try {
             $this->onAttempt !== null && ($this->onAttempt)($name, $outcome, $lost, $ms);
         } catch (\Throwable) {
-            // An answer must not be lost by who counts it.
+            // An exception of the listener must not lose the answer.
         }
     }
 

@@ -28,7 +28,7 @@ pub struct Client {
     pub text: bool,
     /// The library puts this before keys, but not before those of calls by name.
     pub prefix: &'static str,
-    /// The library repeats a lost call by itself and does not tell.
+    /// The library repeats a lost call by itself and does not report it.
     pub resends: bool,
     /// The servers that the client is made for: one, Sentinels or a cluster.
     pub on: On,

@@ -149,12 +149,12 @@ impl Place {
     }
 
     /// # Errors
-    /// A sentence when there is none.
+    /// A sentence when the key has no sale.
     pub fn status(&self, key: &str) -> Result<Value, String> {
         seckill_crowd::sale::status(&mut connect(self.port_of(key)?)?, key)
     }
 
-    /// The replica takes over; who is connected to the old primary stays so.
+    /// The replica takes over; clients of the old primary stay connected to it.
     fn fail_over(&self) -> Result<(), String> {
         let (old, new) = (self.primary()?.port(), self.replica().port());
         self.replica_is_there()?;

@@ -139,7 +139,7 @@ impl Step {
         let (asked_then, then) = mpsc::channel();
         let run_then: Then = Box::new(move || {
             let (tell, done) = mpsc::channel::<()>();
-            // The reply goes on when the hook is done.
+            // The reply is passed on when the hook is done.
             let _ = (asked_then.send(tell), done.recv());
         });
         place.troubles.begin(Trouble {
@@ -243,7 +243,7 @@ fn storm(
     compare(place, &keys, &told)
 }
 
-/// A grant: its number, whose, how many units.
+/// A grant: its number, its user, its units.
 pub type Grant = (u64, String, u64);
 
 /// The answer that a buyer got.

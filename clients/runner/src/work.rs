@@ -89,7 +89,7 @@ fn tick(operator: &mut Conn, is_over: &AtomicBool) {
 fn work_with(library: &Library, server: &Server, work: &Path) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/clients");
     let [runtime, program] = library.run;
-    // A library may wait for ever for what was refused to it.
+    // A library may wait for ever for a refused reply.
     let output = Command::new("timeout")
         .args([&TIME_LIMIT_SECONDS.to_string(), runtime])
         .arg(folder.join(program))

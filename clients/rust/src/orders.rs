@@ -210,7 +210,7 @@ impl<L: Link> Orders<L> {
         let trimmed = rest.first().and_then(Value::as_sequence).unwrap_or_default();
         for id in trimmed {
             let id = text(id).map(String::from_utf8_lossy).unwrap_or_default().into_owned();
-            // Some of them this reader had itself, and has given already.
+            // Trimmed entries that this reader had read are left out: they were given before.
             if !self.trimmed.remove(&id) {
                 self.ready.push_back(Order { id, event: None });
             }

@@ -290,7 +290,7 @@ fn address(info: &ConnectionInfo) -> RedisResult<Address> {
     }
 }
 
-/// MOVED or ASK, and where to. Without a host it is that of who says so.
+/// MOVED or ASK, and its address. Without a host it is the host of the node that replied.
 fn redirect(reply: &Value, host: &str) -> Option<(String, Address)> {
     let (code, text) = refusal(reply)?;
     if code != "MOVED" && code != "ASK" {

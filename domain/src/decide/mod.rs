@@ -51,7 +51,7 @@ impl<'a> Decision<'a> {
     }
 }
 
-/// A decision, or what comes before it.
+/// A decision, or the plan of a new round that must be committed before it.
 pub type Decided<'a> = Result<Decision<'a>, NextRound<'a>>;
 
 /// A mistake: nothing changes.

@@ -18,7 +18,7 @@ pub(super) fn send<'a>(plan: &mut Planning<'_, 'a>, send: &Send<'a>) -> Result<O
     let sent = sale.pairs.get(to).sent;
     let units = match send.total.checked_sub(sent) {
         Some(units) if send.owed => units,
-        // While anybody waits here, available units are reserved for them.
+        // While the waiting list has waiters, available units are reserved for them.
         Some(_) if waitlist::does_anybody_wait(sale, plan.t()) => 0,
         Some(units) => units.min(available),
         None => 0,

@@ -47,7 +47,7 @@ enum Served {
     Yes,
     /// Expiries have changed the list: the candidate must be chosen again.
     Again,
-    /// No one can be served before the sweeper goes on.
+    /// No waiter can be served until a later step expires more holds.
     Stuck,
 }
 

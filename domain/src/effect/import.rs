@@ -1,4 +1,4 @@
-//! IMPORT: what the shop's database knows and Redis lost.
+//! IMPORT: grants that the shop's database has and Redis lost.
 
 use super::numbered::rising;
 use super::settle::end_offer;

@@ -1,4 +1,4 @@
-//! The numbers of grants, and whose each number is.
+//! The numbers of grants, and the owner of each number.
 
 #![cfg(test)]
 

@@ -19,7 +19,7 @@ fn opened(supply: u64, rules: Rules) -> Sale {
     World::open(supply, Rules { limit: 0, ..rules }, START, NODE_EPOCH).unwrap().unwrap().sale
 }
 
-/// Rounds of a second, the first of them from `START` on.
+/// A sale with rounds of one second, the first from `START` on.
 fn repeating(rules: Rules) -> Sale {
     let every = Every { period: 1000, offset: START, lasts: 1000, carry: false };
     opened(9, Rules { every: Some(every), ..rules })

@@ -68,7 +68,7 @@ fn runner(cases: u32) -> TestRunner {
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &seed))
 }
 
-/// Lives through the plans and tells which outcomes were met.
+/// Executes the plans and returns which outcomes were met.
 fn live(supply: u64, rules: Rules, plans: &[Plan]) -> Result<Vec<&'static str>, String> {
     let Some(mut world) = World::open(supply, rules, START, 500)? else {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Rules of the waiting list, each by itself: who is served, dropped or left.
+//! Rules of the waiting list, each by itself: which waiter is served, dropped or left.
 
 use std::num::NonZeroU16;
 

@@ -1,4 +1,4 @@
-//! The picture: what was used, and on top of it what was reserved, over time.
+//! The picture: used units, and reserved units on top of them, over time.
 
 use std::path::Path;
 use std::time::Duration;

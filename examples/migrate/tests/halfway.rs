@@ -60,7 +60,7 @@ fn the_way_back_from_halfway() {
         assert!(!went_well && told.contains("order order-2, 1: REQMISMATCH"), "{told}");
         assert!(told.contains("1 of 2 buyers were refused"), "{told}");
         assert_eq!(shop.old.call(KEYS), "['0' '8' 'moved']", "closed");
-        // Mended, the same run goes on where it was.
+        // After the mend the same command goes on where it stopped.
         if mended {
             let buyers = buyers("mended", "lin,order-1\nwei,order-2,2\n");
             shop.run(&["--add=yes", &buyers]);

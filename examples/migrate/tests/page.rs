@@ -177,7 +177,7 @@ public class Pool {
     assert_eq!(told, format!("{refused}GRANTED took a connection; "));
 }
 
-/// The calls that the page shows have options that their programs know.
+/// The commands on the page have only options that their programs take.
 #[test]
 fn calls_are_those_that_the_programs_take() {
     let folder = root().join("examples/migrate");

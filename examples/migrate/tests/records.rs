@@ -1,4 +1,4 @@
-//! Keys that name who has won: a hash, a list, a set.
+//! Records of winners in the old server: a hash, a list, a set.
 
 use seckill_harness::reply::Reply;
 

@@ -7,7 +7,7 @@ use seckill_crowd::sale;
 
 use crate::{number, status};
 
-/// One order, as both sides know it.
+/// One order, as both sides have it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     pub seq: u64,
@@ -99,7 +99,7 @@ fn orders(database: &mut Conn, id: &str) -> Result<Vec<Order>, String> {
         .map_err(failed)
 }
 
-/// Every grant that Redis knows, whatever became of it.
+/// Every grant that Redis has, whatever its state.
 fn winners(redis: &mut Connection, key: &str) -> Result<Vec<Order>, String> {
     let order = |row: seckill_client::Row| Order {
         seq: row.seq,

@@ -16,10 +16,10 @@ use crate::compare::{compare, lost, Equal};
 use crate::writer::pending;
 use crate::{ask, number, status, until, Shop};
 
-/// Who sells first after the restart.
+/// The side that acts in the first minute after the restart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum First {
-    /// Buyers, before anybody knows of the loss.
+    /// Buyers, before the loss is noticed.
     Buyers,
     /// The operator, who says PAUSE until all is repaired.
     Operator,
@@ -105,7 +105,7 @@ fn last_second(
             promised.insert(format!("order-{user}"), state);
         }
     }
-    // Redis will know neither the hold nor its end, and need not.
+    // Redis loses the hold and its end; both need no repair.
     (86..=90).try_for_each(|user| one(redis, first, "CANCEL", user, "CANCELLED"))?;
     println!(
         "   In the next second 30 pay, 10 cancel, 3 are refunded, 5 hold; MariaDB has it all."
@@ -217,7 +217,7 @@ fn tell_repair(
     Ok(())
 }
 
-/// Calls that come before the writer knows of the new epoch.
+/// Calls that come before the writer sees the new epoch.
 fn come_first(redis: &mut Connection, first: First) -> Result<(), String> {
     match first {
         First::Buyers => {

@@ -89,7 +89,7 @@ fn number(status: &Value, field: &str) -> u64 {
     status.pointer(field).and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// Tries until it succeeds, or tells the last trouble when the time is over.
+/// Tries until it succeeds; at the deadline returns the last error.
 fn until<T>(mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, String> {
     let deadline = Instant::now() + DEADLINE;
     loop {

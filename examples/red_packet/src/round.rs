@@ -11,7 +11,7 @@ use seckill_crowd::wire::Reply;
 /// Rounds that are played.
 pub const ROUNDS: u64 = 3;
 
-/// An event and who comes to it.
+/// An event and its users.
 pub struct Event<'a> {
     pub client: &'a Client,
     pub key: &'a str,
@@ -23,7 +23,7 @@ pub struct Event<'a> {
     pub amounts: Amounts,
 }
 
-/// A round as the crowd heard it and as the server tells it.
+/// A round: the answers that the crowd got, and the server's views of it.
 pub struct Round {
     /// 1 is the first.
     pub number: u64,

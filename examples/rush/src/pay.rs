@@ -49,7 +49,7 @@ impl Habit {
     }
 }
 
-/// One grant, in the state that its buyer knows at the end.
+/// One grant, in the last state that its buyer was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     pub user: u32,
@@ -68,7 +68,7 @@ pub struct Paid {
     pub took: Duration,
 }
 
-/// A sale with holds, and who comes.
+/// A sale with holds, and its buyers.
 pub struct Crowd<'a> {
     pub client: &'a Client,
     pub key: &'a str,

@@ -11,7 +11,7 @@ use seckill_crowd::Experience;
 
 const WINNERS_SHOWN: usize = 5;
 
-/// Prints what was heard, how fast it was, and what the server says.
+/// Prints the answers, their speed, and the server's views.
 pub fn print(experience: &Experience, heard: &Heard, server: &ServerSide) {
     println!("{}\n", answers(heard));
     println!("{}\n", speed(experience));

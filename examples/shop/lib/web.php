@@ -83,7 +83,7 @@ function number(string $field, int $least, int $most): int
     return $number === false ? refuse(400, t('请填 %d 到 %d 的整数', $least, $most)) : $number;
 }
 
-/** A page to who wants a page, JSON to shop.js. */
+/** A refusal: as a page for a browser, as JSON for shop.js. */
 function refuse(int $status, string $words): never
 {
     http_response_code($status);

@@ -44,7 +44,7 @@ page(t('登录'), null, '<h1>' . t('登录 / 注册') . '</h1><form method="post
 /** The account of this name if the password is its own; of a new name it becomes its own. */
 function enter(string $name, string $password): ?array
 {
-    // No letters that look like others, and nothing that can't be seen.
+    // A name has no letters that look like others, and no invisible ones.
     if (preg_match('/^[\p{Han}a-z0-9_.-]{1,40}$/uiD', $name) !== 1 || preg_match('/^[^\0]{8,72}$/sD', $password) !== 1) {
         return null;
     }

@@ -106,7 +106,7 @@ function showSale(box) {
     } finally {
       looking = false;
     }
-    // The answer was made in the middle of the way, as far as one can know.
+    // The server's clock was read half way between request and answer, as a guess.
     ahead = state.now - (asked + performance.now()) / 2;
     byId('stock').textContent = state.stock;
     if (map) map.show(state.units ?? '');

@@ -10,7 +10,7 @@ $status = status($item) ?? answer(['state' => 'none', 'say' => '', 'stock' => t(
 ['supply' => $supply, 'available' => $available, 'held' => $held, 'sold' => $sold] = $status;
 $stock = t('剩余 %d / %d，待付款 %d，已售 %d', $available, $supply, $held, $sold);
 $shown = array_intersect_key($status, ['state' => 1, 'available' => 1, 'now' => 1, 'open_at' => 1]);
-// Of a hall each seat, for whom the stream of shop.js does not reach.
+// Of a hall each seat, for browsers that the event stream does not reach.
 if (isset(GOODS[$item]['seats'])) {
     $shown['units'] = unless_no_sale(fn () => sale($item)->units(1, GOODS[$item]['seats']));
 }

@@ -21,7 +21,7 @@ async function comes(stage, name) {
   return person;
 }
 
-// Presses the button if this seat could be chosen, and hears the answer.
+// Presses the button if this seat can be chosen, and returns the answer.
 async function take(person, unit) {
   const heard = person.page.waitForResponse((answer) => answer.url().endsWith('/grab.php')).catch(() => null);
   const isSent = await person.page.evaluate((number) => {

@@ -24,7 +24,7 @@ async function insist(what, attempt) {
   }, PATIENCE_MS);
 }
 
-// Grabs, and gets the bill. Null for who hears that it is sold out.
+// Grabs, and gets the bill. Null if it is sold out.
 async function win(stage) {
   const buyer = stage.buyer();
   const order = crypto.randomBytes(16).toString('hex');
@@ -44,7 +44,7 @@ const pay = (stage, { bill }) => insist('the bank takes the money', async () => 
   return true;
 });
 
-// Buys until everybody has been served; tells how many have paid.
+// Buys until all people have been served; returns how many have paid.
 async function buy(stage, paid) {
   let left = BUYERS;
   const one = async () => {

@@ -1,4 +1,4 @@
-// Secrets and rights: who may what, and who can read it.
+// Secrets and rights: which process may do what, and which can read which secret.
 'use strict';
 
 const fs = require('node:fs');
@@ -21,7 +21,7 @@ async function secretsAreNoWords(stage) {
   return `${names.length} secrets, none in ${calls.split('\n').length - 1} command lines`;
 }
 
-// A page of ours in this pool, as somebody would use it who has broken in.
+// A page that an attacker runs who has broken into this pool.
 async function probe(stage, pool) {
   const { text } = await ask(`${stage.crowd}/probe/${pool}`);
   return JSON.parse(text);

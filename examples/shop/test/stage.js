@@ -11,7 +11,7 @@ const puppeteer = require('puppeteer-core');
 
 const ROOT = path.join(__dirname, '../../..');
 const DEADLINE_MS = 30_000;
-// Programs that `start` calls, whose words are written down.
+// Programs that `start` calls: their command lines are recorded.
 const WATCHED = ['sed', 'php', 'redis-cli', 'redis-server', 'mariadb', 'mariadbd', 'mariadb-install-db', 'nginx', 'setpriv'];
 
 // Ends with this process, also when it is killed.
@@ -229,7 +229,7 @@ class Stage {
     await until('the second web server answers', async () => (await ask(`${this.crowd}/state.php`)).text !== '');
   }
 
-  // One who has logged in before, without a browser.
+  // A buyer who has logged in before, without a browser.
   buyer(id = this.buyers++) {
     const headers = { 'X-Person': String(id), Accept: 'text/html' };
     const post = (page, fields, more = {}) => ask(`${this.crowd}/${page}`, { fields: { csrf: 'of-ab', ...fields }, headers: { ...headers, ...more } });

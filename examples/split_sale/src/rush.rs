@@ -1,4 +1,4 @@
-//! Buyers who go to their home, and what is seen of the parts meanwhile.
+//! Buyers who go to their home part, and readings of the parts meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;

@@ -181,7 +181,7 @@ impl<'o> Sale<'o> {
         Ok(())
     }
 
-    /// Pays for those who do.
+    /// Pays for the users who do.
     fn settle(&mut self, conn: &mut Connection, granted: &[u32]) -> Told<()> {
         let mut pipe = redis::pipe();
         let mut paying = Vec::new();

@@ -203,7 +203,7 @@ pub fn call_all(rounds: u64, seed: u64) -> Figures {
         }
     }
     audit(&mut conn, &format!("seed {seed}, at the end"));
-    // Rounds turn and holds expire by themselves; from here on nothing does.
+    // Rounds begin and holds expire by themselves; from here on the clock changes nothing.
     assert_eq!(conn.call("CLIENT PAUSE 60000 WRITE"), "+OK");
     replica.wait_in_sync(&server);
     let mut other = replica.conn();

@@ -51,7 +51,7 @@ impl Figures {
         }
     }
 
-    /// Prints them for who reads along.
+    /// Prints the figures so far.
     fn print(&self, what: &str, since: Instant) {
         let (taken, refused) = (self.taken, self.refused);
         let (tried, seconds) = (taken + refused, since.elapsed().as_secs_f64());

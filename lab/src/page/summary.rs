@@ -40,13 +40,13 @@ pub fn run(report: &Report, language: Language) -> String {
 /// The schedules' verdict on all rows but the module's, by their ids.
 struct Verdict<'r> {
     all: Vec<&'r str>,
-    /// Break in some order of their steps, by whose idea they are.
+    /// Rows that break in some order of their steps, by who proposed them.
     recommended: Vec<&'r str>,
     shown_wrong: Vec<&'r str>,
     lab: Vec<&'r str>,
     /// Exact while nobody dies; a crash loses a unit, or stops the sale.
     lose: Vec<&'r str>,
-    /// Exact, but who asks again after a lost reply is told "no".
+    /// Exact, but a winner who asks again after a lost reply is told "no".
     hide: Vec<&'r str>,
     holds: Vec<&'r str>,
     /// The module's rows that hold, and all of them.

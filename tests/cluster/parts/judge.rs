@@ -12,7 +12,7 @@ use crate::routed::Routed;
 use crate::support::shop::{assert_whole, Entry};
 use crate::support::Reply;
 
-/// Counts of a split whose laws all hold.
+/// Counts of a split, all of whose parts obey the law.
 pub struct Found {
     sold: i64,
     grants: usize,

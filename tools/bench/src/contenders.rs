@@ -21,7 +21,7 @@ pub const GRANTED: &str = "*6\r\n$7\r\nGRANTED";
 pub const GRANTED_UNITS: &str = "*7\r\n$7\r\nGRANTED";
 pub const SOLD: &str = "*4\r\n$4\r\nSOLD";
 
-/// Names, as tables know them.
+/// Names in tables.
 pub const MODULE: &str = "the module";
 pub const SCRIPT: &str = "Lua script";
 pub const FUNCTION: &str = "FUNCTION";

@@ -19,10 +19,10 @@ pub const PER_SECOND: &str = "calls/s";
 pub const BUSY: &str = "busy";
 pub const BYTES: &str = "bytes";
 pub const MS: &str = "ms";
-/// Of the same calls, what the longest of them took.
+/// The longest of the calls.
 pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
-/// Of the same calls, what half of them take at the most.
+/// The p50 of the calls.
 pub const MIDDLE_US: &str = "us at p50";
 /// Response times that a client measures.
 pub const ROUND_TRIP_US: &str = "us of a round trip";

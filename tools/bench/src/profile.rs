@@ -16,7 +16,7 @@ use crate::load::{send, spread, Request, PIPELINED, USERS};
 const FREQUENCY: &str = "4000";
 /// Functions that are named for each load.
 const NAMED: usize = 10;
-/// perf needs this long before it sees anything.
+/// perf needs this long to attach.
 const ATTACH: Duration = Duration::from_millis(300);
 /// Enough for some thousand samples.
 const CALLS: u64 = 500_000;

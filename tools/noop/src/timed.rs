@@ -15,7 +15,7 @@ use super::bytes_of;
 /// Elements of the reply of PLACE to a waiter, and of the command that judges nothing.
 const PLACE_LEN: usize = 4;
 
-/// `NOOP.TIME key command users calls`: calls `command key user` `calls` times, each time with one of
+/// `NOOP.TIME key command users calls`: makes `calls` calls of `command key user`, each with one of
 /// `users` users. Replies with the p50, p99 and p99.9 of the calls in nanoseconds.
 pub(super) extern "C" fn time(
     ctx: *mut RedisModuleCtx,

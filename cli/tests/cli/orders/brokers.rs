@@ -132,7 +132,7 @@ impl Rabbit {
         let mut drain = Command::new(PYTHON);
         drain.args(["-c", program, queue]).env("AMQP_URL", self.url());
         let mut messages = BTreeSet::new();
-        // RabbitMQ listens before it lets anybody in.
+        // RabbitMQ listens before it accepts logins.
         wait_until("the queue can be read", || {
             let output = drain.output().expect("it runs");
             let text = String::from_utf8(output.stdout).expect("text");

@@ -9,7 +9,7 @@ use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// When to kill, and whom.
+/// When to kill, and which process.
 #[derive(Default)]
 pub struct Killer {
     state: Mutex<State>,

@@ -1,4 +1,4 @@
-//! A Redis that sells and a database that is to know it.
+//! A Redis that sells, and the database that gets its orders.
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

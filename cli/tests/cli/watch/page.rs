@@ -13,7 +13,7 @@ use seckill_harness::Server;
 use super::{all, exporter};
 use crate::program::get;
 
-/// How long the browser looks.
+/// How long the browser shows the page.
 const LOOKS: Duration = Duration::from_secs(12);
 
 #[test]
@@ -26,7 +26,7 @@ fn the_page_shows_numbers_and_curves() {
             "SECKILL.INIT sale:phone 4000 LIMIT 0 HOLD 1500",
             "SECKILL.INIT sale:ticket 900 LIMIT 0 OUTBOX sale:ticket:orders",
             "XGROUP CREATE sale:ticket:orders db 0",
-            // A sale's name brings no markup into the page.
+            // Markup in a sale's name is shown as text.
             "SECKILL.INIT x:<b>&\"bold\"</b> 5",
             "SECKILL.INIT sale:short 1",
             "SECKILL.IMPORT sale:short u 3 REQ r",

@@ -23,7 +23,7 @@ PIPELINES = (redis.client.Pipeline, redis.asyncio.client.Pipeline)
 REDIRECTS = 5
 # These say that the server is not, or no longer, the one to ask.
 DROPPING = ("READONLY", "LOADING", "MASTERDOWN")
-# redis-py takes these words from the text, and tells them by class.
+# redis-py cuts these codes off the text, and has a class for each instead.
 CODES = {
     "ReadOnlyError": "READONLY",
     "BusyLoadingError": "LOADING",
@@ -189,7 +189,7 @@ class Links:
     async def _drop(self, connection: Any, idle: list[Any]) -> None:
         gone, idle[:] = [connection, *idle], []
         for connection in gone:
-            # Without waiting for it: the caller has no time left, or is being cancelled.
+            # The caller has no time left, or is being cancelled: don't wait.
             await _wait(connection.disconnect(*([True] if self.is_async else [])))
 
     async def _node(self, slot: int, deadline: float) -> Address:

@@ -1,4 +1,4 @@
-//! Three units with numbers, and who gets which.
+//! Three units with numbers: which buyer gets which number.
 
 use super::holds::{deed, req};
 use super::{grab, restock, walk_to, Ask, Op, Rules, START};

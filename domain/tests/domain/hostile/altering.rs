@@ -165,12 +165,12 @@ pub fn kinds_of<'a>(texts: impl IntoIterator<Item = &'a Vec<u8>>) -> BTreeSet<St
     texts.into_iter().map(kind).collect()
 }
 
-/// The letters of the pieces that a log brings.
+/// The letters of the pieces in a log.
 pub fn letters_of(log: &[Vec<u8>]) -> String {
     log.iter().map(|text| rebuild::letter_of(text)).collect()
 }
 
-/// Amounts as a log brings them.
+/// Amounts as a log writes them.
 pub fn amounts_of(amounts: &[u64]) -> Vec<u8> {
     encoded(&Change::untimed(Effect::Piece(Piece::Amounts(amounts.to_vec()))))
 }

@@ -98,7 +98,7 @@ fn amounts_that_never_come() {
 #[test]
 fn rows_that_leave_packets_without_a_share() {
     let mut sale = sale_on(drawing(Draw::Packets { packets: 4, min: 1 }), &[], 40);
-    // Changes that no row is of: there is room for more rows than it has.
+    // Changes without rows: the version then has room for more rows than there are.
     for request in [Request::Pause, Request::Resume, Request::Pause] {
         let decision = sale.decide(&request, &Now { clock_ms: START, node_epoch: 1 }).unwrap();
         commit(&mut sale, &decision);

@@ -35,7 +35,7 @@ struct Kind {
     reply: &'static str,
 }
 
-/// Names, as tables know them; the promised calls of each have the second.
+/// Names in tables; the promised calls of each have the second.
 pub const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its promised calls"];
 pub const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
 pub const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
@@ -164,7 +164,7 @@ struct Meter {
     folder: PathBuf,
     calls: u64,
     users: Box<dyn Iterator<Item = u64>>,
-    /// How many of them are gone.
+    /// How many of them are used.
     used: usize,
     /// Removes the folder.
     _folder: tempfile::TempDir,

@@ -151,7 +151,7 @@ fn in_nanoseconds(
     Ok(())
 }
 
-/// A list, and who is on it.
+/// A list, and its waiters.
 struct List {
     control: Control,
     waiting: u64,

@@ -20,7 +20,7 @@ import java.util.Set;
  */
 public final class Orders implements Iterator<Orders.Order> {
     private static final int COUNT = 100;
-    /** Failures in a row, before the caller hears of it. */
+    /** Failures in a row, before the caller gets the error. */
     private static final int ATTEMPTS = 5;
     private static final Duration TIMEOUT = Duration.ofSeconds(2);
     private final Link link;

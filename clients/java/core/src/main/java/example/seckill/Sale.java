@@ -237,7 +237,7 @@ public final class Sale {
         return Attempts.ask(link, options, call, ends(), 0, read, told -> "OK").value();
     }
 
-    /** How one kind of answer is read, and what is asked of it. */
+    /** The reader of one kind of answer, and its properties. */
     private record Kind<T>(BiFunction<Object, Charset, T> of, Function<T, String> word,
             Function<T, Boolean> hasGrant, BiFunction<T, T, Boolean> isSame, Teller<T> told) {}
 

@@ -178,7 +178,7 @@ public final class LettuceLink implements Link {
         }
     }
 
-    /** Connecting goes on when an attempt is over before it. */
+    /** Connecting goes on when the attempt that began it has reached its time limit. */
     private synchronized CompletableFuture<StatefulConnection<byte[], byte[]>> connection() {
         if (connection == null || connection.isCompletedExceptionally()) {
             connection = CompletableFuture.supplyAsync(connect);

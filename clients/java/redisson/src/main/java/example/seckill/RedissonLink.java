@@ -20,7 +20,7 @@ import org.redisson.client.codec.ByteArrayCodec;
  */
 public final class RedissonLink implements Link {
     private static final String SCRIPT = "return {redis.call(unpack(ARGV))}";
-    /** Redisson 4 calls it LIST, those before it MULTI. */
+    /** Redisson 4 calls this type LIST, older versions MULTI. */
     private static final RScript.ReturnType LIST = Stream.of(RScript.ReturnType.values())
             .filter(type -> Set.of("LIST", "MULTI").contains(type.name())).findFirst().orElseThrow();
     private final RedissonClient redisson;
