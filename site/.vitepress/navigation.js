@@ -57,6 +57,7 @@ const MENU = [
   ['Behind it', '原理', [
     ['architecture', 'Architecture', '架构'],
     ['performance', 'Performance', '性能'],
+    ['tigerfans', 'A load that others wrote', '别人写的压测'],
     ['reliability', 'Reliability', '可靠性'],
     ['lab', 'The lab', '实验室']
   ]]

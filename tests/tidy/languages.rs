@@ -174,3 +174,15 @@ fn each_twin_links_to_the_other() {
         assert!(read(&page_zh).contains(&to_en), "{page_zh} does not link to {page}");
     }
 }
+
+/// The site is not built when its menu lacks a page.
+#[test]
+fn each_page_is_in_the_menu_of_the_site() {
+    let menu = Path::new(env!("CARGO_MANIFEST_DIR")).join("site/.vitepress/navigation.js");
+    let menu = fs::read_to_string(menu).expect("the menu");
+    let pages = twins()
+        .into_iter()
+        .filter_map(|(page, _)| Some(page.strip_prefix("docs/")?.strip_suffix(".md")?.to_owned()));
+    let missing: Vec<_> = pages.filter(|page| !menu.contains(&format!("['{page}',"))).collect();
+    assert!(missing.is_empty(), "navigation.js does not list {missing:?}");
+}
