@@ -5,14 +5,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use seckill_harness::page::write_between;
 use serde::{Deserialize, Serialize};
 
 use crate::driver::{Client, CLIENTS};
 use crate::rush::{self, Rush};
 use crate::table;
 
-const BEGIN: &str = "<!-- written by make clients -->\n";
-const END: &str = "<!-- end -->\n";
+/// Around the tables of a page.
+const MARKS: [&str; 2] = ["<!-- written by make clients -->\n", "<!-- end -->\n"];
 
 /// The results of the cases on one server.
 #[derive(Default, Serialize, Deserialize)]
@@ -82,18 +83,8 @@ pub fn write(files: &[PathBuf]) -> Result<(), String> {
     }
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let (english, chinese) = tables(&results)?;
-    into(&folder.join("TESTED.md"), &english)?;
-    into(&folder.join("TESTED.zh-CN.md"), &chinese)
-}
-
-/// Between the marks of this page.
-fn into(page: &Path, table: &str) -> Result<(), String> {
-    let text = fs::read_to_string(page).map_err(|e| e.to_string())?;
-    let parts =
-        text.split_once(BEGIN).and_then(|(before, rest)| Some((before, rest.split_once(END)?.1)));
-    let name = page.display();
-    let (before, after) = parts.ok_or_else(|| format!("{name} has no place for the table"))?;
-    fs::write(page, format!("{before}{BEGIN}{table}{END}{after}")).map_err(|e| e.to_string())
+    write_between(&folder.join("TESTED.md"), MARKS, &english)?;
+    write_between(&folder.join("TESTED.zh-CN.md"), MARKS, &chinese)
 }
 
 /// In English and in Chinese.

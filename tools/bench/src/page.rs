@@ -6,10 +6,10 @@ mod memory;
 mod parts;
 mod stall;
 
-use std::fs;
 use std::path::Path;
 
 use comfy_table::{presets, Table};
+use seckill_harness::page::write_between;
 
 use crate::cases::{crowd, sale};
 use crate::contenders::{FUNCTION, INCR, INCREX, MODULE, MULTI, SADD, SCRIPT};
@@ -211,26 +211,25 @@ pub fn write_profiles(server: &str, profiles: &[Profile]) -> Result<(), String> 
     put(DETAILS, "profile", &format!("{server}:\n\n{text}"))
 }
 
-/// Puts `text` between the marks of `name`.
 fn put(file: &str, name: &str, text: &str) -> Result<(), String> {
-    let failed = |why: &str| format!("{file} is left as it was: {why}");
-    let old = fs::read_to_string(Path::new(file)).map_err(|e| failed(&e.to_string()))?;
-    let new = with_block(&old, name, text).ok_or_else(|| failed(&format!("no marks of {name}")))?;
-    fs::write(file, new).map_err(|e| failed(&e.to_string()))
+    let ([begin, end], part) = block(name, text);
+    write_between(Path::new(file), [&begin, &end], &part)
 }
 
-/// The page with `text` between the marks of `name`.
-fn with_block(page: &str, name: &str, text: &str) -> Option<String> {
-    let (start, end) = (format!("<!-- bench: {name} -->\n"), format!("<!-- end: {name} -->"));
-    let (above, rest) = page.split_once(&start)?;
-    let (_, below) = rest.split_once(&end)?;
-    Some(format!("{above}{start}\n{text}\n\n{end}{below}"))
+/// The marks of a table, and what goes between them.
+fn block(name: &str, text: &str) -> ([String; 2], String) {
+    let marks = [format!("<!-- bench: {name} -->\n"), format!("<!-- end: {name} -->")];
+    (marks, format!("\n{text}\n\n"))
 }
 
 #[cfg(test)]
 mod tests {
     // A test that can't go on says so and fails.
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+    use std::fs;
+
+    use seckill_harness::page::between;
 
     use super::*;
     use crate::RUNS;
@@ -243,8 +242,9 @@ mod tests {
         assert!(blocks.len() > 10, "they are found");
         for (file, name, text) in blocks {
             let page = fs::read_to_string(root.join(file)).unwrap();
+            let ([begin, end], part) = block(name, &text);
             assert!(
-                with_block(&page, name, &text).as_ref() == Some(&page),
+                between(&page, [&begin, &end], &part).as_ref() == Some(&page),
                 "the table {name} of {file} is stale: run `make docs` and commit it"
             );
         }

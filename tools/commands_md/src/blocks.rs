@@ -8,6 +8,7 @@ use seckill_domain::event::{EventKind, EVENTS};
 use seckill_domain::outbox::{DataKey, Of, DATA};
 use seckill_domain::outcome::OUTCOMES;
 use seckill_domain::terms::TERMS;
+use seckill_harness::page::between;
 
 use crate::language::Language;
 use crate::place;
@@ -25,19 +26,12 @@ pub fn files() -> Vec<(String, String)> {
         ("docs/zh/outbox.md", ON_A_PAGE, keys(Language::Chinese)),
         ("cli/src/exporter/page.js", IN_A_PROGRAM, terms_of_the_page()),
     ];
-    let file =
-        |(name, marks, block): (&str, _, String)| (name.to_owned(), replaced(name, marks, &block));
+    let file = |(name, marks, block): (&str, _, String)| {
+        let text = fs::read_to_string(place(name)).unwrap_or_default();
+        // A file without such marks would be empty, which is refused.
+        (name.to_owned(), between(&text, marks, &block).unwrap_or_default())
+    };
     all.into_iter().map(file).collect()
-}
-
-/// The file with `block` between its marks; nothing if it has no such marks.
-fn replaced(name: &str, [begin, end]: [&str; 2], block: &str) -> String {
-    let text = fs::read_to_string(place(name)).unwrap_or_default();
-    let found = text.split_once(begin).and_then(|(head, rest)| {
-        let (_, tail) = rest.split_once(end)?;
-        Some(format!("{head}{begin}{block}{end}{tail}"))
-    });
-    found.unwrap_or_default()
 }
 
 fn answers(language: Language) -> String {

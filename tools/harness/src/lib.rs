@@ -15,6 +15,7 @@ pub mod logs;
 pub mod mariadb;
 mod options;
 pub mod other_module;
+pub mod page;
 pub mod payload;
 pub mod postgres;
 pub mod process;

@@ -13,6 +13,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use clap::Parser;
+use seckill_harness::page::write_between;
 
 use table::{Outcome, Pair, LANGUAGES};
 
@@ -26,6 +27,9 @@ struct Options {
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 }
+
+/// Around the tables of a page.
+const MARKS: [&str; 2] = ["<!-- tables: make matrix -->\n", "<!-- end of the tables -->"];
 
 /// Where the output of each run is kept.
 const LOGS: &str = "target/matrix";
@@ -63,7 +67,8 @@ fn run(options: &Options) -> Result<bool, String> {
     let all_passed = outcomes.iter().all(Outcome::is_clean);
     if options.only.is_none() {
         for (words, text) in LANGUAGES.iter().zip(&texts) {
-            write_into(words.page, text)?;
+            let text = format!("\n{text}\n");
+            write_between(Path::new(words.page), MARKS, &text)?;
         }
     }
     Ok(all_passed)
@@ -147,17 +152,4 @@ fn logged(command: &mut Command, name: &str) -> Result<String, String> {
     ended.map_err(|e| format!("The tests do not start: {e}"))?;
     let bytes = fs::read(&path).map_err(trouble)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Puts tables between the marks of a page.
-fn write_into(page: &str, text: &str) -> Result<(), String> {
-    const MARKS: [&str; 2] = ["<!-- tables: make matrix -->\n", "<!-- end of the tables -->"];
-    let trouble = |e: std::io::Error| format!("{page}: {e}");
-    let before = fs::read_to_string(page).map_err(trouble)?;
-    let parts = before.split_once(MARKS[0]).and_then(|(head, rest)| {
-        let (_, tail) = rest.split_once(MARKS[1])?;
-        Some(format!("{head}{}\n{text}\n{}{tail}", MARKS[0], MARKS[1]))
-    });
-    let after = parts.ok_or_else(|| format!("{page} has lost the marks around its tables"))?;
-    fs::write(page, after).map_err(trouble)
 }
