@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use redis::Connection;
 use rustix::process::{kill_process, Pid, Signal};
+use seckill_harness::launch::free_port;
 use seckill_harness::process::command;
 use seckill_harness::program::Server;
 
@@ -151,10 +151,7 @@ impl Site {
         let clients = (CHILDREN * 2).to_string();
         let redis = Server::start(module, &["--maxclients", &clients, "--tcp-backlog", "1024"])?;
         let folder = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .map_err(|e| e.to_string())?
-            .port();
+        let port = free_port();
         let mut site = Site { redis, children: Vec::new(), port, folder };
         site.write("lock.txt", "")?;
         let fpm = site.write("fpm.conf", &site.fpm_conf(pages))?;

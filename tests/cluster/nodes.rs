@@ -90,6 +90,6 @@ impl Cluster {
 
     /// Ports of all nodes.
     pub fn ports(&self) -> Vec<u16> {
-        self.nodes.iter().map(Server::port).collect()
+        self.nodes.iter().map(|node| node.port()).collect()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 
-use crate::support::shop::{clock_ms, number, wait_for_clock};
+use crate::support::shop::{number, wait_for_clock};
 use crate::support::wait::SetAtEnd;
 use crate::support::{wait_until, Conn, Random, Reply, Server};
 
@@ -124,15 +124,15 @@ fn play(server: &Server, conns: &mut [Conn], round: i64) {
 #[test]
 fn five_hundred_connections_never_overspend_a_round() {
     let (server, mut conn) = Server::start().with_conn();
-    let first = clock_ms(&mut conn) + 1000;
+    let first = conn.clock_ms() + 1000;
     let offset = first - 1000 * PERIOD_MS;
     let terms = format!("LIMIT 0 GRABS 1 EVERY {PERIOD_MS} OFFSET {offset} LASTS {LASTS_MS}");
     assert_eq!(conn.call(&format!("SECKILL.INIT k {BUDGET} {terms}")), "+OK");
     let mut conns: Vec<Conn> = (0..CONNECTIONS).map(|_| server.conn()).collect();
-    let from = 1000 + (clock_ms(&mut conn) - first).max(-1) / PERIOD_MS + 1;
+    let from = 1000 + (conn.clock_ms() - first).max(-1) / PERIOD_MS + 1;
     for round in from..from + ROUNDS {
         let start = first + (round - 1000) * PERIOD_MS;
-        assert!(clock_ms(&mut conn) < start + LASTS_MS, "the machine is too slow for the rounds");
+        assert!(conn.clock_ms() < start + LASTS_MS, "the machine is too slow for the rounds");
         wait_for_clock(&mut conn, start);
         wait_until("the round has begun", || number(&mut conn, "k", "round") >= round);
         play(&server, &mut conns, round);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use seckill_oracle::shorthand::effect;
 
-use crate::support::shop::{clock_ms, number};
+use crate::support::shop::number;
 use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Options, Server};
 
@@ -23,7 +23,7 @@ fn a_sale_an_hour_ahead_judges_by_its_own_time() {
     assert_eq!(conn.ask(&[b"SECKILL.APPLY", &b"k"[..], b"2", &paused]).to_string(), "+OK");
     assert_eq!(conn.call("SECKILL.RESUME k"), "+OK");
     let now = number(&mut conn, "k", "now");
-    assert!(now > clock_ms(&mut conn) + HOUR_MS - 60_000, "T does not go back");
+    assert!(now > conn.clock_ms() + HOUR_MS - 60_000, "T does not go back");
     conn.check(&[
         ("SECKILL.CONFIRM k a", "['EXPIRED' 1 1 0]"),
         ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'EXPIRED' 0]"),
@@ -63,7 +63,7 @@ fn holds_expire_within_a_second_of_a_step() {
     hold(&mut conn, "short", 100);
     expires_soon(&mut conn, "short");
     expires_soon(&mut conn, "other");
-    let before = clock_ms(&mut conn);
+    let before = conn.clock_ms();
     server.step_clock(2 * HOUR_MS);
     // Valkey 9 reads the clock again now and then only.
     let mut probes = 0..;

@@ -182,36 +182,6 @@ fn stock_moves_under_load() {
     server.assert_sound("k");
 }
 
-#[test]
-fn grabs_work_in_transactions() {
-    let (_server, mut conn) = Server::start().with_conn();
-    conn.check(&[
-        ("SECKILL.INIT a 1", "+OK"),
-        ("SECKILL.INIT b 1", "+OK"),
-        ("MULTI", "+OK"),
-        ("SECKILL.GRAB a u", "+QUEUED"),
-        ("SECKILL.GRAB b u", "+QUEUED"),
-        ("SECKILL.GRAB b v", "+QUEUED"),
-        ("SECKILL.GRAB c v", "+QUEUED"),
-        ("SECKILL.STATUS a XML", "+QUEUED"),
-        (
-            "EXEC",
-            "[['GRANTED' 1 1 'SOLD' 0 0] ['GRANTED' 1 1 'SOLD' 0 0] ['SOLDOUT' 0] \
-             -NOSALE no sale at this key (the key is the first argument) \
-             -ERR syntax error at argument 2]",
-        ),
-        ("MULTI", "+OK"),
-        ("SECKILL.GRAB a", "-ERR wrong number of arguments for 'SECKILL.GRAB' command"),
-        ("SECKILL.GRAB a w", "+QUEUED"),
-        ("EXEC", "-EXECABORT Transaction discarded because of previous errors."),
-        ("WATCH a", "+OK"),
-        ("SECKILL.RESTOCK a 1 REQ r", "[1 1]"),
-        ("MULTI", "+OK"),
-        ("SECKILL.GRAB a w", "+QUEUED"),
-        ("EXEC", "nil"),
-    ]);
-}
-
 fn eval(conn: &mut Conn, script: &str) -> String {
     conn.ask(&["EVAL", script, "1", "k", "u1"]).to_string()
 }

@@ -2,7 +2,7 @@
 //! and after an orderly end: single commands, and the transactions that are left.
 
 use crate::support::conf_example::{login, options};
-use crate::support::shop::{clock_ms, number, wait_for_clock};
+use crate::support::shop::{number, wait_for_clock};
 use crate::support::{wait_until, Conn, Options, Server};
 
 /// Sales that a node must have again after a restart, and the keys of streams behind them.
@@ -87,7 +87,7 @@ fn change(conn: &mut Conn) {
     }
     // One round ends soon, and the next one in a day. It ends with a call, unless the sweeper was
     // sooner.
-    let (day, over) = (86_400_000, clock_ms(conn) + 1_000);
+    let (day, over) = (86_400_000, conn.clock_ms() + 1_000);
     let rounds = format!("EVERY {day} OFFSET {} OUTBOX sale:rounds:orders", over % day);
     assert_eq!(conn.call(&format!("SECKILL.INIT sale:rounds 9 HOLD 900000 {rounds}")), "+OK");
     assert!(!conn.cmd("SECKILL.GRAB sale:rounds u").is_error());
@@ -272,7 +272,7 @@ fn the_log_warns_before_anything_can_be_lost() {
     let others = [start("appendonly no"), start("appendonly yes")];
     let mut conn = others[1].conn();
     conn.check(&[("AUTH admin any", "+OK"), ("SECKILL.INIT k 1", "+OK")]);
-    let now = clock_ms(&mut conn);
+    let now = conn.clock_ms();
     wait_for_clock(&mut conn, now + 300);
     assert!(!others[0].log().contains(WARNING), "without a log nothing is lost");
     assert_eq!(others[1].log().contains(WARNING), has_fault);

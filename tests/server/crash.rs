@@ -191,7 +191,7 @@ fn a_log_cut_within_a_transaction_comes_back_whole() {
     grab(&server, "before");
     assert_eq!(server.cmd("SECKILL.GRAB k torn").items()[0].text(), "GRANTED");
     server.kill9();
-    let path = server.dir().join("appendonlydir/appendonly.aof.1.incr.aof");
+    let path = server.folder().join("appendonlydir/appendonly.aof.1.incr.aof");
     let log = std::fs::read(&path).expect("the log");
     let apply = log.windows(13).rposition(|bytes| bytes == b"SECKILL.APPLY").expect("an APPLY");
     std::fs::write(&path, &log[..apply + 5]).expect("a writable log");

@@ -2,7 +2,6 @@
 //! other types are left alone.
 
 use crate::support::client::encode;
-use crate::support::server::info_of;
 use crate::support::{wait_until, Conn, Options, Server};
 
 /// 30 days.
@@ -117,9 +116,8 @@ fn foreign_keys_are_not_touched() {
     conn.cmd("SECKILL.GRAB k u");
     conn.check(&[("RENAME k l", "+OK"), ("MOVE l 2", "1")]);
     let payload = conn.cmd("DUMP s").bytes().to_vec();
-    let counts = |conn: &mut Conn| {
-        ["keyspace_hits", "keyspace_misses"].map(|name| info_of(conn, "stats", name))
-    };
+    let counts =
+        |conn: &mut Conn| ["keyspace_hits", "keyspace_misses"].map(|name| conn.info("stats", name));
     let before = counts(&mut conn);
     let restore: [&[u8]; 6] = [b"RESTORE", b"foo", b"0", &payload, b"IDLETIME", b"1000"];
     assert_eq!(conn.ask(&restore).to_string(), "+OK");

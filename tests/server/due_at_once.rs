@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
-use crate::support::shop::{assert_whole, clock_ms, counter, entries, number};
+use crate::support::shop::{assert_whole, counter, entries, number};
 use crate::support::{wait_until, Conn, Options, Server};
 
 /// PINGs that show how an idle server answers.
@@ -50,7 +50,7 @@ impl Fared {
 /// Sends a PING every millisecond, from the deadline on until `stopped`.
 fn ping(server: &Server, deadline: i64, stopped: &AtomicBool) -> Histogram<u64> {
     let mut conn = server.conn();
-    wait_until("the deadline is here", || clock_ms(&mut conn) >= deadline);
+    wait_until("the deadline is here", || conn.clock_ms() >= deadline);
     ping_while(&mut conn, |_| !stopped.load(Ordering::SeqCst))
 }
 
@@ -79,7 +79,7 @@ fn fill(conn: &mut Conn, crowd: Crowd) -> i64 {
         grow(conn, &key, 0, crowd.holds, |number| effect(&format!("Gd{span}:user:{number}")));
     }
     let deadline = deadline.expect("a sale");
-    assert!(clock_ms(conn) < deadline, "filled before the deadline");
+    assert!(conn.clock_ms() < deadline, "filled before the deadline");
     deadline
 }
 
@@ -96,7 +96,7 @@ pub fn fall_due(crowd: Crowd) -> Fared {
     let fared = thread::scope(|scope| {
         let pinger = scope.spawn(|| ping(&server, deadline, &stopped));
         wait_until("all are settled", || server.info("seckill", "seckill_holds") == "0");
-        let settled_ms = clock_ms(&mut conn) - deadline;
+        let settled_ms = conn.clock_ms() - deadline;
         stopped.store(true, Ordering::SeqCst);
         Fared { idle, pings: pinger.join().expect("the pinger"), settled_ms }
     });

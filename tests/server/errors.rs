@@ -5,7 +5,7 @@ use seckill_oracle::shorthand::effect;
 use crate::calls::{changes_a_sale, spec_of};
 use crate::support::calls::{self, ONE_EACH};
 use crate::support::client::words;
-use crate::support::shop::{clock_ms, number, wait_for_clock};
+use crate::support::shop::{number, wait_for_clock};
 use crate::support::{Conn, Options, Server};
 
 const USER: &str = "-ERR user id must be 1 to 256 bytes";
@@ -136,7 +136,7 @@ fn a_missing_key_and_a_foreign_value_are_told_apart() {
 /// one can't begin: it is an error to each caller, and nothing changes.
 #[track_caller]
 fn assert_no_round_begins(conn: &mut Conn, init: &str, error: &str) {
-    let (round, over) = (number(conn, "k", "round"), clock_ms(conn) + 400);
+    let (round, over) = (number(conn, "k", "round"), conn.clock_ms() + 400);
     wait_for_clock(conn, over);
     let calls = calls::with_key("k").filter(|call| !call.contains("INIT"));
     let changes = calls.filter(|call| changes_a_sale(call));

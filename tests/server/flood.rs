@@ -6,7 +6,6 @@ use std::fmt::Write;
 use siphasher::sip::SipHasher13;
 
 use crate::support::client::encode;
-use crate::support::server::info_of;
 use crate::support::{Options, Random};
 
 const BATCH: usize = 1000;
@@ -118,7 +117,7 @@ fn us_per_grab(ids: &[Vec<u8>]) -> f64 {
         }
     }
     server.assert_sound("k");
-    let stats = info_of(&mut conn, "commandstats", "cmdstat_SECKILL.GRAB");
+    let stats = conn.info("commandstats", "cmdstat_SECKILL.GRAB");
     let field = stats.split(',').find_map(|field| field.strip_prefix("usec_per_call="));
     field.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time in {stats}"))
 }

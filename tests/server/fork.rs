@@ -47,7 +47,7 @@ fn grant_while(server: &Server, ask: impl FnOnce(), is_saving: impl Fn(&Server) 
 fn ask_for_file(server: &Server, command: &str, answer: &str) {
     assert_eq!(server.call(command), answer);
     let is_its = |file: std::fs::DirEntry| file.file_name().to_string_lossy().starts_with("temp-");
-    let files = || std::fs::read_dir(server.dir()).expect("the server's directory").flatten();
+    let files = || std::fs::read_dir(server.folder()).expect("the server's directory").flatten();
     wait_until("the child writes", || files().any(is_its));
 }
 

@@ -48,7 +48,7 @@ const V1_WINNERS: [&str; 7] = [
 fn with_snapshot(bytes: &[u8]) -> Server {
     let mut server = Options::new().start();
     server.stop(false);
-    std::fs::write(server.dir().join("dump.rdb"), bytes).expect("a writable folder");
+    std::fs::write(server.folder().join("dump.rdb"), bytes).expect("a writable folder");
     server.start_again();
     server
 }

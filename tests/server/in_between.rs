@@ -3,9 +3,7 @@
 //! whole or not at all, and replicas and logs come to the same.
 
 use crate::support::other_module::said;
-use crate::support::shop::{
-    clock_ms, entries, events, number, state_of, wait_for_clock, wait_for_no_holds,
-};
+use crate::support::shop::{entries, events, number, state_of, wait_for_clock, wait_for_no_holds};
 use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Options, Server};
 
@@ -69,7 +67,7 @@ fn prepare(conn: &mut Conn, is_over: bool) {
 fn run_out(conn: &mut Conn, key: &str) {
     let ms = slowed(50);
     assert_eq!(conn.call(&format!("PEXPIRE {key} {ms}")), "1");
-    let over = clock_ms(conn) + i64::from(ms) + 1;
+    let over = conn.clock_ms() + i64::from(ms) + 1;
     wait_for_clock(conn, over);
 }
 

@@ -1,8 +1,6 @@
 //! KEEP: a part of a grant is given back. It names what is left, so it may come twice and late.
 
-use crate::support::shop::{
-    clock_ms, counter, entries, events, number, wait_for_clock, wait_for_no_holds,
-};
+use crate::support::shop::{counter, entries, events, number, wait_for_clock, wait_for_no_holds};
 use crate::support::{logs, Conn, Options, Server};
 use crate::waitlist::told;
 
@@ -195,7 +193,7 @@ fn a_due_hold_is_not_kept() {
     conn.check(&[("SECKILL.INIT k 5 HOLD 300 LIMIT 0", "+OK")]);
     let deadline = conn.cmd("SECKILL.GRAB k a QTY 5 REQ o").items()[4].int();
     let kept = conn.cmd("SECKILL.CANCEL k a REQ o KEEP 4");
-    if clock_ms(&mut conn) < deadline {
+    if conn.clock_ms() < deadline {
         assert_eq!(kept.items()[3].int(), deadline, "{kept}");
     }
     wait_for_clock(&mut conn, deadline);
@@ -214,7 +212,7 @@ const HOUR_MS: i64 = 3_600_000;
 fn a_part_of_a_round_that_is_over() {
     let (server, mut conn) = Options::new().with_own_clock().start().with_conn();
     // A round that began a moment ago.
-    let offset = clock_ms(&mut conn) % HOUR_MS;
+    let offset = conn.clock_ms() % HOUR_MS;
     let init = format!("SECKILL.INIT k 5 LIMIT 5 EVERY {HOUR_MS} OFFSET {offset} OUTBOX s");
     assert_eq!(conn.call(&init), "+OK");
     let round = number(&mut conn, "k", "round");

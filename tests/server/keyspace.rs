@@ -4,8 +4,6 @@
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
-use crate::support::server::info_of;
-use crate::support::shop::clock_ms;
 use crate::support::{wait_until, Conn, Options, Reply, Server};
 
 /// How many sales the module has in memory.
@@ -115,7 +113,7 @@ fn a_sale_can_expire() {
 fn deleted_sales_are_freed() {
     let (server, mut conn) = Options::new().line("latency-tracking no").start().with_conn();
     let used =
-        |conn: &mut Conn| -> f64 { info_of(conn, "memory", "used_memory").parse().expect("bytes") };
+        |conn: &mut Conn| -> f64 { conn.info("memory", "used_memory").parse().expect("bytes") };
     big(&mut conn, "warm", 20_000);
     assert_eq!(conn.call("DEL warm"), "1");
     let before = used(&mut conn);
@@ -265,7 +263,7 @@ fn watchers_are_told_once_of_a_batch() {
     let mut there = listener(&replica, "__keyspace@0__:*");
     conn.cmd("SECKILL.GRAB k a");
     let last_due = conn.cmd("SECKILL.GRAB k b").items()[4].int();
-    wait_until("both are due", || clock_ms(&mut conn) >= last_due);
+    wait_until("both are due", || conn.clock_ms() >= last_due);
     assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 10"), "+OK");
     wait_until("both have run out", || server.info("seckill", "seckill_holds") == "0");
     replica.wait_in_sync(&server);

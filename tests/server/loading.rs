@@ -119,7 +119,7 @@ fn a_configuration_that_was_rewritten_loads_the_module_again() {
     for told in [line.clone(), format!("include {}", included.display())] {
         let server = Options::new().without_module().line(&told).start();
         assert_eq!(server.call("CONFIG REWRITE"), "+OK");
-        let conf = fs::read_to_string(server.dir().join("redis.conf")).expect("the file");
+        let conf = fs::read_to_string(server.folder().join("redis.conf")).expect("the file");
         let again = Options::new().without_module().base(&conf);
         if conf.matches(&line).count() + conf.matches("module.conf").count() == 1 {
             assert_eq!(again.start().call("SECKILL.INIT k 2"), "+OK");

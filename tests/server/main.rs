@@ -61,6 +61,7 @@ mod restore;
 mod round_end;
 mod rounds;
 mod security;
+mod sessions;
 mod soak;
 mod sweeper;
 mod units;

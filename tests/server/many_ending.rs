@@ -4,7 +4,7 @@
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
-use crate::support::shop::{clock_ms, counter, number};
+use crate::support::shop::{counter, number};
 use crate::support::{wait_until, Conn, Options, Server};
 
 const OWN: &str = "-TRYAGAIN many holds of this user are ending";
@@ -22,7 +22,7 @@ fn servers() -> (Server, Server) {
 }
 
 fn wait_for(conn: &mut Conn, deadline: i64) {
-    wait_until("the holds are due", || clock_ms(conn) > deadline);
+    wait_until("the holds are due", || conn.clock_ms() > deadline);
 }
 
 /// A sale in which one user has this many holds of one unit that are due.

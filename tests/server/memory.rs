@@ -3,7 +3,6 @@
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
-use crate::support::server::info_of;
 use crate::support::shop::counter;
 use crate::support::{wait_until, Options, Server};
 
@@ -21,10 +20,8 @@ fn start() -> Server {
 /// with buffers that grow and shrink.
 fn used(server: &Server) -> f64 {
     let mut conn = server.conn();
-    wait_until("other connections are closed", || {
-        info_of(&mut conn, "clients", "connected_clients") == "1"
-    });
-    info_of(&mut conn, "memory", "used_memory").parse().expect("bytes")
+    wait_until("other connections are closed", || conn.info("clients", "connected_clients") == "1");
+    conn.info("memory", "used_memory").parse().expect("bytes")
 }
 
 fn usage(server: &Server, key: &str) -> f64 {

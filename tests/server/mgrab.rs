@@ -50,38 +50,6 @@ fn all_are_granted_or_none() {
     server.assert_sound("y");
 }
 
-// Rules: 1719
-#[test]
-fn a_key_named_twice_is_summed() {
-    let (server, mut conn) = Server::start().with_conn();
-    conn.check(&[
-        ("SECKILL.INIT x 9 LIMIT 0", "+OK"),
-        ("SECKILL.INIT y 9 LIMIT 0", "+OK"),
-        (
-            "SECKILL.MGRAB a 3 x y x QTY 1 2 3 REQ o",
-            "['GRANTED' [1 4 'SOLD' 0 5] [1 2 'SOLD' 0 7]]",
-        ),
-        ("SECKILL.MGRAB a 3 y x x QTY 2 2 2 REQ o", "['REPLAY' [1 2 'SOLD' 0] [1 4 'SOLD' 0]]"),
-        ("SECKILL.MGRAB a 2 x x", "['GRANTED' [2 2 'SOLD' 0 3]]"),
-        ("SECKILL.MGRAB a 2 x x QTY 2", "['REFUSED' 0 ['SHORT' 3]]"),
-        ("SECKILL.MGRAB a 2 x x QTY 9007199254740990 1", "['REFUSED' 0 ['SHORT' 3]]"),
-    ]);
-    server.assert_sound("x");
-}
-
-#[test]
-fn as_many_keys_as_a_call_may_have() {
-    let (_server, mut conn) = Server::start().with_conn();
-    conn.check(&[("SECKILL.INIT x 500 LIMIT 0", "+OK"), ("SECKILL.INIT d 5 DRAW EQUAL 5", "+OK")]);
-    assert_eq!(
-        conn.call("SECKILL.MGRAB a 2 x d"),
-        "['GRANTED' [1 1 'SOLD' 0 499] [1 1 'SOLD' 0 4]]"
-    );
-    let most = format!("SECKILL.MGRAB b 64{}", " x".repeat(64));
-    assert_eq!(conn.call(&most), "['GRANTED' [2 64 'SOLD' 0 435]]");
-    conn.check(&[("COMMAND GETKEYS SECKILL.MGRAB a 2 x y QTY 3 REQ o", "['x' 'y']")]);
-}
-
 #[test]
 fn keys_of_a_cluster_share_a_slot() {
     let (server, mut conn) = Options::new().line("cluster-enabled yes").start().with_conn();

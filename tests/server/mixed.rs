@@ -111,10 +111,10 @@ fn load(from: &Kind, to: &Kind) -> &'static str {
     fill(&writer);
     let before = state(&writer);
     writer.stop(true);
-    let file = fs::read(writer.dir().join("dump.rdb")).expect("a snapshot");
+    let file = fs::read(writer.folder().join("dump.rdb")).expect("a snapshot");
     let mut reader = to.options().start();
     reader.stop(false);
-    fs::write(reader.dir().join("dump.rdb"), file).expect("a writable folder");
+    fs::write(reader.folder().join("dump.rdb"), file).expect("a writable folder");
     if let Err(log) = reader.try_start_again() {
         assert!(says_foreign(&log), "{} to {}: {log}", from.name, to.name);
         return "refused";

@@ -135,7 +135,7 @@ fn a_log_cut_off_loads_what_is_whole() {
     let mut conn = server.conn();
     conn.cmd("SECKILL.RESUME k");
     server.kill9();
-    let folder = server.dir().join("appendonlydir");
+    let folder = server.folder().join("appendonlydir");
     let log = std::fs::read_dir(folder).expect("the folder of the log").flatten();
     let log = log.map(|file| file.path()).find(|path| path.to_string_lossy().contains(".incr."));
     let log = log.expect("the log");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::support::shop::{
-    assert_whole, clock_ms, counter, entries, number, wait_for_clock, wait_for_no_holds,
+    assert_whole, counter, entries, number, wait_for_clock, wait_for_no_holds,
 };
 use crate::support::{wait_until, Conn, Server};
 
@@ -76,7 +76,7 @@ fn a_promoted_replica_expires_what_its_primary_would_have() {
     assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
     let mut far = replica.conn();
     let deadline = number(&mut far, "k", "next_deadline");
-    assert!(clock_ms(&mut far) < deadline, "promoted in mid-hold");
+    assert!(far.clock_ms() < deadline, "promoted in mid-hold");
     assert_eq!(number(&mut far, "k", "held"), 10);
     wait_until("all but the extended one ran out", || number(&mut far, "k", "held") == 1);
     for (name, count) in [("expired", 9), ("confirmed", 5), ("cancelled", 5)] {

@@ -5,7 +5,7 @@ use seckill_oracle::rebuild;
 
 use super::persistence::fill;
 use crate::support::payload::{assembled, pieces, restore, TRAILER_BYTES};
-use crate::support::{crc64, Conn, Options, Random, Reply, Server};
+use crate::support::{payload, Conn, Options, Random, Reply, Server};
 
 /// The place of the version among the bytes of a piece, and the one of today.
 const FORM: usize = 0;
@@ -49,7 +49,7 @@ fn every_truncation_is_refused() {
     let trailer = &payload[payload.len() - TRAILER_BYTES..];
     let cut = |len: usize| {
         let mut part = [&payload[..len], trailer].concat();
-        crc64::repair(&mut part);
+        payload::repair(&mut part);
         restore("x", &part)
     };
     let body = payload.len() - TRAILER_BYTES;
@@ -169,7 +169,7 @@ fn altered_bytes_are_refused_or_harmless() {
                 _ => random.number() as u8,
             };
         }
-        crc64::repair(&mut altered);
+        payload::repair(&mut altered);
         let reply = conn.pipeline(&[restore("x", &altered)]).expect("the server lives").remove(0);
         if reply.to_string() == "+OK" {
             accepted += 1;
@@ -204,7 +204,7 @@ fn a_newer_form_is_refused() {
     // The module's id ends in the version of its encoding, ten bits of the type's identity.
     let mut encoding = payload;
     encoding[9] += 1;
-    crc64::repair(&mut encoding);
+    payload::repair(&mut encoding);
     let reply = conn.pipeline(&[restore("x", &encoding)]).expect("the server lives").remove(0);
     assert_eq!(reply.to_string(), REFUSED);
     server.wait_for_log("a sale was not loaded: a newer version of the module saved it");
@@ -217,7 +217,7 @@ fn a_broken_snapshot_does_not_start() {
     fill(&server, "k", 40);
     let base = pieces(server.cmd("DUMP k").bytes()).remove(0);
     server.stop(true);
-    let file = server.dir().join("dump.rdb");
+    let file = server.folder().join("dump.rdb");
     let bytes = std::fs::read(&file).expect("a snapshot");
     // The place of the base, whose end the process may have changed.
     let base = bytes.windows(20).position(|part| part == &base[..20]).expect("the base");

@@ -7,7 +7,7 @@
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::{grow, position};
-use crate::support::shop::{clock_ms, number};
+use crate::support::shop::number;
 use crate::support::{wait_until, Conn, Options, Server};
 
 const HOUR_MS: i64 = 3_600_000;
@@ -22,7 +22,7 @@ const WINNERS: usize = 1_000_000;
 pub fn send_to(conn: &mut Conn, moment: i64) {
     let (now, version) = (number(conn, "k", "now"), number(conn, "k", "version"));
     // STATUS shows the later of both clocks; APPLY counts from the sale's own.
-    let is_ahead = now > clock_ms(conn) + 1000;
+    let is_ahead = now > conn.clock_ms() + 1000;
     let from = if is_ahead { now } else { number(conn, "k", "created_at") };
     let position = position(conn, "k", version as usize);
     let pause = effect(&format!("Pt{}", moment - from));
@@ -40,7 +40,7 @@ fn resume_at(conn: &mut Conn, moment: i64) {
 
 /// A sale whose round 1 begins an hour from now; returns that moment.
 pub fn hourly(conn: &mut Conn, terms: &str) -> i64 {
-    let start = clock_ms(conn) + HOUR_MS;
+    let start = conn.clock_ms() + HOUR_MS;
     let offset = start - PERIOD_MS;
     let every = format!("EVERY {PERIOD_MS} OFFSET {offset} LASTS {LASTS_MS}");
     assert_eq!(conn.call(&format!("SECKILL.INIT k {terms} {every}")), "+OK");
@@ -53,7 +53,7 @@ pub fn hourly(conn: &mut Conn, terms: &str) -> i64 {
 fn a_window_opens_and_closes_to_the_millisecond() {
     let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 9"), "+OK");
-    let moment = clock_ms(&mut conn) + HOUR_MS;
+    let moment = conn.clock_ms() + HOUR_MS;
     resume_at(&mut conn, moment);
     let mut told = |terms: String, user: &str| {
         assert_eq!(conn.call(&format!("SECKILL.ALTER k {terms}")), "+OK");

@@ -1,7 +1,7 @@
 //! Sales that repeat: each round has its own supply, allowances and law, and older rounds stay
 //! what they were.
 
-use crate::support::shop::{clock_ms, counter, entries, number, wait_for_clock};
+use crate::support::shop::{counter, entries, number, wait_for_clock};
 use crate::support::{logs, wait_until, Conn, Options, Server};
 
 /// Long enough for a few commands in one round also on a busy machine.
@@ -10,7 +10,7 @@ const LASTS_MS: i64 = 1000;
 
 /// The terms of rounds of which round 1000 begins a little after `now`.
 fn terms(conn: &mut Conn) -> (String, i64) {
-    let start = clock_ms(conn) + 200;
+    let start = conn.clock_ms() + 200;
     let offset = start - 1000 * PERIOD_MS;
     (format!("EVERY {PERIOD_MS} OFFSET {offset} LASTS {LASTS_MS}"), start)
 }
@@ -169,18 +169,6 @@ fn the_series_as_a_whole_has_a_window() {
     assert_eq!(number(&mut conn, "k", "round"), 1000, "the last round stays");
 }
 
-#[test]
-fn a_schedule_is_said_once() {
-    let (_server, mut conn) = Server::start().with_conn();
-    conn.check(&[
-        ("SECKILL.INIT k 5 EVERY 3600000 OFFSET 3300000 LASTS 300000", "+OK"),
-        ("SECKILL.INIT k 5 LASTS 300000 OFFSET 3300000 EVERY 3600000", "+OK"),
-        ("SECKILL.INIT k 5 EVERY 3600000 OFFSET 3300000 LASTS 300000 CARRY", "-SALEEXISTS"),
-        ("SECKILL.INIT plain 5", "+OK"),
-        ("SECKILL.ROUNDS plain", "[]"),
-    ]);
-}
-
 /// Packets are packed again for each round.
 #[test]
 fn rounds_of_packets() {
@@ -230,7 +218,7 @@ fn a_node_that_was_down_skips_rounds() {
     let mut conn = server.conn();
     assert_eq!(conn.call("SECKILL.INIT k 5 EVERY 200 OUTBOX s"), "+OK");
     let before = number(&mut conn, "k", "round");
-    let clock = clock_ms(&mut conn);
+    let clock = conn.clock_ms();
     server.kill9();
     let other = Server::start();
     wait_for_clock(&mut other.conn(), clock + 1000);

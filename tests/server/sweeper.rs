@@ -6,9 +6,8 @@ use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::client::encode;
-use crate::support::server::info_of;
 use crate::support::shop::{
-    assert_whole, clock_ms, counter, entries, number, state_of, wait_for_clock, wait_for_no_holds,
+    assert_whole, counter, entries, number, state_of, wait_for_clock, wait_for_no_holds,
 };
 use crate::support::valgrind::slowed;
 use crate::support::{logs, wait_until, Conn, Options, ReplicationStream, Server};
@@ -29,8 +28,8 @@ fn wait_until_settled(server: &Server, what: &str) {
 #[track_caller]
 fn wait_until_counted(conn: &mut Conn, holds: u64, due: i64, what: &str) {
     wait_until(&format!("{holds} are counted after {what}"), || {
-        let counted = info_of(conn, "seckill", "seckill_holds").parse::<u64>().expect("a number");
-        let is_over = clock_ms(conn) >= due;
+        let counted = conn.info("seckill", "seckill_holds").parse::<u64>().expect("a number");
+        let is_over = conn.clock_ms() >= due;
         assert!(is_over || counted >= holds, "{counted} of {holds} after {what}");
         is_over || counted == holds
     });
@@ -207,7 +206,7 @@ fn expired_by_commands(terms: &str) -> Vec<usize> {
             assert_eq!(conn.call(&format!("SECKILL.GRAB {key} w{user} REQ r WAIT")), waits);
         }
     }
-    let due = clock_ms(&mut conn) + 1510;
+    let due = conn.clock_ms() + 1510;
     wait_for_clock(&mut conn, due);
     let mut stream = ReplicationStream::attach(&server);
     assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 1"), "+OK");
@@ -236,10 +235,10 @@ fn many_sales_that_are_due_at_once_take_many_turns() {
     // INFO does not count further than this.
     assert_eq!(server.info("seckill", "seckill_sweeper_backlog"), "1000");
     let mut stream = ReplicationStream::attach(&server);
-    let begun = clock_ms(&mut conn);
+    let begun = conn.clock_ms();
     assert_eq!(conn.call("CONFIG SET seckill.sweep-interval-ms 10"), "+OK");
     wait_until_settled(&server, "all");
-    let took = clock_ms(&mut conn) - begun;
+    let took = conn.clock_ms() - begun;
     assert!(took < i64::from(slowed(1000)), "{SALES} sales took {took} ms");
     let taken = stream.taken(&server);
     assert!(taken.iter().all(|words| words[0] == b"SECKILL.APPLY"), "a transaction");
@@ -253,7 +252,7 @@ fn a_replica_gives_back_the_memory_of_rounds_that_are_over() {
     const GRANTS: usize = 100_000;
     let (server, replica) = Server::pair();
     let mut conn = server.conn();
-    let closes = clock_ms(&mut conn) + 15_000;
+    let closes = conn.clock_ms() + 15_000;
     let rounds = format!("LIMIT 0 EVERY 3000 OFFSET {} CLOSEAT {closes}", closes % 3_000);
     assert_eq!(conn.call(&format!("SECKILL.INIT k 10000000 {rounds}")), "+OK");
     for part in 0..GRANTS / 1000 {

@@ -78,27 +78,6 @@ fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {
     });
 }
 
-/// Units of other parts may still come to a waiter who asks for more than this part has. When the
-/// split says that there are none, such a head blocks no other waiter.
-#[test]
-fn a_head_waits_for_other_parts_as_long_as_they_have_any() {
-    let server = Server::start();
-    let mut conn = two_parts(&server);
-    conn.check(&[
-        ("SECKILL.GRAB p1 alice REQ a", "['GRANTED' 1 1 'HELD' T 1]"),
-        ("SECKILL.CONFIRM p1 alice", "['SOLD' 1 1 0]"),
-        ("SECKILL.GRAB p1 carol QTY 2 REQ c WAIT", "['WAITING' 1 0 0]"),
-        ("SECKILL.GRAB p1 frank REQ f WAIT", "['WAITING' 2 1 2]"),
-        ("SECKILL.ELSEWHERE p1 s 1 1", "[1 1]"),
-        ("SECKILL.PLACE p1 frank", "['WAITING' 2 1 2]"),
-        ("SECKILL.ELSEWHERE p1 s 0 2", "[0 2]"),
-        ("SECKILL.GRAB p1 frank REQ f", "['REPLAY' 2 1 'HELD' T]"),
-        ("SECKILL.PLACE p1 carol", "['WAITING' 1 0 0]"),
-    ]);
-    assert_eq!(number(&mut conn, "p1", "offered"), 1);
-    server.assert_sound("p1");
-}
-
 /// In a promoted part background expiry offers units that came while the primary was alive.
 #[test]
 fn a_promoted_part_makes_the_offers_that_are_left() {

@@ -2,9 +2,7 @@
 //! and whom a head is passed by is a matter of the domain's tests.
 
 use super::waitlist::{sold_out, told};
-use crate::support::shop::{
-    assert_whole, clock_ms, counter, entries, number, state_of, wait_for_clock,
-};
+use crate::support::shop::{assert_whole, counter, entries, number, state_of, wait_for_clock};
 use crate::support::{wait_until, ReplicationStream, Server};
 
 /// "A reservation that was never used made phantom units and sixty offers."
@@ -30,7 +28,7 @@ fn a_unit_that_nobody_pays_is_one_offer_to_each_in_turn() {
 #[test]
 fn no_offer_is_made_after_until_or_close() {
     let (_server, mut conn) = sold_out(Server::sleeping(), "HOLD 900000 WAITLIST 9 OUTBOX s");
-    let soon = clock_ms(&mut conn) + 1500;
+    let soon = conn.clock_ms() + 1500;
     conn.check(&[
         (&format!("SECKILL.GRAB k ann REQ a WAIT UNTIL {soon}"), "['WAITING' 1 0 0]"),
         ("SECKILL.GRAB k bob REQ b WAIT", "['WAITING' 2 1 1]"),
@@ -43,7 +41,7 @@ fn no_offer_is_made_after_until_or_close() {
         ("SECKILL.PLACE k bob", "['NONE']"),
         ("SECKILL.PLACE k cy", "['WAITING' 3 0 0]"),
     ]);
-    let close_at = clock_ms(&mut conn) + 1000;
+    let close_at = conn.clock_ms() + 1000;
     assert_eq!(conn.call(&format!("SECKILL.ALTER k CLOSEAT {close_at}")), "+OK");
     wait_for_clock(&mut conn, close_at);
     assert_eq!(conn.call("SECKILL.GRAB k cy REQ c WAIT"), "['CLOSED']");
@@ -73,7 +71,7 @@ fn offers_wait_for_resume_and_for_the_opening() {
         ("SECKILL.RESUME k", "+OK"),
     ]);
     wait_until("the sweeper offers it", || conn.call("SECKILL.PLACE k ann") == "['NONE']");
-    let opens = clock_ms(&mut conn) + 2000;
+    let opens = conn.clock_ms() + 2000;
     assert_eq!(conn.call(&format!("SECKILL.ALTER k OPENAT {opens}")), "+OK");
     assert_eq!(conn.call("SECKILL.CANCEL k ann REQ a"), "['CANCELLED' 2 1 0]");
     assert_eq!(conn.call("SECKILL.PLACE k bob"), "['WAITING' 2 0 0]");

@@ -61,12 +61,17 @@ fn bare(line: &str) -> String {
 }
 
 fn sources() -> Vec<Source> {
+    let folders =
+        ["src", "domain", "cli", "tests", "tools", "lab", "examples", "fuzz", "clients/runner"];
+    files_in(&folders, "rs")
+}
+
+/// The files in these folders whose names end so.
+fn files_in(folders: &[&str], ext: &str) -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
-    for folder in
-        ["src", "domain", "cli", "tests", "tools", "lab", "examples", "fuzz", "clients/runner"]
-    {
-        collect(&root.join(folder), &mut files);
+    for folder in folders {
+        collect(&root.join(folder), ext, &mut files);
     }
     files.sort();
     let read = |path: &PathBuf| {
@@ -77,12 +82,12 @@ fn sources() -> Vec<Source> {
     files.iter().map(read).collect()
 }
 
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+fn collect(folder: &Path, ext: &str, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for path in entries.map(|entry| entry.unwrap().path()) {
         if path.is_dir() {
-            collect(&path, files);
-        } else if path.extension().is_some_and(|ext| ext == "rs") {
+            collect(&path, ext, files);
+        } else if path.extension().is_some_and(|its| its == ext) {
             files.push(path);
         }
     }

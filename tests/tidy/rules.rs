@@ -1,14 +1,14 @@
 //! Each sentence of docs/commands.md has a test. Behind a rule of the command table stands a number for
 //! each of its sentences, which is a digest of its words; tests name it in a line `// Rules: 1a2b 3c4d`
-//! above `#[test]`. A sentence whose words change has a new number, which nobody names until somebody
+//! above `#[test]`, sessions in a line that begins with `#`. A sentence whose words change has a new number, which nobody names until somebody
 //! has looked at its tests. An error is a rule that tests name by quoting it, word for word.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{assert_none, sources, Source};
+use super::{assert_none, files_in, sources, Source};
 
 const PAGE: &str = include_str!("../../docs/commands.md");
-const MARK: &str = "// Rules: ";
+const MARK: &str = " Rules: ";
 /// Where errors stand with the calls that get them.
 const ERRORS: [&str; 2] =
     [include_str!("../server/errors/mistakes.txt"), include_str!("../server/errors/refused.txt")];
@@ -55,7 +55,8 @@ fn errors() -> BTreeSet<&'static str> {
 
 fn tests() -> Vec<Source> {
     let is_test = |source: &Source| source.is_in("tests/server/") || source.is_in("domain/tests/");
-    sources().into_iter().filter(is_test).collect()
+    let sessions = files_in(&["tests/sessions"], "session");
+    sources().into_iter().filter(is_test).chain(sessions).collect()
 }
 
 /// Each number that stands above a test, with that place.
@@ -63,11 +64,13 @@ fn named() -> Vec<(String, String)> {
     let mut named = Vec::new();
     for source in tests() {
         for (at, line) in source.lines.iter().enumerate() {
-            let Some(numbers) = line.trim().strip_prefix(MARK) else { continue };
+            let line = line.trim().trim_start_matches(['/', '#']);
+            let Some(numbers) = line.strip_prefix(MARK) else { continue };
             let below = source.lines[at + 1..].iter().find(|line| !line.trim().starts_with("//"));
             let below = below.map_or("", |line| line.trim());
-            assert_eq!(below, "#[test]", "{}: rules stand above a test", source.place(at));
             let place = source.place(at);
+            let is_above = below == "#[test]" || source.is_in("tests/sessions/") && at < 2;
+            assert!(is_above, "{place}: rules stand above a test");
             named.extend(numbers.split(' ').map(|number| (number.to_owned(), place.clone())));
         }
     }

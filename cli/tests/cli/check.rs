@@ -1,7 +1,7 @@
 //! `seckill check`: each fault is planted in a real server, found, and gone when it is mended.
 
 use seckill_harness::server::module_path;
-use seckill_harness::{program, wait_until, Conn};
+use seckill_harness::{program, wait_until, Conn, Options};
 
 use super::program::seckill;
 
@@ -124,7 +124,7 @@ fn a_node_without_the_module_is_found() {
     let primary = format!("127.0.0.1 {}", server.port());
     let settings = ["--replicaof", &primary, "--masterauth", "secret", "--maxmemory", "1gb"];
     let settings = [&settings[..], &["--appendonly", "yes", "--requirepass", "secret"]].concat();
-    let replica = program::Server::start_without_module(&settings[..8]).expect("a server");
+    let replica = Options::of_program(None, &settings[..8]).run().expect("a server");
     let mut there = Conn::open(replica.port()).expect("a connection");
     wait_until("it is in sync", || there.call("INFO replication").contains("link_status:up"));
     assert_eq!(there.call("CONFIG SET requirepass secret"), "+OK");

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 
 use seckill_harness::conf_example::{self, login};
 use seckill_harness::server::module_path;
-use seckill_harness::{program, wait_until, Conn, Server};
+use seckill_harness::{program, wait_until, Conn, Options, Server};
 
 use super::program::{run, seckill, Running};
 
@@ -104,7 +104,7 @@ fn it_says_when_it_sees_nothing_and_why() {
         let rights = format!("~* +@all {not} on >{user}");
         assert_eq!(admin.call(&format!("ACL SETUSER {user} {rights}")), "+OK");
     }
-    let bare = program::Server::start_without_module(&[]).expect("a server");
+    let bare = Options::of_program(None, &[]).run().expect("a server");
     let empty = program::Server::start(&module_path(), &[]).expect("a server");
     let users = format!("redis://127.0.0.1:{}/", with_users.port());
     let as_user = |user: &str| users.replace("//", &format!("//{user}:{user}@"));

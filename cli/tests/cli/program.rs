@@ -1,9 +1,10 @@
 //! The program as a process, and its pages.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 
+use seckill_harness::launch::free_port;
 use seckill_harness::process::command;
 use seckill_harness::wait_until;
 
@@ -35,9 +36,7 @@ impl Running {
     /// Asserts the address that the program serves at; no host in front of the port: all addresses.
     #[track_caller]
     pub fn start_at(mut program: Command, host: &str) -> Running {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = free.local_addr().expect("its number").port();
-        drop(free);
+        let port = free_port();
         program.args(["--web.listen-address", &format!("{host}:{port}")]);
         let mut running = Running { child: program.spawn().expect("it starts"), port };
         wait_until("it serves", || {

@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
+use seckill_harness::launch::free_port;
 use seckill_harness::{Options, Server};
 
 use super::program::{run, seckill};
@@ -162,9 +162,7 @@ fn who_waits_is_told_for_what() {
     assert!(told.contains("it refuses this user and password (WRONGPASS)"), "{told}");
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
 
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let away = free.local_addr().expect("its number").port();
-    drop(free);
+    let away = free_port();
     let mut waiting = seckill(&["--redis", &url("", away), "status", "sale"])
         .stderr(Stdio::piped())
         .spawn()

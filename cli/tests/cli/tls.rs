@@ -1,9 +1,9 @@
 //! TLS towards a server that asks each client for a certificate.
 
 use std::fs;
-use std::net::TcpListener;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use seckill_harness::launch::free_port;
 use seckill_harness::{wait_until, Options, Server};
 
 use super::exporter::number;
@@ -36,7 +36,7 @@ impl Tls {
     fn start(host: &str) -> Tls {
         let server = Options::new().start();
         let write = |name: &str, text: String| {
-            fs::write(server.dir().join(name), text).expect("a file");
+            fs::write(server.folder().join(name), text).expect("a file");
         };
         let ours = authority("ours");
         write("ca.crt", ours.pem());
@@ -47,9 +47,7 @@ impl Tls {
             write(&format!("{name}.crt"), signed.pem());
             write(&format!("{name}.key"), key.serialize_pem());
         }
-        let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = free.local_addr().expect("its number").port();
-        drop(free);
+        let port = free_port();
         let set = format!(
             "CONFIG SET tls-cert-file server.crt tls-key-file server.key \
              tls-ca-cert-file ca.crt tls-port {port}"
@@ -59,7 +57,7 @@ impl Tls {
     }
 
     fn file(&self, name: &str) -> String {
-        self.server.dir().join(name).display().to_string()
+        self.server.folder().join(name).display().to_string()
     }
 
     fn url(&self, scheme: &str) -> String {

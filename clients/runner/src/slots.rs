@@ -1,8 +1,8 @@
 //! A cluster of three with three replicas, and what its operator does: moves slots, fails over.
 
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
 
+use seckill_harness::launch::free_port;
 use seckill_harness::program::Server;
 use seckill_harness::wait::holds_in_time;
 
@@ -42,9 +42,7 @@ impl Place {
         let (mut servers, mut proxies, mut buses) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..2 * PRIMARIES {
             let proxy = Proxy::new(&troubles)?;
-            let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| e.to_string())?;
-            let bus = free.local_addr().map_err(|e| e.to_string())?.port();
-            drop(free);
+            let bus = free_port();
             let settings = [
                 ["--cluster-enabled", "yes"],
                 ["--repl-diskless-sync-delay", "0"],

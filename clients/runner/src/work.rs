@@ -54,7 +54,7 @@ pub fn run(told: &Options) -> Result<(), String> {
     let server = options().try_start()?;
     let (mut admin, mut operator) = (login(&server, "admin"), login(&server, "operator"));
     let more = if has_more(&mut admin) { MORE_WORK } else { "" };
-    let work = server.dir().join("work.txt");
+    let work = server.folder().join("work.txt");
     let lines = [include_str!("../../../examples/clients/work.txt"), more].concat();
     fs::write(&work, lines).map_err(|e| format!("No list of work: {e}"))?;
     operator.check(&[(&format!("SECKILL.INIT {TICKER} 1"), "+OK")]);

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use seckill_harness::launch::free_port;
 use seckill_harness::mariadb::MariaDb;
 use seckill_harness::process::Process;
 use seckill_harness::wait::wait_until;
@@ -84,11 +85,6 @@ impl App {
         let logs = files.iter().filter(|file| file.extension().is_some_and(|end| end == "log"));
         logs.map(|file| fs::read_to_string(file).unwrap_or_default()).collect()
     }
-}
-
-fn free_port() -> u16 {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("its number").port()
 }
 
 /// The way of "In a framework": carried, sold by the controller, taken back.

@@ -50,7 +50,7 @@ fn prepare(form: Form, seed: u64) -> Prepared {
     let values = values(&server);
     server.stop(matches!(form, Form::Rdb));
     let file = match form {
-        Form::Rdb => server.dir().join("dump.rdb"),
+        Form::Rdb => server.folder().join("dump.rdb"),
         Form::Aof { .. } => log_file(&server, is_rewritten),
     };
     let bytes = fs::read(&file).expect("the server's file");
@@ -61,7 +61,8 @@ fn prepare(form: Form, seed: u64) -> Prepared {
 
 /// The file that a rewrite made, or the one that grows.
 fn log_file(server: &Server, is_rewritten: bool) -> PathBuf {
-    let folder = fs::read_dir(server.dir().join("appendonlydir")).expect("the folder of the log");
+    let folder =
+        fs::read_dir(server.folder().join("appendonlydir")).expect("the folder of the log");
     let mut files: Vec<PathBuf> = folder.map(|entry| entry.expect("a file").path()).collect();
     let end = if is_rewritten { ".base.aof" } else { ".incr.aof" };
     files.retain(|file| file.to_string_lossy().ends_with(end));

@@ -6,7 +6,7 @@ use std::time::Instant;
 use crate::corpus::{alter, corpus, pick};
 use crate::random::Random;
 use crate::support::payload::{assembled, restore, HEADER_BYTES, TRAILER_BYTES};
-use crate::support::{crc64, Conn, Options, Reply, Server};
+use crate::support::{payload, Conn, Options, Reply, Server};
 use crate::{long, rebuild, seed, Figures};
 
 /// Payloads that are sent at once.
@@ -97,7 +97,7 @@ fn flip(payload: &mut [u8], random: &mut Random) {
             _ => random.number() as u8,
         };
     }
-    crc64::repair(payload);
+    payload::repair(payload);
 }
 
 /// Restores altered payloads; the server ends in order.

@@ -293,20 +293,3 @@ fn winners_are_walked_by_seq() {
     let one = conn.cmd("SECKILL.WINNERS k 41 COUNT 1");
     assert_eq!(row(&server, &one.items()[1].items()[0]), "42 'u42' 2 'SOLD' 0 nil 0");
 }
-
-// Rules: 5dbf
-#[test]
-fn audit_recounts() {
-    let server = Server::start();
-    server.conn().check(&[
-        ("SECKILL.INIT k 10 LIMIT 0", "+OK"),
-        ("SECKILL.GRAB k a QTY 2", "['GRANTED' 1 2 'SOLD' 0 8]"),
-        ("SECKILL.GRAB k a QTY 3 REQ o", "['GRANTED' 2 3 'SOLD' 0 5]"),
-        ("SECKILL.GRAB k b", "['GRANTED' 3 1 'SOLD' 0 4]"),
-        (
-            "SECKILL.AUDIT k",
-            "['ok' 1 'grants' 3 'winners' 2 'supply' 10 'available' 4 'held' 0 'sold' 6 \
-             'differences' [] 'version' [4 4]]",
-        ),
-    ]);
-}

@@ -1,6 +1,6 @@
 //! IMPORT, and calls that are sent again.
 
-use crate::support::shop::{counter, number, wait_for_no_holds};
+use crate::support::shop::{counter, wait_for_no_holds};
 use crate::support::{Conn, Reply, Server};
 
 // Rules: 2312 a256 abd1
@@ -61,29 +61,6 @@ fn a_deficit_is_paid_off_first() {
 }
 
 const TOO_LARGE: &str = "-ERR supply must be 0 to 9007199254740991";
-
-/// A held grant that the shop knows as paid, and an expired one, become sold under their seq.
-// Rules: e11a
-#[test]
-fn an_import_of_a_known_request_settles_it() {
-    let (server, mut conn) = Server::start().with_conn();
-    conn.check(&[("SECKILL.INIT k 2 HOLD 30", "+OK")]);
-    for user in ["late", "gone"] {
-        conn.cmd(&format!("SECKILL.GRAB k {user} REQ o"));
-    }
-    wait_for_no_holds(&server, "k");
-    conn.check(&[
-        ("SECKILL.ALTER k HOLD 900000", "+OK"),
-        ("SECKILL.GRAB k held UPTO 5 REQ o", "['GRANTED' 3 1 'HELD' T 1]"),
-        ("SECKILL.IMPORT k held 1 REQ o", "['REPLAY' 3 1 'SOLD' 0]"),
-        ("SECKILL.IMPORT k late 1 REQ o NODEFICIT", "['REPLAY' 1 1 'SOLD' 0]"),
-        ("SECKILL.IMPORT k gone 1 REQ o NODEFICIT", "['SHORT' 0]"),
-        ("SECKILL.CONFIRM k gone REQ o RECLAIM", "['EXPIRED' 2 1 0]"),
-        ("SECKILL.IMPORT k gone 1 REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
-    ]);
-    assert_eq!(number(&mut conn, "k", "deficit"), 1);
-    server.assert_sound("k");
-}
 
 /// Orders from their first to their last day. `WAIT` lets what is held run out.
 const LIVES: [&[&str]; 10] = [

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use redis::{Connection, FromRedisValue, ToRedisArgs, Value};
 use seckill_harness::program::Server;
+use seckill_harness::Options;
 
 use crate::host::{cores, SERVER_CORE};
 
@@ -39,10 +40,7 @@ impl Control {
             all.extend(["--server_cpulist", &core]);
         }
         all.extend(settings);
-        let server = match module {
-            Some(module) => Server::start_through(through, module, &all)?,
-            None => Server::start_without_module(&all)?,
-        };
+        let server = Options::of_program(module, &all).through(through).run()?;
         let connection = server.connect()?;
         Ok(Control { server, connection })
     }

@@ -18,13 +18,11 @@ pub fn words(line: &str) -> Vec<&[u8]> {
 
 /// A command as it goes over the wire.
 pub fn encode(args: &[impl AsRef<[u8]>]) -> Vec<u8> {
-    let mut out = format!("*{}\r\n", args.len()).into_bytes();
-    for arg in args.iter().map(AsRef::as_ref) {
-        out.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-        out.extend_from_slice(arg);
-        out.extend_from_slice(b"\r\n");
+    let mut command = redis::Cmd::new();
+    for arg in args {
+        command.arg(arg.as_ref());
     }
-    out
+    command.get_packed_command()
 }
 
 impl Conn {
@@ -78,17 +76,13 @@ impl Conn {
         self.cmd(line).to_string()
     }
 
-    /// Sends commands one by one, each of which must be answered as written beside it, where `T`
-    /// may stand for a moment and `-CODE` for an error of that code.
+    /// Sends commands one by one, each of which must be answered as written beside it, in the
+    /// notation of [`Reply::is`].
     #[track_caller]
     pub fn check(&mut self, session: &[(&str, &str)]) {
         for (line, expected) in session {
             let reply = self.cmd(line);
-            let shown = reply.to_string();
-            let is_code = reply.is_error() && shown.split(' ').next() == Some(*expected);
-            if !is_code && shown != *expected {
-                assert_eq!(reply.timeless(), *expected, "the reply to {line}");
-            }
+            assert!(reply.is(expected), "{line} should be {expected}, but it is {reply}");
         }
     }
 
@@ -115,6 +109,22 @@ impl Conn {
         }
         seen.truncate(seen.len() - tail.len());
         String::from_utf8_lossy(&seen).into_owned()
+    }
+
+    /// The server's clock in Unix ms.
+    #[track_caller]
+    pub fn clock_ms(&mut self) -> i64 {
+        let time = self.cmd("TIME");
+        let part = |place: usize| time.items()[place].text().parse::<i64>().expect("a number");
+        part(0) * 1000 + part(1) / 1000
+    }
+
+    /// One value of INFO.
+    #[track_caller]
+    pub fn info(&mut self, section: &str, name: &str) -> String {
+        let info = self.cmd(&format!("INFO {section}")).text();
+        let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        line.unwrap_or_else(|| panic!("no {name} in INFO {section}:\n{info}")).to_owned()
     }
 
     /// Switches to RESP3.

@@ -99,7 +99,7 @@ fn answers(port: u16, pid: u32) -> bool {
 
 /// A port that was free a moment ago. Two programs may pick the same port: then the second server
 /// fails to bind, and the next port is tried.
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     static STEP: AtomicU64 = AtomicU64::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970");
     let step = STEP.fetch_add(1, Ordering::Relaxed);

@@ -7,7 +7,6 @@ pub mod bulk;
 pub mod calls;
 pub mod client;
 pub mod conf_example;
-pub mod crc64;
 pub mod launch;
 pub mod limits;
 pub mod link;

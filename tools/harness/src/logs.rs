@@ -30,7 +30,7 @@ pub fn rewrite(server: &Server) {
 
 /// The APPLYs that the log begins with since it was rewritten without a snapshot in front.
 pub fn rewritten_applies(server: &Server) -> Vec<Reply> {
-    let folder = fs::read_dir(server.dir().join("appendonlydir")).expect("the log's folder");
+    let folder = fs::read_dir(server.folder().join("appendonlydir")).expect("the log's folder");
     let mut files = folder.flatten().map(|file| file.path());
     let base = files.find(|path| path.to_string_lossy().contains(".base."));
     let bytes = fs::read(base.expect("a base")).expect("a readable base");

@@ -1,31 +1,46 @@
-//! How a test's server is to be started.
+//! How a server is to be started.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::other_module;
-use super::program::server_program;
+use super::process::command_as;
 
 /// How a server is to be started.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Where its folder is made.
+    pub(super) place: PathBuf,
+    /// The command that runs the server, such as a profiler with its options; mostly none.
+    pub(super) through: Vec<String>,
     pub(super) lines: Vec<String>,
     base: Option<String>,
+    /// Its settings on its command line, if it has no redis.conf.
+    words: Option<Vec<String>>,
     pub(super) module_args: Option<String>,
     pub(super) module_file: Option<PathBuf>,
-    pub(super) program: OsString,
+    program: OsString,
     pub(super) has_own_clock: bool,
-    pub(super) is_service: bool,
+    is_service: bool,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        let module_args = Some(String::new());
-        let program = server_program();
-        let (lines, base, has_own_clock, is_service) = (Vec::new(), None, false, false);
-        let module_file = None;
-        Options { lines, base, module_args, module_file, program, has_own_clock, is_service }
+        Options {
+            place: std::env::temp_dir(),
+            through: Vec::new(),
+            lines: Vec::new(),
+            base: None,
+            words: None,
+            module_args: Some(String::new()),
+            module_file: None,
+            program: server_program(),
+            has_own_clock: false,
+            is_service: false,
+        }
     }
 }
 
@@ -33,6 +48,28 @@ impl Options {
     /// The settings that every test server has.
     pub fn new() -> Options {
         Options::default()
+    }
+
+    /// A server as programs start it: with these settings on its command line, and no redis.conf.
+    pub fn of_program(module: Option<&Path>, settings: &[&str]) -> Options {
+        Options {
+            words: Some(owned(settings)),
+            module_args: module.map(|_| String::new()),
+            module_file: module.map(Path::to_owned),
+            ..Options::default()
+        }
+    }
+
+    /// What runs is `through` with the server's command line behind it.
+    pub fn through(mut self, through: &[&str]) -> Options {
+        self.through = owned(through);
+        self
+    }
+
+    /// Its folder lies here, on a disk of the caller's.
+    pub fn below(mut self, place: &Path) -> Options {
+        self.place = place.to_owned();
+        self
     }
 
     /// Adds a line of redis.conf.
@@ -100,8 +137,37 @@ impl Options {
         }
     }
 
-    /// The configuration file for a server on this port in this folder.
-    pub(super) fn conf(&self, port: u16, dir: &Path) -> String {
+    /// The command line for a server on this port in this folder; its configuration is written.
+    pub(super) fn command(&self, port: u16, dir: &Path) -> Command {
+        let program = self.program.as_os_str();
+        let words: Vec<&OsStr> = self.through.iter().map(OsStr::new).chain([program]).collect();
+        let user = self.is_service.then(|| service_user(dir, program)).flatten();
+        let mut command = command_as(user, &words);
+        if self.has_own_clock {
+            set_clock(dir, 0);
+            command.env("CLOCK_STEP_FILE", clock_file(dir));
+            command.env("LD_PRELOAD", other_module::clock_step());
+        }
+        match &self.words {
+            Some(words) => {
+                command.args(["--bind", "127.0.0.1", "--port", &port.to_string(), "--save", ""]);
+                command.arg("--dir").arg(dir).args(words);
+                let module = self.module_file.iter();
+                command.args(module.flat_map(|file| ["--loadmodule".as_ref(), file.as_os_str()]));
+            }
+            None => {
+                let conf = dir.join("redis.conf");
+                fs::write(&conf, self.conf(port, dir)).expect("a configuration file");
+                command.arg(conf).current_dir(dir);
+            }
+        }
+        if self.is_service {
+            command.args(["--supervised", "systemd", "--daemonize", "no"]).current_dir("/");
+        }
+        command
+    }
+
+    fn conf(&self, port: u16, dir: &Path) -> String {
         let mut lines = match &self.base {
             Some(base) => vec![base.clone()],
             None => OWN_SETTINGS.iter().map(|line| (*line).to_owned()).collect(),
@@ -115,6 +181,23 @@ impl Options {
     }
 }
 
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Sets the clock of the server in this folder so many milliseconds off the machine's.
+pub(super) fn set_clock(dir: &Path, ms: i64) {
+    // Written over and not cut off first: the server reads the file as memory.
+    let mut options = OpenOptions::new();
+    let options = options.create(true).truncate(false).write(true);
+    let mut file = options.open(clock_file(dir)).expect("a clock");
+    file.write_all(&(ms * 1000).to_ne_bytes()).expect("the clock is set");
+}
+
+fn clock_file(dir: &Path) -> PathBuf {
+    dir.join("clock")
+}
+
 /// No snapshots by themselves, DEBUG for digests, and replicas that attach without delay.
 const OWN_SETTINGS: [&str; 4] = [
     "save \"\"",
@@ -123,22 +206,43 @@ const OWN_SETTINGS: [&str; 4] = [
     "repl-diskless-sync-delay 0",
 ];
 
-/// The module under test: the one built together with this test binary.
+/// The server to start: what `SECKILL_TEST_SERVER` names, or the one on the path. A wrapper script
+/// must `exec` it, because the process started here is the one that is killed.
+pub fn server_program() -> OsString {
+    std::env::var_os("SECKILL_TEST_SERVER").unwrap_or_else(|| "redis-server".into())
+}
+
+/// The module file next to this program's own binary, or the one that the caller or
+/// `SECKILL_MODULE` names; always absolute, because redis-server takes no other.
+///
+/// # Errors
+/// A sentence that says where it was looked for.
+pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
+    let file = match named.or_else(|| std::env::var_os("SECKILL_MODULE").map(PathBuf::from)) {
+        Some(file) => file,
+        None => beside_this_program()?,
+    };
+    file.canonicalize().map_err(|_| {
+        format!("There is no module at {}. Build it with: cargo build --release", file.display())
+    })
+}
+
+/// Programs lie beside the module, benches and tests in a folder below it that has one too.
+fn beside_this_program() -> Result<PathBuf, String> {
+    let name = format!("{}seckill{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
+    let here = std::env::current_exe().map_err(|e| format!("Where am I? {e}"))?;
+    Ok(here.with_file_name(name))
+}
+
+/// The module under test.
+#[track_caller]
 pub fn module_path() -> PathBuf {
-    if let Some(path) = std::env::var_os("SECKILL_MODULE") {
-        return fs::canonicalize(&path).unwrap_or_else(|error| {
-            panic!("SECKILL_MODULE names {}: {error}", path.to_string_lossy())
-        });
-    }
-    let test = std::env::current_exe().expect("the path of this test");
-    let path = test.with_file_name("libseckill.so");
-    assert!(path.is_file(), "no module at {}: build it or set SECKILL_MODULE", path.display());
-    path
+    module_file(None).unwrap_or_else(|sentence| panic!("{sentence}"))
 }
 
 /// The user that runs the service, after its folder, with a copy of the module, was given to that
 /// user. `None`: the user that runs the tests.
-pub(super) fn service_user(dir: &Path, program: &OsStr) -> Option<(u32, u32)> {
+fn service_user(dir: &Path, program: &OsStr) -> Option<(u32, u32)> {
     fs::copy(module_path(), dir.join("libseckill.so")).expect("a copy of the module");
     let is_found_on_the_path = Path::new(program).components().count() == 1;
     if !is_found_on_the_path || !rustix::process::geteuid().is_root() {

@@ -1,14 +1,14 @@
 //! Shared parts of programs that start servers: the choice of server and module, the server itself,
 //! and the exit code. A failure is a sentence.
 
-use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::path::Path;
+use std::process::{ExitCode, ExitStatus};
 
 use rustix::process::Signal;
 
-use super::launch::launch;
-use super::process::{command_as, last_lines_of, Process};
+use super::launch::{launch, Failure};
+pub use super::options::{module_file, server_program, Options};
+use super::process::{last_lines_of, Process};
 
 /// Lines of a log that a failure shows.
 const LOG_LINES: usize = 8;
@@ -33,27 +33,6 @@ pub fn exit_told(outcome: Result<bool, String>) -> ExitCode {
     }
 }
 
-/// The server to start: what `SECKILL_TEST_SERVER` names, or the one on the path. A wrapper script
-/// must `exec` it, because the process started here is the one that is killed.
-pub fn server_program() -> OsString {
-    std::env::var_os("SECKILL_TEST_SERVER").unwrap_or_else(|| "redis-server".into())
-}
-
-/// The module file next to this program's own binary, or the one that the caller or
-/// `SECKILL_MODULE` names; always absolute, because redis-server takes no other.
-///
-/// # Errors
-/// A sentence that says where it was looked for.
-pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
-    let file = match named.or_else(|| std::env::var_os("SECKILL_MODULE").map(PathBuf::from)) {
-        Some(file) => file,
-        None => beside_this_program()?,
-    };
-    file.canonicalize().map_err(|_| {
-        format!("There is no module at {}. Build it with: cargo build --release", file.display())
-    })
-}
-
 /// A server for a crowd of this many connections, durable as a shop would have it: what is answered
 /// is in the log file, synced every second.
 ///
@@ -67,22 +46,11 @@ pub fn server_for_crowd(module: &Path, connections: usize) -> Result<Server, Str
     )
 }
 
-/// Programs lie beside the module, benches and tests in a folder below it that has one too.
-fn beside_this_program() -> Result<PathBuf, String> {
-    let name = format!("{}seckill{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    let here = std::env::current_exe().map_err(|e| format!("Where am I? {e}"))?;
-    Ok(here.with_file_name(name))
-}
-
 /// A running server, mostly with a module, in a temporary folder.
 pub struct Server {
-    process: Process,
+    pub(super) process: Process,
     port: u16,
-    /// The command that runs the server, such as a profiler with its options; mostly none.
-    through: Vec<String>,
-    program: OsString,
-    module: Option<PathBuf>,
-    settings: Vec<String>,
+    pub(super) options: Options,
 }
 
 impl Server {
@@ -92,85 +60,18 @@ impl Server {
     /// # Errors
     /// A sentence, with the last lines of the server's log where there is one.
     pub fn start(module: &Path, settings: &[&str]) -> Result<Server, String> {
-        Server::start_through(&[], module, settings)
+        Options::of_program(Some(module), settings).run()
     }
 
-    /// As [`Server::start`] without a module.
-    ///
-    /// # Errors
-    /// As [`Server::start`].
-    pub fn start_without_module(settings: &[&str]) -> Result<Server, String> {
-        Server::start_with(&std::env::temp_dir(), &[], None, settings)
+    /// One that is not started yet.
+    pub(super) fn new(options: Options) -> Result<Server, String> {
+        let process = Process::in_folder(&options.place, "seckill-")?;
+        Ok(Server { process, port: 0, options })
     }
 
-    /// As [`Server::start`], but what runs is `through` with the server's command line behind it.
-    ///
-    /// # Errors
-    /// As [`Server::start`].
-    pub fn start_through(
-        through: &[&str],
-        module: &Path,
-        settings: &[&str],
-    ) -> Result<Server, String> {
-        Server::start_below(&std::env::temp_dir(), through, module, settings)
-    }
-
-    /// As [`Server::start_through`], but its folder lies in `place`, on a disk of the caller's.
-    ///
-    /// # Errors
-    /// As [`Server::start`].
-    pub fn start_below(
-        place: &Path,
-        through: &[&str],
-        module: &Path,
-        settings: &[&str],
-    ) -> Result<Server, String> {
-        Server::start_with(place, through, Some(module), settings)
-    }
-
-    fn start_with(
-        place: &Path,
-        through: &[&str],
-        module: Option<&Path>,
-        settings: &[&str],
-    ) -> Result<Server, String> {
-        let mut server = Server {
-            process: Process::in_folder(place, "seckill-")?,
-            port: 0,
-            through: owned(through),
-            program: server_program(),
-            module: module.map(Path::to_owned),
-            settings: owned(settings),
-        };
-        server.launch(None)?;
-        Ok(server)
-    }
-
-    fn launch(&mut self, first_port: Option<u16>) -> Result<(), String> {
-        let through = self.through.iter().map(OsStr::new);
-        let words: Vec<&OsStr> = through.chain([self.program.as_os_str()]).collect();
-        let launched = launch(&self.process, first_port, |port| {
-            let mut command = command_as(None, &words);
-            command
-                .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
-                .args(["--save", "", "--dir"])
-                .arg(self.process.folder())
-                .args(&self.settings)
-                .args(
-                    self.module.iter().flat_map(|file| ["--loadmodule".as_ref(), file.as_os_str()]),
-                );
-            command
-        });
-        self.port = launched.map_err(|failure| {
-            let why = match failure.ended {
-                Some(status) if failure.by_itself => {
-                    format!("redis-server ended at once ({status}). Its log:\n")
-                }
-                Some(_) => "redis-server does not answer. Its log:\n".to_owned(),
-                None => String::new(),
-            };
-            why + &last_lines_of(&failure.log, LOG_LINES)
-        })?;
+    pub(super) fn launch(&mut self, first_port: Option<u16>) -> Result<(), Failure> {
+        let command = |port| self.options.command(port, self.process.folder());
+        self.port = launch(&self.process, first_port, command)?;
         Ok(())
     }
 
@@ -198,9 +99,9 @@ impl Server {
         client.get_connection().map_err(|e| format!("No connection to redis-server: {e}"))
     }
 
-    /// Ends the process at once, as `kill -9` does; its files stay.
-    pub fn kill(&self) {
-        self.process.kill();
+    /// Ends the process at once, as `kill -9` does, and tells how it ended; its files stay.
+    pub fn kill(&self) -> Option<ExitStatus> {
+        self.process.kill()
     }
 
     /// Stops all its threads where they are, as a machine that hangs does.
@@ -230,8 +131,8 @@ impl Server {
     }
 
     /// The folder that has its files.
-    pub fn folder(&self) -> PathBuf {
-        self.process.folder().to_owned()
+    pub fn folder(&self) -> &Path {
+        self.process.folder()
     }
 
     /// Starts it again on the same files, on the same port if it is free; ends it before if it
@@ -241,11 +142,30 @@ impl Server {
     /// As [`Server::start`].
     pub fn restart(mut self) -> Result<Server, String> {
         self.process.kill();
-        self.launch(Some(self.port))?;
+        self.launch(Some(self.port)).map_err(sentence)?;
         Ok(self)
     }
 }
 
-fn owned(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+impl Options {
+    /// Starts the server of a program.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub fn run(self) -> Result<Server, String> {
+        let mut server = Server::new(self)?;
+        server.launch(None).map_err(sentence)?;
+        Ok(server)
+    }
+}
+
+fn sentence(failure: Failure) -> String {
+    let why = match failure.ended {
+        Some(status) if failure.by_itself => {
+            format!("redis-server ended at once ({status}). Its log:\n")
+        }
+        Some(_) => "redis-server does not answer. Its log:\n".to_owned(),
+        None => String::new(),
+    };
+    why + &last_lines_of(&failure.log, LOG_LINES)
 }

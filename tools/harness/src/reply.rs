@@ -115,6 +115,14 @@ impl Reply {
         words.collect::<Vec<_>>().join(" ")
     }
 
+    /// Whether this is the reply that a test has written down, where `T` may stand for a moment and
+    /// `-CODE` for an error of that code.
+    pub fn is(&self, written: &str) -> bool {
+        let shown = self.to_string();
+        let is_code = self.is_error() && shown.split(' ').next() == Some(written);
+        is_code || shown == written || self.timeless() == written
+    }
+
     /// Whether this is an error.
     pub fn is_error(&self) -> bool {
         matches!(self, Reply::Error(_))

@@ -5,20 +5,18 @@
 //! process started here is the one that is killed), `SECKILL_MODULE` another module file;
 //! `SECKILL_VALGRIND` has them run under valgrind, see there.
 
-use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus};
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::process::ExitStatus;
 
 use rustix::process::Signal;
 
 use super::client::Conn;
-use super::launch::{self, Failure};
-use super::options::service_user;
+use super::launch;
+use super::options::set_clock;
 pub use super::options::{module_path, Options};
-use super::other_module;
-use super::process::{command_as, last_lines_of, Process};
+use super::process::last_lines_of;
+use super::program;
 use super::reply::Reply;
 use super::valgrind::Logs;
 use super::wait::{holds_in_time, wait_until};
@@ -36,25 +34,37 @@ impl Options {
     }
 
     /// Starts a server; fails with its log when it did not come up.
-    pub fn try_start(self) -> Result<Server, String> {
-        let process = Process::in_folder(&std::env::temp_dir(), "seckill-");
-        let process = process.expect("a folder for the server");
-        let (options, valgrind) = (self, Logs::of_new_server());
-        let mut server = Server { process, port: 0, options, ended: None, valgrind };
-        server.launch()?;
+    pub fn try_start(mut self) -> Result<Server, String> {
+        let valgrind = Logs::of_new_server();
+        self.through = valgrind.as_ref().map_or(Vec::new(), Logs::words);
+        let server = program::Server::new(self).expect("a folder for the server");
+        let mut server = Server { server, ended: None, valgrind };
+        server.try_start_again()?;
         Ok(server)
     }
 }
 
-/// A running server.
+/// A server that runs and must not fail: what is asked of it comes, or the test panics.
 pub struct Server {
-    process: Process,
-    port: u16,
-    options: Options,
+    server: program::Server,
     /// The exit status of a server that did not come up.
     ended: Option<ExitStatus>,
     /// The logs of valgrind, if the server runs under it.
     valgrind: Option<Logs>,
+}
+
+impl Deref for Server {
+    type Target = program::Server;
+
+    fn deref(&self) -> &program::Server {
+        &self.server
+    }
+}
+
+impl DerefMut for Server {
+    fn deref_mut(&mut self) -> &mut program::Server {
+        &mut self.server
+    }
 }
 
 impl Server {
@@ -78,26 +88,10 @@ impl Server {
         Options::new().module_args("sweep-interval-ms 60000").start()
     }
 
-    /// The port.
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// The folder that it keeps its files in.
-    pub fn dir(&self) -> &Path {
-        self.process.folder()
-    }
-
-    /// The process id.
-    #[track_caller]
-    pub fn pid(&self) -> u32 {
-        self.process.pid().expect("the server runs")
-    }
-
     /// A new connection.
     #[track_caller]
     pub fn conn(&self) -> Conn {
-        Conn::open(self.port).unwrap_or_else(|error| panic!("no connection: {error}"))
+        Conn::open(self.port()).unwrap_or_else(|error| panic!("no connection: {error}"))
     }
 
     /// This server, with a connection to it.
@@ -122,24 +116,14 @@ impl Server {
     /// The clock, Unix milliseconds.
     #[track_caller]
     pub fn clock_ms(&self) -> i64 {
-        let time = self.cmd("TIME");
-        let part = |place: usize| time.items()[place].text().parse::<i64>().expect("a number");
-        part(0) * 1000 + part(1) / 1000
+        self.conn().clock_ms()
     }
 
     /// Sets the server's clock this many milliseconds off the machine's.
     #[track_caller]
     pub fn step_clock(&self, ms: i64) {
         assert!(self.options.has_own_clock, "a server with a clock of its own");
-        // Written over and not cut off first: the server reads the file as memory.
-        let mut options = OpenOptions::new();
-        let options = options.create(true).truncate(false).write(true);
-        let mut file = options.open(self.clock_file()).expect("a clock");
-        file.write_all(&(ms * 1000).to_ne_bytes()).expect("the clock is set");
-    }
-
-    fn clock_file(&self) -> PathBuf {
-        self.dir().join("clock")
+        set_clock(self.folder(), ms);
     }
 
     /// The digest of a key's value.
@@ -197,12 +181,12 @@ impl Server {
     /// One value of INFO.
     #[track_caller]
     pub fn info(&self, section: &str, name: &str) -> String {
-        info_of(&mut self.conn(), section, name)
+        self.conn().info(section, name)
     }
 
     /// All it has logged.
     pub fn log(&self) -> String {
-        launch::log(self.dir())
+        launch::log(self.folder())
     }
 
     /// Waits until the log has `text`.
@@ -214,7 +198,7 @@ impl Server {
     /// Attaches this server to a primary and waits until the link is up.
     #[track_caller]
     pub fn follow(&self, primary: &Server) {
-        self.cmd(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
+        self.cmd(&format!("REPLICAOF 127.0.0.1 {}", primary.port()));
         wait_until("the link is up", || self.info("replication", "master_link_status") == "up");
     }
 
@@ -231,7 +215,7 @@ impl Server {
     /// Kills the server as a power cut would: at once and with no say.
     #[track_caller]
     pub fn kill9(&mut self) {
-        self.process.kill().expect("the server runs");
+        self.kill().expect("the server runs");
     }
 
     /// Stops the server in an orderly way. With `save`, it writes its snapshot first.
@@ -270,14 +254,18 @@ impl Server {
     /// Starts a stopped server again in its folder, perhaps on another port.
     #[track_caller]
     pub fn start_again(&mut self) {
-        if let Err(log) = self.launch() {
+        if let Err(log) = self.try_start_again() {
             panic!("the server did not start again; its log:\n{log}");
         }
     }
 
     /// [`Server::start_again`], but prints the log when the server did not come up.
     pub fn try_start_again(&mut self) -> Result<(), String> {
-        self.launch()
+        let launched = self.launch(None);
+        launched.map_err(|failure| {
+            self.ended = failure.ended;
+            failure.log
+        })
     }
 
     /// How the server ended when it last did not come up.
@@ -291,35 +279,6 @@ impl Server {
             holds_in_time(|| self.process.ended().is_some());
         }
     }
-
-    fn launch(&mut self) -> Result<(), String> {
-        let launched = launch::launch(&self.process, None, |port| self.command(port));
-        self.port = launched.map_err(|Failure { ended, log, .. }| {
-            self.ended = ended;
-            log
-        })?;
-        Ok(())
-    }
-
-    fn command(&self, port: u16) -> Command {
-        let conf = self.dir().join("redis.conf");
-        fs::write(&conf, self.options.conf(port, self.dir())).expect("a configuration file");
-        let program = self.options.program.as_os_str();
-        let through = self.valgrind.as_ref().map_or(Vec::new(), Logs::words);
-        let words: Vec<&OsStr> = through.iter().map(OsStr::new).chain([program]).collect();
-        let user = self.options.is_service.then(|| service_user(self.dir(), program)).flatten();
-        let mut command = command_as(user, &words);
-        if self.options.has_own_clock {
-            self.step_clock(0);
-            command.env("CLOCK_STEP_FILE", self.clock_file());
-            command.env("LD_PRELOAD", other_module::clock_step());
-        }
-        command.arg(conf).current_dir(self.dir());
-        if self.options.is_service {
-            command.args(["--supervised", "systemd", "--daemonize", "no"]).current_dir("/");
-        }
-        command
-    }
 }
 
 impl Drop for Server {
@@ -332,7 +291,7 @@ impl Drop for Server {
         let log = self.log();
         if std::thread::panicking() {
             let tail = last_lines_of(&log, LOG_TAIL_LINES);
-            eprintln!("--- log of the server on port {} ---\n{tail}", self.port);
+            eprintln!("--- log of the server on port {} ---\n{tail}", self.port());
             return;
         }
         if let Some(status) = ended {
@@ -343,12 +302,4 @@ impl Drop for Server {
         let reports = self.valgrind.as_ref().map_or(Vec::new(), |logs| logs.reports().ours);
         assert!(reports.is_empty(), "valgrind reports:\n{}", reports.join("\n\n"));
     }
-}
-
-/// One value of INFO over `conn`.
-#[track_caller]
-pub fn info_of(conn: &mut Conn, section: &str, name: &str) -> String {
-    let info = conn.cmd(&format!("INFO {section}")).text();
-    let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.unwrap_or_else(|| panic!("no {name} in INFO {section}:\n{info}")).to_owned()
 }

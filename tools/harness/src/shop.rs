@@ -27,18 +27,10 @@ pub fn counter(conn: &mut Conn, key: &str, name: &str) -> i64 {
     conn.cmd(&format!("SECKILL.STATUS {key}")).field("counters").field(name).int()
 }
 
-/// The server's clock in Unix ms.
-#[track_caller]
-pub fn clock_ms(conn: &mut Conn) -> i64 {
-    let time = conn.cmd("TIME");
-    let part = |place: usize| time.items()[place].text().parse::<i64>().expect("a number");
-    part(0) * 1000 + part(1) / 1000
-}
-
 /// Waits until the server's clock has come to `moment`.
 #[track_caller]
 pub fn wait_for_clock(conn: &mut Conn, moment: i64) {
-    wait_until("the clock comes to the moment", || clock_ms(conn) >= moment);
+    wait_until("the clock comes to the moment", || conn.clock_ms() >= moment);
 }
 
 /// Waits until no hold of a sale is left, without a command that would let one expire.

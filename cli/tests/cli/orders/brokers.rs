@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use redis::Connection;
+use seckill_harness::launch::free_port;
 use seckill_harness::process::command;
 use seckill_harness::program::Server;
 use seckill_harness::server::module_path;
@@ -147,11 +148,6 @@ impl Drop for Rabbit {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-fn free_port() -> u16 {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    free.local_addr().expect("its number").port()
 }
 
 /// The entries of the stream, each as (id, epoch, rev).

@@ -1,11 +1,11 @@
 //! TLS towards databases that refuse connections without it.
 
 use std::fs;
-use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use rcgen::KeyPair;
+use seckill_harness::launch::free_port;
 use seckill_harness::mariadb::MariaDb;
 use seckill_harness::postgres::Postgres;
 use seckill_harness::wait_until;
@@ -35,11 +35,6 @@ fn write_certificates(folder: &Path) -> Result<(), String> {
         write(name, signed.pem())?;
     }
     write("server.key", key.serialize_pem())
-}
-
-fn free_port() -> u16 {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port");
-    free.local_addr().expect("its number").port()
 }
 
 /// A database that wants TLS, its URL by TCP, and what the URL's words are called there.

@@ -5,8 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use seckill_harness::server::Options;
-use seckill_harness::{program, wait_until};
+use seckill_harness::{wait_until, Options};
 use serde_json::Value;
 
 use super::{all, exporter};
@@ -41,7 +40,7 @@ fn alerts_fire_when_something_is_wrong_and_not_before() {
     let mut server = Options::new().start();
     // Attached before the first sale, it stays in sync and copies nothing.
     let primary = format!("127.0.0.1 {}", server.port());
-    let bare = program::Server::start_without_module(&["--replicaof", &primary]).expect("a server");
+    let bare = Options::of_program(None, &["--replicaof", &primary]).run().expect("a server");
     // INFO has no line of a replica before the replica has connected.
     let replicas = || server.cmd("INFO replication").text().to_owned();
     wait_until("it is in sync", || replicas().contains("state=online"));
