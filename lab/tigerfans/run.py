@@ -204,11 +204,7 @@ class Bench:
 
             buyers = [asyncio.create_task(buyer()) for _ in range(10)]
             store = self.redis if name == "seckill" else self.postgres
-            for _ in range(1 if self.told.quick else KILLS):
-                await asyncio.sleep(chance.uniform(0.5, 1.5))
-                store.kill()
-                await asyncio.to_thread(store.start)
-            await asyncio.sleep(1)
+            await self.kill_often(store, chance)
             on = False
             await asyncio.gather(*buyers)
             posted, pending = await self.books(name)
@@ -247,15 +243,18 @@ class Bench:
                 own.close()
 
             buyers = [asyncio.create_task(buyer(first)) for first in range(10)]
-            for _ in range(1 if self.told.quick else KILLS):
-                await asyncio.sleep(chance.uniform(0.5, 1.5))
-                store.kill()
-                await asyncio.to_thread(store.start)
-            await asyncio.sleep(1)
+            await self.kill_often(store, chance)
             on = False
             await asyncio.gather(*buyers)
         orders = self.postgres.ask("SELECT id FROM orders WHERE status = 'PAID'").split()
         return {"paid": len(paid), "lost": len(set(paid) - set(orders))}
+
+    async def kill_often(self, store, chance):
+        for _ in range(1 if self.told.quick else KILLS):
+            await asyncio.sleep(chance.uniform(0.5, 1.5))
+            store.kill()
+            await asyncio.to_thread(store.start)
+        await asyncio.sleep(1)
 
     async def books(self, name):
         """The numbers of all tickets sold in class A, and how many are held."""

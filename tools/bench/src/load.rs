@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use seckill_crowd::wire::{reply_end, write_command};
 use seckill_random::Random;
 
 use crate::control::Control;
@@ -43,10 +44,7 @@ impl Request {
     pub fn of<W: AsRef<str>>(commands: &[&[W]], expected: &'static str) -> Request {
         let mut bytes = Vec::new();
         for words in commands {
-            bytes.extend_from_slice(format!("*{}\r\n", words.len()).as_bytes());
-            for word in words.iter().map(AsRef::as_ref) {
-                bytes.extend_from_slice(format!("${}\r\n{word}\r\n", word.len()).as_bytes());
-            }
+            write_command(&mut bytes, words);
         }
         let place = |at: usize| {
             let is_here = |word: &str| bytes[at..].starts_with(word.as_bytes());
@@ -199,20 +197,6 @@ impl Lane {
         }
         self.waits_for = 0;
         Ok(())
-    }
-}
-
-/// Where the reply at the beginning of `bytes` ends; `None` if it is not there as a whole.
-fn reply_end(bytes: &[u8]) -> Option<usize> {
-    let line = bytes.iter().position(|byte| *byte == b'\n')? + 1;
-    let number = || std::str::from_utf8(bytes.get(1..line - 2)?).ok()?.parse::<i64>().ok();
-    match bytes[0] {
-        b'$' => match usize::try_from(number()?) {
-            Ok(len) => Some(line + len + 2).filter(|end| *end <= bytes.len()),
-            Err(_) => Some(line),
-        },
-        b'*' => (0..number()?).try_fold(line, |at, _| Some(at + reply_end(&bytes[at..])?)),
-        _ => Some(line),
     }
 }
 

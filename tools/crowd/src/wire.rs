@@ -1,6 +1,6 @@
-//! The little of RESP2 that the crowd needs: one command out, one short reply in.
+//! What the crowd sends and hears: one command out, one short reply in.
 
-use std::io::Write;
+use seckill_client::{Answer, Outcome};
 
 use super::plan::Click;
 
@@ -46,63 +46,48 @@ pub fn write_grab(out: &mut Vec<u8>, key: &str, click: Click) {
 }
 
 /// Appends one command to `out`.
-pub fn write_command(out: &mut Vec<u8>, words: &[&str]) {
-    // Writing to a vector can't fail.
-    let _ = write!(out, "*{}\r\n", words.len());
+pub fn write_command(out: &mut Vec<u8>, words: &[impl AsRef<str>]) {
+    let mut command = redis::Cmd::new();
     for word in words {
-        let _ = write!(out, "${}\r\n{word}\r\n", word.len());
+        command.arg(word.as_ref());
     }
+    command.write_packed_command(out);
 }
 
 /// Reads one whole reply: its meaning and its length in bytes. `None` while bytes are missing.
 pub fn read_reply(bytes: &[u8]) -> Option<(Reply, usize)> {
-    let (head, mut at) = line(bytes, 0)?;
-    let Some(count) = head.strip_prefix('*') else {
-        return Some((Reply::Unexpected(head), at));
-    };
-    let mut words = Vec::with_capacity(6);
-    for _ in 0..count.parse::<usize>().unwrap_or(0) {
-        let (word, next) = element(bytes, at)?;
-        words.push(word);
-        at = next;
-    }
-    Some((meaning(&words).unwrap_or_else(|| Reply::Unexpected(words.join(" "))), at))
+    let end = reply_end(bytes)?;
+    let value = redis::parse_redis_value(&bytes[..end]).ok();
+    let answer = value.as_ref().and_then(Answer::read).and_then(meaning);
+    let strange = || Reply::Unexpected(String::from_utf8_lossy(&bytes[..end]).trim().to_owned());
+    Some((answer.unwrap_or_else(strange), end))
 }
 
-fn meaning(words: &[String]) -> Option<Reply> {
-    let number = |i: usize| words.get(i)?.parse::<u64>().ok();
-    let state = || words.get(3).cloned();
-    Some(match words.first()?.as_str() {
-        "GRANTED" => Reply::Granted {
-            seq: number(1)?,
-            qty: number(2)?,
-            state: state()?,
-            available: number(5)?,
+/// Where the reply at the beginning of `bytes` ends; `None` if it is not there as a whole.
+pub fn reply_end(bytes: &[u8]) -> Option<usize> {
+    let line = bytes.iter().position(|byte| *byte == b'\n')? + 1;
+    let number = || std::str::from_utf8(bytes.get(1..line - 2)?).ok()?.parse::<i64>().ok();
+    match bytes[0] {
+        b'$' => match usize::try_from(number()?) {
+            Ok(len) => Some(line + len + 2).filter(|end| *end <= bytes.len()),
+            Err(_) => Some(line),
         },
-        "ALREADY" => Reply::Already { seq: number(1)?, qty: number(2)?, state: state()? },
-        "REPLAY" => Reply::Replay { seq: number(1)?, qty: number(2)?, state: state()? },
-        "SOLDOUT" => Reply::SoldOut { held: number(1)? },
-        "NOTOPEN" => Reply::NotOpen { in_ms: number(1)? },
+        b'*' => (0..number()?).try_fold(line, |at, _| Some(at + reply_end(&bytes[at..])?)),
+        _ => Some(line),
+    }
+}
+
+fn meaning(answer: Answer) -> Option<Reply> {
+    let Answer { outcome, seq, qty, state, available, held, opens_in_ms, .. } = answer;
+    let state = || state.map(|state| state.to_string());
+    Some(match outcome {
+        Outcome::Granted => {
+            Reply::Granted { seq: seq?, qty: qty?, state: state()?, available: available? }
+        }
+        Outcome::Already => Reply::Already { seq: seq?, qty: qty?, state: state()? },
+        Outcome::Replay => Reply::Replay { seq: seq?, qty: qty?, state: state()? },
+        Outcome::SoldOut => Reply::SoldOut { held: held? },
+        Outcome::NotOpen => Reply::NotOpen { in_ms: opens_in_ms? },
         _ => return None,
     })
-}
-
-/// One bulk string or integer as text.
-fn element(bytes: &[u8], at: usize) -> Option<(String, usize)> {
-    let (head, at) = line(bytes, at)?;
-    match head.strip_prefix('$').and_then(|length| length.parse::<usize>().ok()) {
-        Some(length) => {
-            let body = bytes.get(at..at + length)?;
-            bytes.get(at + length..at + length + 2)?;
-            Some((String::from_utf8_lossy(body).into_owned(), at + length + 2))
-        }
-        None => Some((head.get(1..).unwrap_or_default().to_owned(), at)),
-    }
-}
-
-/// The line that starts at `at`, without its end, and where the next one starts.
-fn line(bytes: &[u8], at: usize) -> Option<(String, usize)> {
-    let rest = bytes.get(at..)?;
-    let length = rest.windows(2).position(|pair| pair == b"\r\n")?;
-    Some((String::from_utf8_lossy(&rest[..length]).into_owned(), at + length + 2))
 }

@@ -80,9 +80,14 @@ pub struct Turns {
     grabbed: Option<Grabbed>,
 }
 
-type Rule = Result<(), String>;
+/// A rule that holds, or the sentence that says how it is broken.
+pub type Rule = Result<(), String>;
 
-fn ensure(holds: bool, what: impl FnOnce() -> String) -> Rule {
+/// Whether a rule holds.
+///
+/// # Errors
+/// The sentence `what` when it does not.
+pub fn ensure(holds: bool, what: impl FnOnce() -> String) -> Rule {
     match holds {
         true => Ok(()),
         false => Err(what()),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use seckill_crowd::sale::audit;
 use serde_json::Value;
 
 use crate::check::{check, check_together};
@@ -138,9 +139,10 @@ impl Episode<'_> {
         }
         for number in std::iter::once(primary).chain(world.replicas()) {
             for sale in sales {
-                let (ok, said) = read::audit(&mut world.connect(number)?, &sale.key)?;
-                if !ok {
-                    tally.violations.push(format!("AUDIT finds {} wrong: {said}", sale.key));
+                let audit = audit(&mut world.connect(number)?, &sale.key)?;
+                if !audit.ok {
+                    let what = format!("AUDIT finds {} wrong: {}", sale.key, audit.text);
+                    tally.violations.push(what);
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Reads the server when all is quiet: the sale, its grants and its outbox.
 
-use redis::{Connection, Value};
+use redis::Connection;
 use seckill_client::{Event, Id};
 use seckill_crowd::sale;
 use serde_json::Value as Json;
@@ -55,12 +55,6 @@ pub fn waiting(redis: &mut Connection, key: &str) -> Result<Vec<(u64, u64)>, Str
     let line = format!("SECKILL.WAITERS {key} 0 COUNT {PAGE}");
     let (_, rows): (u64, Vec<Cells>) = command(line.split(' ')).query(redis).map_err(failed)?;
     Ok(rows.into_iter().map(|(ticket, .., until)| (ticket, until)).collect())
-}
-
-/// Whether AUDIT finds the sale right, and its reply.
-pub fn audit(redis: &mut Connection, key: &str) -> Result<(bool, String), String> {
-    let audit: Vec<Value> = command(["SECKILL.AUDIT", key]).query(redis).map_err(failed)?;
-    Ok((audit.get(1) == Some(&Value::Int(1)), format!("{audit:?}")))
 }
 
 /// The digests of the sale and of its outbox.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use seckill_oracle::turns::Turns;
+use seckill_oracle::turns::{ensure, Rule, Turns};
 
 use crate::draws::{Left, Stock};
 use crate::history::{Entry, Evidence, Kind, Limits, Row, State, Terms};
@@ -89,16 +89,6 @@ struct Live {
     grants: u64,
 }
 
-type Told = Result<(), String>;
-
-fn ensure(holds: bool, what: impl FnOnce() -> String) -> Told {
-    if holds {
-        Ok(())
-    } else {
-        Err(what())
-    }
-}
-
 impl Story {
     /// Tells all entries.
     ///
@@ -115,7 +105,7 @@ impl Story {
         Ok(story)
     }
 
-    fn tell(&mut self, entry: &Entry, evidence: &Evidence) -> Told {
+    fn tell(&mut self, entry: &Entry, evidence: &Evidence) -> Rule {
         let rev = self.moments.len() as u64 + 1;
         ensure(entry.rev == rev, || format!("The outbox has a gap: rev {rev} should come."))?;
         ensure(entry.id == evidence.id, || "An entry of another sale is in the outbox.".into())?;
@@ -160,7 +150,7 @@ impl Story {
     }
 
     /// Entries that are not about a grant.
-    fn other(&mut self, entry: &Entry, terms: &Terms) -> Told {
+    fn other(&mut self, entry: &Entry, terms: &Terms) -> Rule {
         let Stock { available, held, .. } = self.stock;
         let somebody_waits = self.waiting() > 0;
         let fits = match entry.event.as_str() {
@@ -230,7 +220,7 @@ impl Story {
         row.round >= last || row.state == State::Held
     }
 
-    fn restock(&mut self, rev: u64, req: &str, applied: i64) -> Told {
+    fn restock(&mut self, rev: u64, req: &str, applied: i64) -> Rule {
         let paid = self.deficit.min(applied.max(0).unsigned_abs());
         self.deficit -= paid;
         let by = |units: u64| units.checked_add_signed(applied - paid as i64);
@@ -244,7 +234,7 @@ impl Story {
         ensure(!twice, || format!("The restock {req} was made twice."))
     }
 
-    fn grant(&mut self, entry: &Entry, row: &Row, terms: &Terms) -> Told {
+    fn grant(&mut self, entry: &Entry, row: &Row, terms: &Terms) -> Rule {
         let known = self.tales.get((row.seq as usize).wrapping_sub(1)).map(|tale| &tale.row);
         let before = match (entry.event.as_str(), known) {
             ("GRANT" | "OFFER", _) | ("IMPORT", None) => {
@@ -282,7 +272,7 @@ impl Story {
     }
 
     /// A grant that was not there before.
-    fn begin(&mut self, entry: &Entry, row: &Row, terms: &Terms) -> Told {
+    fn begin(&mut self, entry: &Entry, row: &Row, terms: &Terms) -> Rule {
         let seq = self.tales.len() as u64 + 1;
         ensure(row.seq == seq, || format!("seq {seq} should come."))?;
         ensure(row.born == entry.epoch, || "A grant of another epoch was made.".into())?;
@@ -304,7 +294,7 @@ impl Story {
     }
 
     /// Whether units may be sold now.
-    fn is_open(&self, t: u64, kind: &Kind) -> Told {
+    fn is_open(&self, t: u64, kind: &Kind) -> Rule {
         ensure(!self.paused, || "A unit was sold during a pause.".into())?;
         let Kind::Rounds { every_ms, lasts_ms } = *kind else { return Ok(()) };
         let begun = self.round * every_ms;
@@ -340,7 +330,7 @@ impl Story {
     }
 
     /// Red packets: the amount must be one that can be drawn.
-    fn draw(&mut self, entry: &Entry, row: &Row, from: Option<State>) -> Told {
+    fn draw(&mut self, entry: &Entry, row: &Row, from: Option<State>) -> Rule {
         let (stock, qty) = (self.stock, row.qty);
         let Some(left) = &mut self.left else { return Ok(()) };
         let fits = match (from, from.is_some_and(State::is_live), row.state.is_live()) {
@@ -357,7 +347,7 @@ impl Story {
     }
 
     /// Moves the units of a grant that had this many of them.
-    fn transfer(&mut self, row: &Row, from: Option<State>, had: u64) -> Told {
+    fn transfer(&mut self, row: &Row, from: Option<State>, had: u64) -> Rule {
         let has = if row.state.is_live() { row.qty } else { 0 };
         let (taken, returned) = (has.saturating_sub(had), had.saturating_sub(has));
         // A deficit is paid off first.
@@ -387,7 +377,7 @@ impl Story {
 
     /// Counts the user's units. They may be over the limit by ALTER or IMPORT, but a user's own
     /// calls never take them there.
-    fn count(&mut self, entry: &Entry, row: &Row, had: u64) -> Told {
+    fn count(&mut self, entry: &Entry, row: &Row, had: u64) -> Rule {
         let Limits { limit, grabs, .. } = self.limits;
         let live = self.users.entry((row.round, row.user.clone())).or_default();
         let has = if row.state.is_live() { row.qty } else { 0 };
@@ -400,7 +390,7 @@ impl Story {
     }
 
     /// The server shows what its outbox says.
-    fn ends_as(&mut self, evidence: &Evidence) -> Told {
+    fn ends_as(&mut self, evidence: &Evidence) -> Rule {
         let (told, rev) = (self.moments.len() as u64, evidence.rev);
         ensure(told == rev, || format!("STATUS is at rev {rev}, the outbox ends at {told}."))?;
         ensure(self.stock == evidence.stock, || {
@@ -423,7 +413,7 @@ impl Story {
 }
 
 /// Whether the event may happen to a grant that stands so, and leaves it as the entry says.
-fn follows(entry: &Entry, row: &Row, before: Option<&Row>) -> Told {
+fn follows(entry: &Entry, row: &Row, before: Option<&Row>) -> Rule {
     use State::{Cancelled, Expired, Held, Refunded, Sold};
     let (from, due) = before.map_or((None, 0), |row| (Some(row.state), row.deadline));
     let in_time = entry.t < due;

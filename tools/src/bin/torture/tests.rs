@@ -195,10 +195,20 @@ const GRAB_3: usize = 12;
 fn assert_found(sentence: &str, spoil: impl FnOnce(&mut Book)) -> Verdict {
     let mut book = whole();
     spoil(&mut book);
+    assert_finds(&book, sentence)
+}
+
+#[track_caller]
+fn assert_finds(book: &Book, sentence: &str) -> Verdict {
     let verdict = book.check();
     let found = verdict.violations.iter().any(|what| what.contains(sentence));
     assert!(found, "{sentence}: {:#?}", verdict.violations);
     verdict
+}
+
+#[track_caller]
+fn assert_right(book: &Book) {
+    assert_eq!(book.check().violations, Vec::<String>::new());
 }
 
 #[test]
@@ -345,7 +355,7 @@ fn calls_at_the_same_time_may_go_either_way() {
     let [first, second] = &mut book.0.ops[..2] else { unreachable!() };
     first.tries[0].answered.as_mut().unwrap().returned = 29;
     second.tries[0].invoked = 5;
-    assert_eq!(book.check().violations, Vec::<String>::new());
+    assert_right(&book);
 }
 
 #[test]
@@ -485,8 +495,7 @@ fn what_is_lost_before_something_that_is_there_is_no_tail() {
     book.0.ops.swap(1, 2);
     book.0.ops[1].tries[0] = Try { invoked: 12, ..book.0.ops[1].tries[0].clone() };
     book.answer(1).returned = 15;
-    let found = book.check().violations;
-    assert!(found.iter().any(|what| what.contains("LOST FROM THE MIDDLE: rev 3")), "{found:?}");
+    assert_finds(&book, "LOST FROM THE MIDDLE: rev 3");
 }
 
 #[test]

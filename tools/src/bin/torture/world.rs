@@ -23,6 +23,7 @@ use seckill_harness::link::Link;
 use seckill_harness::other_module;
 use seckill_harness::program::Server;
 use seckill_harness::watch::Watch;
+use seckill_harness::Options;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(3);
@@ -94,7 +95,8 @@ impl<'a> World<'a> {
             .map(|disk| {
                 let watch = disk.watch.as_ref().map_or(Vec::new(), Watch::words);
                 let watch: Vec<&str> = watch.iter().map(String::as_str).collect();
-                Server::start_below(disk.place(), &watch, module, &settings).map(Some)
+                let options = Options::of_program(Some(module), &settings);
+                options.below(disk.place()).through(&watch).run().map(Some)
             })
             .collect();
         let servers = servers?;

@@ -8,6 +8,7 @@ use seckill_harness::link::Link;
 use seckill_harness::program::Server;
 use seckill_harness::sentinel::{Sentinel, Trio};
 use seckill_harness::wait::holds_in_time;
+use seckill_harness::Options;
 
 use crate::ask::command;
 
@@ -54,7 +55,7 @@ impl Nodes {
     ) -> Result<Nodes, String> {
         let all = [&["--repl-diskless-sync-delay", "0"], settings].concat();
         let through: Vec<&str> = through.iter().map(String::as_str).collect();
-        let start = |_| Server::start_through(&through, module, &all);
+        let start = |_| Options::of_program(Some(module), &all).through(&through).run();
         let servers = (0..=replicas).map(start).collect::<Result<Vec<_>, _>>()?;
         let way = |server: &Server| Link::to(server.port(), LINK_DELAY);
         let links = servers.iter().map(way).collect::<Result<Vec<_>, _>>()?;

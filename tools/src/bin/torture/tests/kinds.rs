@@ -4,17 +4,6 @@ use super::*;
 use crate::check::check_together;
 use crate::draws::Draw;
 
-#[track_caller]
-fn assert_finds(book: &Book, sentence: &str) {
-    let violations = book.check().violations;
-    assert!(violations.iter().any(|what| what.contains(sentence)), "{sentence}: {violations:#?}");
-}
-
-#[track_caller]
-fn assert_right(book: &Book) {
-    assert_eq!(book.check().violations, Vec::<String>::new());
-}
-
 /// A sale that draws: each grab gets this many units, and nobody gives any back.
 fn drawn(draw: Draw, supply: u64, amounts: &[u64]) -> Book {
     let limits = Limits { limit: 0, hold_ms: 0, ..LIMITS };
