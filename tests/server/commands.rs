@@ -8,35 +8,6 @@ use seckill::command::table::TABLE;
 /// Far enough for every test to end before.
 const AN_HOUR_MS: i64 = 3_600_000;
 
-#[test]
-fn a_winner_always_learns_that_he_won() {
-    let (server, mut conn) = Server::start().with_conn();
-    conn.check(&[
-        ("SECKILL.INIT k 3 LIMIT 2", "+OK"),
-        ("SECKILL.GRAB k a QTY 2 REQ o", "['GRANTED' 1 2 'SOLD' 0 1]"),
-        ("SECKILL.GRAB k b REQ o", "['GRANTED' 2 1 'SOLD' 0 0]"),
-        ("SECKILL.PAUSE k", "+OK"),
-        ("SECKILL.GRAB k a", "['ALREADY' 1 2 'SOLD' 0]"),
-        ("SECKILL.GRAB k a QTY 2 REQ o", "['REPLAY' 1 2 'SOLD' 0]"),
-        ("SECKILL.GRAB k b REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
-        ("SECKILL.GRAB k b QTY 2", "['PAUSED']"),
-        ("SECKILL.GRAB k c", "['PAUSED']"),
-        ("SECKILL.ALTER k CLOSEAT 100000000000", "+OK"),
-        ("SECKILL.GRAB k c", "['CLOSED']"),
-        ("SECKILL.GRAB k a", "['ALREADY' 1 2 'SOLD' 0]"),
-        ("SECKILL.GRAB k b REQ o", "['REPLAY' 2 1 'SOLD' 0]"),
-        ("SECKILL.RESUME k", "+OK"),
-        ("SECKILL.GRAB k b QTY 2", "['CLOSED']"),
-        ("SECKILL.ALTER k CLOSEAT 0", "+OK"),
-        ("SECKILL.GRAB k b QTY 2", "['OVERLIMIT' 1]"),
-        ("SECKILL.GRAB k c", "['SOLDOUT' 0]"),
-    ]);
-    let opens = server.clock_ms() + AN_HOUR_MS;
-    assert_eq!(conn.call(&format!("SECKILL.ALTER k OPENAT {opens}")), "+OK");
-    assert_eq!(conn.cmd("SECKILL.GRAB k b QTY 2").items()[0].text(), "NOTOPEN");
-    assert_eq!(conn.call("SECKILL.GRAB k a"), "['ALREADY' 1 2 'SOLD' 0]");
-}
-
 // Rules: 4e3b aeef bc26 f4a2 3fe3 6289
 #[test]
 fn the_window_opens_and_closes_by_the_clock() {

@@ -387,16 +387,3 @@ fn parts_of_several_sales_lie_together_in_a_cluster() {
     ]);
     assert_eq!(events(&mut conn, "orders:{p1}"), ["INIT", "INIT", "GRANT", "GRANT", "RECEIVE"]);
 }
-
-/// Units of a part are for its own waiters, until this many units are owed elsewhere.
-#[test]
-fn nothing_is_sent_away_from_those_who_wait() {
-    let (server, mut conn) = two_parts("LIMIT 0 HOLD 900000 WAITLIST 9");
-    assert_eq!(conn.cmd("SECKILL.GRAB p1 carol QTY 2").items()[0].text(), "GRANTED");
-    conn.check(&[
-        ("SECKILL.GRAB p1 alice QTY 3 REQ w WAIT", "['WAITING' 1 0 0]"),
-        ("SECKILL.SEND p1 s 0 2", "[0 2]"),
-        ("SECKILL.SEND p1 s 0 1 OWED", "[1 1]"),
-    ]);
-    server.assert_sound("p1");
-}

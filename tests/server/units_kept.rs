@@ -2,7 +2,7 @@
 
 use crate::keep::assert_no_trace;
 use crate::support::shop::{counter, entries, Entry};
-use crate::support::{wait_until, Server};
+use crate::support::Server;
 
 const NONE: &str = "-ERR KEEP UNITS must name a unit of the grant";
 
@@ -56,43 +56,5 @@ fn a_part_is_given_back_by_name() {
         ]
     );
     assert_eq!(counter(&mut conn, "k", "trimmed"), 3);
-    server.assert_sound("k");
-}
-
-/// Some of a grant's first numbers are imported: an expired grant then has these alone, a held one
-/// its own numbers as well.
-// Rules: e11a
-#[test]
-fn some_of_the_first_numbers_are_imported() {
-    let (server, mut conn) = Server::start().with_conn();
-    conn.check(&[
-        ("SECKILL.INIT k 6 LIMIT 0 HOLD 60 NUMBERED", "+OK"),
-        ("SECKILL.GRAB k ann QTY 3 REQ a", "['GRANTED' 1 3 'HELD' T 3 [1 2 3]]"),
-    ]);
-    wait_until("the hold is over", || conn.call("SECKILL.UNITS k 1") == "'......'");
-    conn.check(&[
-        ("SECKILL.ALTER k HOLD 900000", "+OK"),
-        ("SECKILL.IMPORT k ann 2 REQ a UNITS 3 4", "-REQMISMATCH"),
-        ("SECKILL.IMPORT k ann 2 REQ a UNITS 3 1", "['REPLAY' 1 2 'SOLD' 0 [1 3]]"),
-        ("SECKILL.IMPORT k ann 3 REQ a UNITS 3 1 2", "['REPLAY' 1 2 'SOLD' 0 [1 3]]"),
-        ("SECKILL.GRAB k ann QTY 3 REQ a", "['REPLAY' 1 2 'SOLD' 0 [1 3]]"),
-        ("SECKILL.GRAB k cy UNITS 4 5 6 REQ c", "['GRANTED' 2 3 'HELD' T 1 [4 5 6]]"),
-        ("SECKILL.CANCEL k cy REQ c KEEP UNITS 4", "['HELD' 2 1 T [4]]"),
-        ("SECKILL.GRAB k dan UNITS 5 REQ d", "['GRANTED' 3 1 'HELD' T 2 [5]]"),
-        ("SECKILL.IMPORT k cy 2 REQ c UNITS 4 5", "['TAKEN' 5]"),
-        ("SECKILL.IMPORT k cy 1 REQ c UNITS 6", "['REPLAY' 2 2 'SOLD' 0 [4 6]]"),
-        ("SECKILL.UNITS k 1", "'s.sshs'"),
-        // A repair imports what was kept, and trims a grant that has survived whole.
-        ("SECKILL.IMPORT k dan 1 REQ d UNITS 5", "['REPLAY' 3 1 'SOLD' 0 [5]]"),
-        ("SECKILL.REFUND k cy REQ c KEEP UNITS 6", "['SOLD' 2 1 0 [6]]"),
-        ("SECKILL.IMPORT k cy 1 REQ c UNITS 4", "['REPLAY' 2 1 'SOLD' 0 [6]]"),
-        ("SECKILL.REFUND k cy REQ c", "['REFUNDED' 2 1 0 [6]]"),
-        ("SECKILL.IMPORT k cy 1 REQ c UNITS 6", "['REPLAY' 2 1 'REFUNDED' 0 [6]]"),
-    ]);
-    assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
-    conn.check(&[
-        ("SECKILL.GRAB k cy UNITS 4 5 6 REQ c", "['REPLAY' 2 1 'REFUNDED' 0 [6]]"),
-        ("SECKILL.UNITS k 1", "'s.s.s.'"),
-    ]);
     server.assert_sound("k");
 }

@@ -25,25 +25,6 @@ fn one_collects(conn: &mut Conn) {
     ]);
 }
 
-#[test]
-fn each_part_has_a_list_of_its_own() {
-    let server = Server::start();
-    let mut conn = two_parts(&server);
-    one_collects(&mut conn);
-    conn.check(&[
-        ("SECKILL.GRAB p1 erin REQ e WAIT", "-WRONGPART"),
-        ("SECKILL.PLACE p1 erin", "-WRONGPART"),
-        ("SECKILL.CANCEL p1 erin REQ e", "-WRONGPART"),
-        ("SECKILL.GRAB p1 alice QTY 2 REQ a", "['GRANTED' 1 2 'HELD' T 0]"),
-        ("SECKILL.GRAB p1 carol REQ c WAIT", "['WAITING' 1 0 0]"),
-        ("SECKILL.GRAB p1 frank QTY 3 REQ f WAIT", "['SHORT' 0]"),
-        ("SECKILL.PLACE p0 erin", "['WAITING' 1 0 0]"),
-        ("SECKILL.CANCEL p1 alice", "['CANCELLED' 1 2 0]"),
-        ("SECKILL.PLACE p1 carol", "['NONE']"),
-        ("SECKILL.PLACE p0 erin", "['WAITING' 1 0 0]"),
-    ]);
-}
-
 /// While anybody waits SEND moves nothing out, and RECEIVE makes offers.
 #[test]
 fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {

@@ -69,7 +69,8 @@ fn named() -> Vec<(String, String)> {
             let below = source.lines[at + 1..].iter().find(|line| !line.trim().starts_with("//"));
             let below = below.map_or("", |line| line.trim());
             let place = source.place(at);
-            let is_above = below == "#[test]" || source.is_in("tests/sessions/") && at < 2;
+            let is_head = source.lines[..at].iter().all(|line| line.starts_with('#'));
+            let is_above = below == "#[test]" || source.is_in("tests/sessions/") && is_head;
             assert!(is_above, "{place}: rules stand above a test");
             named.extend(numbers.split(' ').map(|number| (number.to_owned(), place.clone())));
         }

@@ -3,12 +3,13 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use seckill_harness::cluster::{in_time, says};
 use seckill_harness::program::Server;
 use seckill_harness::sentinel::Sentinel;
 
 use crate::place::{run, On, Place};
 use crate::proxy::{Proxy, Troubles};
-use crate::slots::{catches_up, in_time, says};
+use crate::slots::catches_up;
 
 /// When a Sentinel takes a server for dead: late enough for a machine that is busy.
 const SETTINGS: [&str; 2] =

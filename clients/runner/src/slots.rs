@@ -2,20 +2,15 @@
 
 use std::path::Path;
 
+use seckill_harness::cluster::{self, in_time, says};
 use seckill_harness::launch::free_port;
 use seckill_harness::program::Server;
-use seckill_harness::wait::holds_in_time;
 
 use crate::place::{run, Place};
 use crate::proxy::{Proxy, Troubles};
 
 const PRIMARIES: usize = 3;
-const SLOTS: usize = 16_384;
 const NODE_TIMEOUT_MS: &str = "5000";
-
-pub(crate) fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(), String> {
-    holds_in_time(condition).then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
-}
 
 /// Waits until the only replica of this server has all data; no other client may write then.
 pub(crate) fn catches_up(port: u16) -> Result<(), String> {
@@ -28,10 +23,6 @@ pub(crate) fn catches_up(port: u16) -> Result<(), String> {
     })
 }
 
-pub(crate) fn says(port: u16, command: &str, text: &str) -> bool {
-    run::<String>(port, command).is_ok_and(|said| said.contains(text))
-}
-
 impl Place {
     /// Clients see the proxies' ports, nodes among themselves the ports of their bus.
     ///
@@ -39,7 +30,7 @@ impl Place {
     /// A sentence that says what does not start.
     pub fn cluster(module: &Path) -> Result<Place, String> {
         let troubles = Troubles::default();
-        let (mut servers, mut proxies, mut buses) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut servers, mut proxies, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..2 * PRIMARIES {
             let proxy = Proxy::new(&troubles)?;
             let bus = free_port();
@@ -53,49 +44,19 @@ impl Place {
             ];
             let server = Server::start(module, &settings.concat())?;
             proxy.lead_to(server.port());
+            nodes.push((server.port(), bus));
             servers.push(server);
             proxies.push(proxy);
-            buses.push(bus);
         }
+        cluster::form(&nodes, PRIMARIES)?;
         let place = Place::of_cluster(servers, proxies, troubles);
-        place.meet(&buses).map(|()| place)
-    }
-
-    fn meet(&self, buses: &[u16]) -> Result<(), String> {
-        let ports: Vec<u16> = self.servers.iter().map(Server::port).collect();
-        for (at, (port, bus)) in ports.iter().zip(buses).enumerate() {
-            run::<redis::Value>(*port, &format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1))?;
-            run::<redis::Value>(ports[0], &format!("CLUSTER MEET 127.0.0.1 {port} {bus}"))?;
-        }
-        for (at, port) in ports[..PRIMARIES].iter().enumerate() {
-            let (first, end) = (at * SLOTS / PRIMARIES, (at + 1) * SLOTS / PRIMARIES);
-            run::<redis::Value>(*port, &format!("CLUSTER ADDSLOTSRANGE {first} {}", end - 1))?;
-        }
-        let all = format!("cluster_known_nodes:{}", ports.len());
-        for port in &ports {
-            in_time("all nodes know each other", || says(*port, "CLUSTER INFO", &all))?;
-        }
-        for (primary, replica) in ports.iter().zip(&ports[PRIMARIES..]) {
-            let id: String = run(*primary, "CLUSTER MYID")?;
-            let follow = format!("CLUSTER REPLICATE {id}");
-            in_time("the replica is taken", || run::<redis::Value>(*replica, &follow).is_ok())?;
-        }
-        self.settles()
+        place.settles().map(|()| place)
     }
 
     /// All nodes are up, and each primary has its replica.
     fn settles(&self) -> Result<(), String> {
         for server in &self.servers {
-            let port = server.port();
-            let nodes = || run::<String>(port, "CLUSTER NODES").unwrap_or_default();
-            let up = in_time("the cluster is up", || {
-                let nodes = nodes();
-                let replicas = nodes.lines().filter(|line| line.contains("slave")).count();
-                let is_linked = says(port, "INFO replication", "role:master")
-                    || says(port, "INFO replication", "master_link_status:up");
-                replicas == PRIMARIES && is_linked && says(port, "CLUSTER INFO", "cluster_state:ok")
-            });
-            up.map_err(|why| format!("{why}: {}", nodes()))?;
+            cluster::is_up(server.port(), PRIMARIES)?;
         }
         // A slot that was moved has raised the epoch of one node; who takes over raises it again.
         in_time("all nodes have one epoch", || {

@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use redis::{cmd, Connection, Value};
 use rustix::process::Signal;
+use seckill_harness::cluster::{form, SLOTS};
 use seckill_harness::process::{command, Process};
 use seckill_harness::program::Server;
 
 use crate::{told, Told};
 
 pub const NODES: usize = 3;
-const SLOTS: usize = 16_384;
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A cluster without replicas: what one part loses is lost.
@@ -28,33 +28,11 @@ impl Cluster {
         let settings = ["--cluster-enabled", "yes", "--appendonly", "no"];
         let nodes: Told<Vec<Server>> =
             (0..NODES).map(|_| Server::start(module, &settings)).collect();
-        let cluster = Cluster { nodes: nodes?, program };
-        let first = cluster.nodes[0].port();
-        for (number, conn) in cluster.connect()?.iter_mut().enumerate() {
-            let (from, to) = (number * SLOTS / NODES, (number + 1) * SLOTS / NODES - 1);
-            for words in [
-                vec!["SET-CONFIG-EPOCH".to_owned(), (number + 1).to_string()],
-                vec!["ADDSLOTSRANGE".to_owned(), from.to_string(), to.to_string()],
-                vec!["MEET".to_owned(), "127.0.0.1".to_owned(), first.to_string()],
-            ] {
-                cmd("CLUSTER").arg(words).query::<()>(conn).map_err(told)?;
-            }
-        }
-        let started = Instant::now();
-        for conn in &mut cluster.connect()? {
-            loop {
-                let info: String = cmd("CLUSTER").arg("INFO").query(conn).map_err(told)?;
-                let known = format!("cluster_known_nodes:{NODES}");
-                if info.contains("cluster_state:ok") && info.contains(&known) {
-                    break;
-                }
-                if started.elapsed() > PATIENCE {
-                    return Err(format!("No cluster in {PATIENCE:?}: {info}"));
-                }
-                thread::sleep(Duration::from_millis(20));
-            }
-        }
-        Ok(cluster)
+        let nodes = nodes?;
+        // A node that is told of no other has its bus there.
+        let bus = |node: &Server| (node.port(), node.port() + 10_000);
+        form(&nodes.iter().map(bus).collect::<Vec<_>>(), NODES)?;
+        Ok(Cluster { nodes, program })
     }
 
     /// A connection to each node.

@@ -3,7 +3,6 @@
 use seckill_domain::outcome::OUTCOMES;
 use seckill_domain::terms::{Section, TERMS};
 
-use super::AN_HOUR_MS;
 use crate::support::shop::counters;
 use crate::support::{Reply, Server};
 
@@ -189,27 +188,6 @@ fn as_reply(value: &serde_json::Value) -> Reply {
         serde_json::Value::Null => Reply::Nil,
         serde_json::Value::String(text) => Reply::Bulk(text.clone().into_bytes()),
         number => Reply::Int(number.as_i64().expect("an integer")),
-    }
-}
-
-// Rules: 90fc
-#[test]
-fn status_names_the_state_of_the_sale() {
-    let (server, mut conn) = Server::start().with_conn();
-    let later = server.clock_ms() + AN_HOUR_MS;
-    let pending = format!("SECKILL.ALTER k OPENAT {later}");
-    for (line, state) in [
-        ("SECKILL.INIT k 1", "open"),
-        ("SECKILL.GRAB k a", "soldout"),
-        (&pending, "pending"),
-        ("SECKILL.PAUSE k", "paused"),
-        ("SECKILL.ALTER k OPENAT 0 CLOSEAT 100000000000", "closed"),
-        ("SECKILL.RESUME k", "closed"),
-        ("SECKILL.ALTER k CLOSEAT 0", "soldout"),
-        ("SECKILL.RESTOCK k 1 REQ r", "open"),
-    ] {
-        assert!(!conn.cmd(line).is_error(), "{line}");
-        assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), state, "after {line}");
     }
 }
 

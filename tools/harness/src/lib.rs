@@ -6,6 +6,7 @@ pub mod assortment;
 pub mod bulk;
 pub mod calls;
 pub mod client;
+pub mod cluster;
 pub mod conf_example;
 pub mod launch;
 pub mod limits;

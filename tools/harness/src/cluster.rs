@@ -1,0 +1,77 @@
+//! Servers that form a cluster.
+
+use super::client::{words, Conn};
+use super::reply::Reply;
+use super::wait::holds_in_time;
+
+/// The slots of a cluster.
+pub const SLOTS: usize = 16_384;
+
+/// A node's port for clients, and its bus's.
+pub type Node = (u16, u16);
+
+/// Makes a cluster of these nodes: the first `primaries` share the slots evenly, each node behind
+/// them is the replica of one. Returns when all slots are served and all replicas are in sync.
+///
+/// # Errors
+/// A sentence with what a node said, or what did not come in time.
+pub fn form(nodes: &[Node], primaries: usize) -> Result<(), String> {
+    for (at, (port, bus)) in nodes.iter().enumerate() {
+        tell(*port, &format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1))?;
+        tell(nodes[0].0, &format!("CLUSTER MEET 127.0.0.1 {port} {bus}"))?;
+    }
+    for (at, (port, _)) in nodes[..primaries].iter().enumerate() {
+        let (first, end) = (at * SLOTS / primaries, (at + 1) * SLOTS / primaries);
+        tell(*port, &format!("CLUSTER ADDSLOTSRANGE {first} {}", end - 1))?;
+    }
+    let all = format!("cluster_known_nodes:{}", nodes.len());
+    for (port, _) in nodes {
+        in_time("all nodes know each other", || says(*port, "CLUSTER INFO", &all))?;
+    }
+    for ((primary, _), (replica, _)) in nodes.iter().zip(&nodes[primaries..]) {
+        let follow = format!("CLUSTER REPLICATE {}", ask(*primary, "CLUSTER MYID")?.text());
+        in_time("the replica is taken", || tell(*replica, &follow).is_ok())?;
+    }
+    nodes.iter().try_for_each(|(port, _)| is_up(*port, nodes.len() - primaries))
+}
+
+/// Waits until a node is up, knows this many replicas, and is in sync if it is one.
+///
+/// # Errors
+/// A sentence with what it knows, when that does not come in time.
+pub fn is_up(port: u16, replicas: usize) -> Result<(), String> {
+    let nodes = || ask(port, "CLUSTER NODES").map_or_else(|error| error, |nodes| nodes.text());
+    let up = in_time("the cluster is up", || {
+        let known = nodes().lines().filter(|line| line.contains("slave")).count();
+        let is_linked = ["role:master", "master_link_status:up"];
+        known == replicas
+            && is_linked.iter().any(|link| says(port, "INFO replication", link))
+            && says(port, "CLUSTER INFO", "cluster_state:ok")
+    });
+    up.map_err(|why| format!("{why}: {}", nodes()))
+}
+
+/// Whether this text is in the reply of a server.
+pub fn says(port: u16, line: &str, text: &str) -> bool {
+    ask(port, line).is_ok_and(|said| said.to_string().contains(text))
+}
+
+/// Waits until a condition holds.
+///
+/// # Errors
+/// A sentence with `what` when it does not come in time.
+pub fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(), String> {
+    holds_in_time(condition).then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
+}
+
+fn ask(port: u16, line: &str) -> Result<Reply, String> {
+    let reply = Conn::open(port).and_then(|mut conn| conn.try_ask(&words(line)));
+    match reply.map_err(|error| format!("{line}: {error}"))? {
+        Reply::Error(text) => Err(format!("{line}: {}", String::from_utf8_lossy(&text))),
+        reply => Ok(reply),
+    }
+}
+
+fn tell(port: u16, line: &str) -> Result<(), String> {
+    ask(port, line).map(drop)
+}
