@@ -6,8 +6,10 @@ use super::super::oracle::{
     Ask, Bytes, Deed, Drawing, Op, Oracle, Patch, Pick, Row, Wish, FENCE_MS, INTEGER_MAX,
 };
 use super::super::world::World;
-use super::strategies::SPLIT;
 use super::START;
+
+/// The only split of these sales.
+pub(super) const SPLIT: &str = "a split\0";
 
 /// A number, or its distance from a number of the sale.
 #[derive(Clone, Copy, Debug)]

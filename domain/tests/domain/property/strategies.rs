@@ -9,7 +9,7 @@ use super::super::oracle::{
     Bytes, Deed, Drawing, Every, GatePatch, Gates, Keeper, List, Op, Part, Patch, Pick, Rules,
     HOLD_MAX, INTEGER_MAX,
 };
-use super::plan::{Aim, Plan, Size, Tick};
+use super::plan::{Aim, Plan, Size, Tick, SPLIT};
 use super::START;
 
 /// Bytes that have tripped programs before.
@@ -129,9 +129,6 @@ pub(super) fn gate_patch() -> impl Strategy<Value = GatePatch> {
         },
     )
 }
-
-/// The only split of these sales.
-pub(super) const SPLIT: &str = "a split\0";
 
 pub(super) fn part() -> impl Strategy<Value = Part> {
     let total = prop_oneof![4 => Just(INTEGER_MAX), 1 => number()];

@@ -7,7 +7,7 @@ use seckill_harness::watch::Breaks;
 use seckill_random::Random;
 
 use crate::clock::unix_ms;
-use crate::faults::{kill, pause};
+use crate::servers::{kill, pause};
 use crate::world::World;
 
 /// A power failure takes what was written but not synced. `kill -9` does not, so it is cut off the

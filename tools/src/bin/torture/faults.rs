@@ -1,14 +1,13 @@
 //! The faults. Each is done and undone here; when it returns, the servers are whole.
 
-use std::thread;
-use std::time::Duration;
+use seckill_random::Random;
 
 use crate::disks;
 use crate::links;
 use crate::memory;
 use crate::promotions::{self, HandOver, Return};
+use crate::servers::{self, one_of};
 use crate::world::World;
-use seckill_random::Random;
 
 /// One kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -171,7 +170,7 @@ impl Fault {
     pub fn befall(self, world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
         let primary = world.primary;
         match self {
-            Kill => kill(world, primary),
+            Kill => servers::kill(world, primary),
             TakeOver => promotions::kill(world, Return::AsReplica),
             TakeOverStale => promotions::kill(world, Return::AsPrimary),
             CutOff => promotions::cut_off(world),
@@ -179,27 +178,29 @@ impl Fault {
             Coordinated => promotions::hand_over(world, HandOver::Coordinated),
             FailoverAtOnce => promotions::hand_over(world, HandOver::AtOnce),
             Hang => promotions::hang(world, random),
-            KillPromote => kill_promote(world),
-            KillReplica => one_of(world, random).map_or(Ok(false), |replica| kill(world, replica)),
-            ReplaceReplica => replace_replica(world, random),
-            Shutdown => shut_down(world),
+            KillPromote => servers::kill_promote(world),
+            KillReplica => {
+                one_of(world, random).map_or(Ok(false), |replica| servers::kill(world, replica))
+            }
+            ReplaceReplica => servers::replace_replica(world, random),
+            Shutdown => servers::shut_down(world),
             PowerCut => disks::power_cut(world, random),
-            Handover => hand_over(world),
-            NetworkCut => network_cut(world, random),
+            Handover => servers::hand_over(world),
+            NetworkCut => servers::network_cut(world, random),
             NetworkOneWay => links::one_way(world, random),
             NetworkSlow => links::slow(world, random),
             NetworkLossy => links::lossy(world, random),
             HangUp => links::hang_up(world),
-            TwoPrimaries => two_primaries(world, random),
-            Freeze => freeze(world, Some(primary), random),
-            FreezeReplica => freeze(world, one_of(world, random), random),
+            TwoPrimaries => servers::two_primaries(world, random),
+            Freeze => servers::freeze(world, Some(primary), random),
+            FreezeReplica => servers::freeze(world, one_of(world, random), random),
             Tear => {
                 world.door.tear();
                 Ok(true)
             }
             // Refused while another child saves already: no fault then.
             Rewrite => Ok(world.ask::<String>(primary, "BGREWRITEAOF").is_ok()),
-            KillRewrite => kill_rewrite(world, random),
+            KillRewrite => servers::kill_rewrite(world, random),
             Snapshot => Ok(world.ask::<String>(primary, "BGSAVE").is_ok()),
             Reload => world.ask::<()>(primary, "DEBUG RELOAD").map(|()| true),
             DiskFull => disks::full(world, random),
@@ -217,115 +218,4 @@ impl Fault {
             }
         }
     }
-}
-
-pub fn pause(random: &mut Random, from: u64, to: u64) {
-    thread::sleep(Duration::from_millis(from + random.below(to - from)));
-}
-
-pub fn kill(world: &mut World<'_>, number: usize) -> Result<bool, String> {
-    world.kill(number)?;
-    come_back(world, number)
-}
-
-/// A server that has ended starts again on its files. A primary is one again.
-fn come_back(world: &mut World<'_>, number: usize) -> Result<bool, String> {
-    match number == world.primary {
-        true => drop(world.reign(|world| world.restart(number).map(|()| number))?),
-        false => world.restart(number)?,
-    }
-    world.follow().map(|()| true)
-}
-
-/// The server ends by itself: it pauses writes, waits until its replicas have all, and syncs its
-/// log.
-fn shut_down(world: &mut World<'_>) -> Result<bool, String> {
-    let primary = world.primary;
-    world.shut_down(primary)?;
-    come_back(world, primary)
-}
-
-/// The primary and all that was on its way to the replica vanish together. It comes back as the
-/// replica of the one that was promoted.
-fn kill_promote(world: &mut World<'_>) -> Result<bool, String> {
-    let (old, Some(new)) = (world.primary, world.replica()) else { return Ok(false) };
-    if let Some(link) = &world.link {
-        link.cut();
-    }
-    world.kill(old)?;
-    world.reign(|world| world.ask::<()>(new, "REPLICAOF NO ONE").map(|()| new))?;
-    world.restart(old)?;
-    world.follow()?;
-    Ok(true)
-}
-
-fn one_of(world: &World<'_>, random: &mut Random) -> Option<usize> {
-    let replicas: Vec<usize> = world.replicas().collect();
-    let at = random.below(replicas.len().max(1) as u64) as usize;
-    replicas.get(at).copied()
-}
-
-/// The one that takes its place gets everything anew.
-fn replace_replica(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
-    let Some(replica) = one_of(world, random) else { return Ok(false) };
-    world.kill(replica)?;
-    world.take_files(replica)?;
-    come_back(world, replica)
-}
-
-/// Kills the child that rewrites, as a system out of memory does.
-fn kill_rewrite(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
-    let primary = world.primary;
-    // Microseconds for each key: slow enough to be met at work.
-    world.ask::<()>(primary, "CONFIG SET rdb-key-save-delay 200000")?;
-    let begun = world.ask::<String>(primary, "BGREWRITEAOF").is_ok();
-    pause(random, 20, 500);
-    let killed = begun && world.server(primary)?.kill_children();
-    world.ask::<()>(primary, "CONFIG SET rdb-key-save-delay 0")?;
-    Ok(killed)
-}
-
-fn hand_over(world: &mut World<'_>) -> Result<bool, String> {
-    let (old, Some(new)) = (world.primary, world.replica()) else { return Ok(false) };
-    let line = format!("FAILOVER TO 127.0.0.1 {} TIMEOUT 10000", world.server(new)?.port());
-    world.reign(|world| {
-        world.ask::<()>(old, &line)?;
-        world.until("FAILOVER is done", || {
-            Ok(world.info(new, "replication", "role")? == "master"
-                && world.info(old, "replication", "role")? == "slave")
-        })?;
-        Ok(new)
-    })?;
-    world.follow()?;
-    Ok(true)
-}
-
-fn network_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
-    let Some(link) = &world.link else { return Ok(false) };
-    link.cut();
-    pause(random, 100, 1_000);
-    link.mend();
-    world.wait_for_replicas()?;
-    Ok(true)
-}
-
-/// The old primary goes on selling to who is still connected, until the network is back.
-fn two_primaries(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
-    let (Some(new), Some(link)) = (world.replica(), &world.link) else { return Ok(false) };
-    link.cut();
-    pause(random, 50, 500);
-    let old_door = world.reign(|world| world.ask::<()>(new, "REPLICAOF NO ONE").map(|()| new))?;
-    pause(random, 50, 500);
-    drop(old_door);
-    world.follow()?;
-    Ok(true)
-}
-
-fn freeze(world: &World<'_>, number: Option<usize>, random: &mut Random) -> Result<bool, String> {
-    let Some(number) = number else { return Ok(false) };
-    world.server(number)?.freeze()?;
-    pause(random, 50, 1_500);
-    world.server(number)?.thaw()?;
-    world.wait_for_replicas()?;
-    Ok(true)
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use seckill_harness::link::{Link, Towards};
 use seckill_random::Random;
 
-use crate::faults::pause;
+use crate::servers::pause;
 use crate::world::World;
 
 /// One way, about as far as to the other side of the world: 200 ms there and back.

@@ -34,6 +34,7 @@ mod report;
 mod sales;
 mod seats;
 mod sentinels;
+mod servers;
 mod setting;
 mod shared;
 mod sometimes;

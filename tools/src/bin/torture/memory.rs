@@ -4,7 +4,7 @@ use redis::Connection;
 use seckill_random::Random;
 
 use crate::ask::command;
-use crate::faults::pause;
+use crate::servers::pause;
 use crate::world::World;
 
 /// Room for a moment of sales.
