@@ -1,4 +1,4 @@
-//! Faults of whole servers: they die, freeze, or stop seeing each other. Each is done and undone here.
+//! Faults of whole servers: they die, freeze, or stop seeing each other. Each is undone here, too.
 
 use std::thread;
 use std::time::Duration;
