@@ -10,7 +10,7 @@ macro_rules! say {
     ($($text:tt)*) => { $crate::print::out(format_args!("{}\n", format_args!($($text)*))) };
 }
 
-/// Prints a line on standard error, if that is there.
+/// Prints a line on standard error; does nothing if that is closed.
 macro_rules! tell {
     ($($text:tt)*) => { $crate::print::err(format_args!("{}\n", format_args!($($text)*))) };
 }

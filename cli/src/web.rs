@@ -33,7 +33,7 @@ const QUEUE: usize = 256;
 /// Connections at most. Others wait until one ends.
 const CONNECTIONS: u64 = 4_096;
 
-/// Files and sockets of our own beside the connections.
+/// Files and sockets of the program itself, beside the connections.
 const OTHER_FILES: u64 = 64;
 
 /// A client must send the head of each request within this time.
@@ -242,7 +242,7 @@ async fn accept(listener: &tokio::net::TcpListener, app: &Router) {
     let room = Arc::new(Semaphore::new(connections()));
     while let Ok(place) = Arc::clone(&room).acquire_owned().await {
         let Ok((stream, _)) = listener.accept().await else {
-            // No file is left to open: one may be in a moment.
+            // No file descriptor is free: another connection may end in a moment.
             tokio::time::sleep(LOOK_EVERY).await;
             continue;
         };

@@ -112,7 +112,7 @@ func (c *Client) attempt(ctx context.Context, key string, commands [][]any, with
 	return replies, err
 }
 
-// Until there is an answer.
+// Sends a call until there is an answer.
 func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, error)) (told[T], error) {
 	lost, why := call.lost, errors.New("no time was left")
 	for made := 0; made < s.options.Attempts; made++ {

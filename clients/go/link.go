@@ -150,7 +150,7 @@ func firstError(replies []any) string {
 	return ""
 }
 
-// No connection that is there now is used again.
+// Closes all idle connections, so that none of them is used again.
 func (c *Client) drop(ctx context.Context) {
 	c.mutex.Lock()
 	old := c.nodes

@@ -202,7 +202,7 @@ func (o *Orders) claim(ctx context.Context) error {
 	return nil
 }
 
-// One that was trimmed has no fields.
+// A trimmed entry has no fields.
 func (o *Orders) take(entry any) error {
 	pair, _ := entry.([]any)
 	if len(pair) < 2 {

@@ -9,10 +9,10 @@
 // It runs on nothing of yours, and refuses a program that could reach something: other files (require), PDO,
 // Predis, mysqli_connect, curl. Put such a page's lines into one file, with a connect() of their own.
 //
-// PROGRAM is a page or a script with phpredis or mysqli, also one of yours (page.php?demo=2 sets $_GET). What it
-// gives to connect() and to new mysqli() is replaced, and sleep() left out. --set makes the stock, --units in
-// all, with commands of Redis, or of SQL where --sql yes is said: that has the tables of sample.sql. --dies: who
-// stops never comes back. --then is sent where the first one stops: a lock whose lease runs out.
+// PROGRAM is a page or a script with phpredis or mysqli, also one of yours (page.php?demo=2 sets $_GET). The
+// arguments of connect() and of new mysqli() are replaced, and sleep() is left out. --set makes the stock, --units
+// in all, with commands of Redis, or of SQL with --sql yes, which has the tables of sample.sql. --dies: the paused
+// buyer ends. --then is sent while a buyer is paused, such as the end of a lock's lease.
 
 declare(strict_types=1);
 

@@ -278,7 +278,7 @@ final class Carry
         return $state === 'begun' ? null : $units;
     }
 
-    /** Fails where there is nothing to take back. */
+    /** Fails if nothing can be taken back. */
     public function checkBack(): string
     {
         $state = $this->state();

@@ -142,7 +142,7 @@ impl Buyer {
         }
     }
 
-    /// One more connection, for what blocks the first.
+    /// One more connection: its statements block the first one's.
     pub fn second_connection(&self) -> Result<Connection, Stop> {
         Ok(redis::Client::open(self.house.redis_url.as_str())?.get_connection()?)
     }

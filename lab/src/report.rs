@@ -25,7 +25,7 @@ pub struct Elsewhere {
     pub database: String,
     /// Rows whose schedules have the findings that they have on MariaDB.
     pub same: Vec<String>,
-    /// The others.
+    /// Rows whose findings differ.
     pub different: Vec<Proof>,
 }
 

@@ -25,7 +25,7 @@ use crate::told::Maker;
 pub struct Wanted {
     pub quick: bool,
     pub only: Vec<String>,
-    /// No rush. Nothing is written, a page is of a whole run.
+    /// No rush. Nothing is written: a page needs a whole run.
     pub proofs: bool,
     pub maker: Maker,
     pub docs: Option<PathBuf>,

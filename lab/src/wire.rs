@@ -19,7 +19,7 @@ impl Buyer {
         Ok(T::from_redis_value(value)?)
     }
 
-    /// A number; what is not there is 0, as PHP compares it.
+    /// A number; a missing key counts as 0, as PHP compares it.
     pub fn get(&mut self, key: &str) -> Result<i64, Stop> {
         Ok(self.ask::<Option<i64>>(&["GET", key])?.unwrap_or(0))
     }

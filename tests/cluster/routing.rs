@@ -106,7 +106,7 @@ fn a_slot_on_its_way_asks() {
     assert_sent(&mut far, &grab, false, from.port());
     assert_eq!(far.call("ASKING"), "+OK");
     assert_eq!(far.call(&grab), "['GRANTED' 1 1 'SOLD' 0 99]");
-    // One here and one there: neither node can do both.
+    // The two sales are on two nodes: neither node can grant both.
     let both = format!("SECKILL.MGRAB v 2 {KEY} {KEY}2");
     let split = "-TRYAGAIN Multiple keys request during rehashing of slot";
     assert_eq!(conn.call(&both), split);

@@ -87,7 +87,7 @@ fn only_the_owner_of_a_slot_lets_holds_expire() {
     assert_eq!(counter(&mut conn, "k", "expired"), 1);
 }
 
-/// Commands of the server that an operator has renamed are not missed.
+/// The module needs none of the server's commands: an operator may rename them.
 #[test]
 fn renamed_commands_are_not_missed() {
     let renamed = ["XINFO", "XGROUP", "EXISTS", "XADD", "DEL"];

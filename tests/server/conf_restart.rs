@@ -30,7 +30,7 @@ const STREAMS: [&str; 7] = [
     "sale:new:orders",
 ];
 
-/// One command each, and none of them an error.
+/// Single commands, none of which is an error.
 const CHANGES: [&str; 42] = [
     "SECKILL.INIT sale:a 100 HOLD 900000 LIMIT 9 OUTBOX sale:a:orders",
     "SECKILL.INIT sale:b 100 LIMIT 9 OUTBOX sale:b:orders",
@@ -94,7 +94,7 @@ fn change(conn: &mut Conn) {
     conn.check(&[("PEXPIRE sale:c:orders 1", "1"), ("PEXPIRE sale:gone 1", "1")]);
     wait_for_clock(conn, over);
     assert!(!conn.cmd("SECKILL.GRAB sale:rounds v").is_error());
-    // Both the stream and the sale are found with their time over.
+    // Both the stream and the sale have passed their TTL.
     assert!(!conn.cmd("SECKILL.GRAB sale:c u").is_error());
     assert_eq!(conn.call("SECKILL.INIT sale:gone 5 OUTBOX sale:new:orders"), "+OK");
     assert_eq!(conn.call("SECKILL.INIT sale:new 5 OUTBOX sale:new:orders"), "+OK");

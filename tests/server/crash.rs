@@ -174,8 +174,8 @@ fn kill_9_amid_rewrites_loses_nothing() {
     }
 }
 
-/// A crash tears the last write within a transaction. Grants of sales with and without an outbox
-/// that come after it survive the next crash, and the outbox has none that the sale has not.
+/// A crash tears the last write within a transaction. Later grants of sales with and without an
+/// outbox survive the next crash, and the outbox has no entry of a lost grant.
 #[test]
 fn a_log_cut_within_a_transaction_comes_back_whole() {
     let mut server = Options::new().line("appendonly yes").line("appendfsync always").start();

@@ -107,8 +107,8 @@ fn the_backlog_is_what_this_node_has_to_sweep() {
     assert_eq!(backlog(&server), "0");
 }
 
-/// RESTORE, RENAME and MOVE of keys that are not ours: neither their idle time nor the server's
-/// statistics are touched, also after sales came and went.
+/// RESTORE, RENAME and MOVE of keys without a sale: the module changes neither their idle time nor
+/// the server's statistics, also after sales came and went.
 #[test]
 fn foreign_keys_are_not_touched() {
     let (_server, mut conn) = Server::start().with_conn();

@@ -117,7 +117,7 @@ fn a_rewritten_log_of_commands_copies_little() {
 
 #[test]
 fn replicas_without_a_file_copy_little() {
-    // One child for both: it waits until the second has come.
+    // One child serves both replicas: it starts when the second has come.
     let primary = start(&[
         "repl-diskless-sync yes",
         "repl-diskless-sync-delay 30",

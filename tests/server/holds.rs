@@ -112,7 +112,7 @@ fn a_hold_runs_out_on_an_idle_key() {
     assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 40"), "+OK");
     let mut lags = lags(&server, 7);
     lags.sort_unstable();
-    // The middle one: others on this machine may hold up one or the other.
+    // The median: other programs on this machine may delay some of the lags.
     assert!(lags[lags.len() / 2] <= 100, "ms after the deadlines: {lags:?}");
     conn.check(&[
         ("SECKILL.ALTER k HOLD 900000", "+OK"),

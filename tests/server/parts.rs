@@ -93,7 +93,7 @@ fn users_of_another_part_are_sent_away_before_anything_is_judged() {
         "SECKILL.DENY p1 REMOVE dave",
         "SECKILL.MGRAB dave 1 p1",
         "SECKILL.MGRAB dave 2 p0 p1",
-        // Also where the first key alone would be another mistake.
+        // This error comes first, even where the first key alone has another mistake.
         "SECKILL.MGRAB dave 2 p0 p1 QTY 2 REQ r",
         "SECKILL.MGRAB alice 2 p0 p1",
     ] {

@@ -50,7 +50,7 @@ pub fn race(orders: u64, steps: u64, seed: u64) -> HashSet<String> {
             scope.spawn(move || {
                 let mut random = Random(seed * 100 + number);
                 for step in 0..steps {
-                    // A window over users moves on: each is fallen upon for a while.
+                    // All clients work on a few users at a time, and move on to the next.
                     let user = step / 4 + random.below(orders);
                     let line = match random.below(8) {
                         0 => format!("SECKILL.CONFIRM k u{user} REQ o"),

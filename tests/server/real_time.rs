@@ -16,10 +16,10 @@ const CALLS: usize = 200;
 /// Where there is no order, the search has to go through all that there could be.
 const FEW_CALLS: usize = 40;
 const USERS: u64 = 8;
-/// Each is one user's: several clients send it, first or again.
+/// Each request is one user's: several clients send it, first or again.
 const REQUESTS: u64 = 48;
 const SUPPLY: u64 = 6;
-/// No hold expires while a history is told.
+/// No hold expires while a history is made.
 const HOLD_MS: u64 = 600_000;
 
 /// Terms, and how INIT is told them.

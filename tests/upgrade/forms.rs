@@ -10,7 +10,7 @@ use crate::{Version, HELD_BACK, NEWEST};
 const PAGE: &str = include_str!("../../docs/loading.md");
 const NOT_LOADED: &str = "a sale was not loaded: its data is altered, or of a newer version";
 
-/// Only a newer module with a form of its own can show these.
+/// Only a newer module with a form of its own can be tested here.
 fn has_newer_form() -> bool {
     let is_so = std::env::var_os("SECKILL_MADE_UP").is_some();
     if !is_so {

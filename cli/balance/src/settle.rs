@@ -46,7 +46,7 @@ pub struct Totals {
     pub available: u64,
     /// Reserved.
     pub held: u64,
-    /// Promised beyond what there is.
+    /// Units promised beyond the supply.
     pub deficit: u64,
     /// Sent and not received.
     pub under_way: u64,

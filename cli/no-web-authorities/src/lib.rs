@@ -7,5 +7,5 @@
 
 use rustls_pki_types::TrustAnchor;
 
-/// None.
+/// No authority of the web.
 pub const TLS_SERVER_ROOTS: &[TrustAnchor<'static>] = &[];

@@ -62,7 +62,7 @@ impl Sales {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether all that there is has been found once.
+    /// Whether the whole keyspace has been searched once.
     pub fn are_searched(&self) -> bool {
         self.patterns.is_empty() || self.are_searched.load(Ordering::Relaxed)
     }

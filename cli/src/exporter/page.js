@@ -229,7 +229,7 @@ async function detail(name) {
     if (hadFocus) parts.more.replaceChildren(parts.more.firstChild, ...moreOf(sale, RANGES[parts.range.value]));
     else parts.more.replaceChildren(range, ...moreOf(sale, RANGES[parts.range.value]));
   } catch {
-    // That nothing answers is told on top.
+    // A failed request is shown at the top of the page.
   }
 }
 

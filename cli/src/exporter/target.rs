@@ -42,7 +42,7 @@ pub const MAP: u64 = 10_000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sight {
     Clear,
-    /// All is well, but there is nothing to see.
+    /// The server answers, but has no sale to show.
     NoSale(String),
     /// The exporter can't see the sales, for this reason.
     Blind(String),

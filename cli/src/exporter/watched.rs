@@ -56,7 +56,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// Words that begin as our names do.
+/// Words that begin as the exporter's names do.
 fn named(text: &str) -> BTreeSet<&str> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let is_ours = |word: &&str| {

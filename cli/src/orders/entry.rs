@@ -12,7 +12,7 @@ pub struct Entry {
     pub id: String,
     pub epoch: u64,
     pub rev: u64,
-    /// Only when it is about a grant.
+    /// The grant; absent if the event is about none.
     pub grant: Option<Grant>,
 }
 

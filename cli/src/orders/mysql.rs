@@ -66,7 +66,7 @@ pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Opts, S
         return Err("--database: a socket has no TLS".into());
     }
     let builder = OptsBuilder::from_opts(opts).pass(password).ssl_opts(tls.for_mysql()?);
-    // Or it would go on by the local socket, without TLS.
+    // Without this the client would use the local socket, without TLS.
     let builder = if tls.is_on() { builder.prefer_socket(false) } else { builder };
     let builder = builder.tcp_connect_timeout(Some(CONNECT_WITHIN));
     Ok(builder.read_timeout(Some(ANSWER_WITHIN)).write_timeout(Some(ANSWER_WITHIN)).into())

@@ -79,7 +79,7 @@ impl Tls {
         Ok((url, tls))
     }
 
-    /// Whether there is any.
+    /// Whether TLS is used.
     pub fn is_on(&self) -> bool {
         self.names_host.is_some()
     }

@@ -26,7 +26,7 @@ pub fn text_of(grant: &Grant) -> Value {
     grant.units.as_ref().map_or(Value::Null, list)
 }
 
-/// The numbers in such a text.
+/// The numbers in a text of unit numbers.
 pub fn of_text(text: &[u8]) -> Vec<u64> {
     serde_json::from_slice(text).unwrap_or_default()
 }

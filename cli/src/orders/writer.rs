@@ -37,7 +37,7 @@ const TABLES: [(&str, &[&str]); 6] = [
     ("kept", &["id", "epoch", "rev", "event", "born", "seq"]),
 ];
 
-/// The value of a column: of an entry, its grant, and what was asked for.
+/// The value of a column, from an entry, its grant, and the quantity that was asked for.
 type Column = fn(&Entry, &Grant, u64) -> Value;
 
 /// The columns of an order that an entry fills.

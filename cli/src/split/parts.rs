@@ -12,7 +12,7 @@ const PARTS_MAX: usize = 1024;
 /// Questions sent before their answers are read.
 const HOMES_AT_ONCE: usize = 1000;
 
-/// A split that is there.
+/// An existing split.
 pub struct Split {
     pub name: String,
     /// The id that INIT was given.

@@ -64,7 +64,7 @@ impl Nodes {
         wait_until("a replica is promoted", || self.new_primary().is_some());
     }
 
-    /// The one that was, once all Sentinels name it.
+    /// The former primary, once all Sentinels name it.
     #[track_caller]
     pub fn promoted(&self) -> Connection {
         let promoted = self.new_primary().expect("which");

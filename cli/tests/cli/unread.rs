@@ -86,7 +86,7 @@ fn a_server_needs_no_reader_of_its_log() {
     program.stderr(writer);
     let exporter = Running::start(program);
     assert!(exporter.get("/metrics").1.contains("seckill_up 1"));
-    // The program reports it, and nobody reads the report.
+    // The exporter logs this error, but its standard error is closed at the other end.
     drop(redis);
     wait_until("it sees that Redis is away", || exporter.get("/health").0 == 503);
     assert!(exporter.get("/metrics").1.contains("seckill_up 0"));

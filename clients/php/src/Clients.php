@@ -31,7 +31,7 @@ final class Clients
             return self::$clusters[$client] ??= self::predisCluster($connection, $prefix);
         }
         $single = method_exists($connection, 'getMaster') ? $connection->getMaster() : $connection;
-        // Else the primary of now is the one of ever.
+        // Otherwise the primary of this moment is kept for ever.
         $forget = method_exists($connection, 'getSentinelConnection') ? $connection->remove(...) : null;
         return new PredisNode($single, $prefix, $forget);
     }

@@ -331,7 +331,7 @@ final class Sale implements SaleInterface
         try {
             $this->connection?->drop();
         } catch (\Exception) {
-            // It was gone before.
+            // The connection was closed already.
         }
         $this->connection = null;
     }

@@ -20,7 +20,7 @@ macro_rules! words {
                 match self { $($name::$variant => $word),+ }
             }
 
-            /// The one with this word.
+            /// The value with this word.
             pub fn read(word: &[u8]) -> Option<$name> {
                 $name::ALL.iter().copied().find(|known| known.word().as_bytes() == word)
             }
@@ -65,13 +65,13 @@ pub struct Answer {
     pub held: Option<u64>,
     /// Units that the user may still have.
     pub allowance: Option<u64>,
-    /// Until the window opens.
+    /// Milliseconds until the window opens.
     pub opens_in_ms: Option<u64>,
     /// The user's number on the waiting list.
     pub ticket: Option<u64>,
     /// The number of waiters before the user.
     pub ahead: Option<u64>,
-    /// And for how many units.
+    /// The number of units that these waiters ask for.
     pub units_ahead: Option<u64>,
     /// The numbered unit that is taken.
     pub unit: Option<u64>,

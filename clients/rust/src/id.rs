@@ -12,7 +12,7 @@ const CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC)
 pub struct Id(Vec<u8>);
 
 impl Id {
-    /// Whether there is none.
+    /// Whether the id has no bytes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -22,7 +22,7 @@ pub struct OrdersOptions {
     pub idle: Duration,
     /// How long one call waits for new entries; 1 second.
     pub block: Duration,
-    /// Goes on when there are no more entries.
+    /// Whether to wait for new entries when all are read.
     pub follow: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct Orders<L> {
     is_over: bool,
     failures: u32,
     ready: VecDeque<Order>,
-    /// Own entries that were trimmed, and given as such.
+    /// Entries of this reader that were trimmed, and given without fields.
     trimmed: HashSet<String>,
 }
 

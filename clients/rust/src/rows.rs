@@ -21,7 +21,7 @@ pub struct Row {
     pub state: State,
     /// Time of the grant, Unix ms.
     pub at_ms: u64,
-    /// Until when it is held, Unix ms; 0 if it is not.
+    /// The deadline of a hold, Unix ms; 0 if the grant is not held.
     pub deadline_ms: u64,
     /// The REQ of its GRAB, if that had one.
     pub req: Option<Id>,
@@ -97,7 +97,7 @@ pub struct Place {
     pub ticket: u64,
     /// The number of waiters before the user.
     pub ahead: u64,
-    /// And for how many units.
+    /// The number of units that these waiters ask for.
     pub units_ahead: u64,
 }
 

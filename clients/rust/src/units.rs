@@ -5,7 +5,7 @@ use redis::Cmd;
 /// How many units a GRAB asks for. The server judges the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units<'a> {
-    /// One; the only thing that a sale which draws amounts takes.
+    /// One unit; a sale that draws amounts takes nothing else.
     One,
     /// This number of units, or none.
     Qty(i64),

@@ -104,7 +104,7 @@ pub const TRIMS_PER_PIECE: usize = 4096;
 /// Most units of a sale that numbers them, all restocks included.
 pub const UNITS_MAX: u64 = 10_000_000;
 
-/// Most units of one grant of such a sale.
+/// Most units of one grant of a sale that numbers its units.
 pub const UNITS_PER_GRANT_MAX: usize = 100;
 
 /// Most numbers that the expiries of one call give back.

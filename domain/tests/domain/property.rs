@@ -225,7 +225,7 @@ fn a_restock_id_is_known_for_1024_restocks() {
         world.step(&restock(number, if number % 3 == 0 { -1 } else { 1 })).unwrap();
     }
     let full = world.sale.balances().version;
-    // All are known, with the same delta and with another one.
+    // All request ids are known, with their own delta and with another one.
     for number in [0, 1, 500, 1023] {
         world.step(&restock(number, if number % 3 == 0 { -1 } else { 1 })).unwrap();
         world.step(&restock(number, 9)).unwrap();

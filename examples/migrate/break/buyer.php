@@ -131,7 +131,7 @@ final class Buyer
         $this->connections = [];
     }
 
-    /** All it said. */
+    /** The program's whole output. */
     public function told(): string
     {
         return file_get_contents("$this->file.told");

@@ -1,6 +1,6 @@
 <?php
 
-// A Redis of its own for a while, and what a client and a server say to each other.
+// A Redis of its own for a while, and the messages between a client and a server.
 
 declare(strict_types=1);
 

@@ -94,7 +94,7 @@ fn a_line_that_says_something_else() {
     assert!(told.contains("available 4, held 0, sold 2"), "{told}");
     assert!(told.contains("who comes from now on: SECKILL.WINNERS sale:goods 2"), "{told}");
     shop.new.call("SECKILL.GRAB sale:goods mei REQ order-1");
-    // Each time it is looked at, this line is there.
+    // Each further run prints this line.
     let told = shop.run(&all);
     assert!(told.contains("left as it is"), "{told}");
     assert!(told.contains("who comes from now on: SECKILL.WINNERS sale:goods 2"), "{told}");

@@ -33,7 +33,7 @@ fn counter() {
     assert!(shop.after(&["counter", "sale:goods", "c", "order-c"]).contains("暂停"));
     assert_eq!(shop.old.call("GET goods"), "'2'");
     assert!(shop.before("003-printed.php").contains("秒杀成功"));
-    // Not a second time: the old program has sold one since.
+    // A second --back is refused: the old program has sold a unit since.
     assert!(!shop.try_run(shop.new.port(), &["--back=yes"]).1);
     assert_eq!(shop.old.call("GET goods"), "'1'");
     assert_eq!(shop.books("sale:goods"), [2, 0, 0, 2, 0]);

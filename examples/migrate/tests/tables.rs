@@ -313,8 +313,8 @@ fn pages_write_one_row_an_order() {
     assert_eq!(rows(all), "a1:30 b2:40 c3:50");
 }
 
-/// Where the shop's user may make no table the notes are beside the sale, and a run that was stopped between
-/// the note and the column is finished, or says why nobody can know.
+/// If the shop's user may not create tables, the notes are beside the sale. A run that was stopped
+/// between the note and the column is finished, or refused with the reason.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn notes_without_a_table() {

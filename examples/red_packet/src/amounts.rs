@@ -1,5 +1,4 @@
 //! The business logic: how many coins the app wants to give a user. The sale knows nothing of it.
-//! It is told `UPTO n` and sees to the budget.
 //! The call says `UPTO n`, and the sale keeps the budget.
 //! New users are worth more to the event than those who stay anyway.
 

@@ -148,7 +148,7 @@ impl Event<'_> {
     }
 }
 
-/// The first opening by the server's clock and by ours.
+/// The first opening by the server's clock and by this program's.
 #[derive(Clone, Copy)]
 struct Opening {
     server_ms: u64,

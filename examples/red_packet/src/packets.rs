@@ -15,7 +15,7 @@ use seckill_crowd::{self, Rush};
 /// 100.00 yuan. Money is counted in its smallest coin.
 const TOTAL_FEN: u64 = 10_000;
 const PACKETS: u64 = 10;
-/// One for each of [`NAMES`].
+/// One person for each of [`NAMES`].
 pub const PEOPLE: u32 = NAMES.len() as u32;
 const BAR_CHARS: u64 = 40;
 

@@ -154,7 +154,8 @@ fn perfect_rounds_pass() {
     past.add(&first, &played, TERMS.budget);
     let (mut second, later) = perfect(2, 3);
     assert_eq!(check(&second, &TERMS, &past).as_ref(), Ok(&later.grants));
-    // Before the opening a winner of the first round is told of that one, afterwards never.
+    // Before the opening a winner of the first round may get ALREADY for that round, afterwards
+    // never.
     let before = Reply::Already { seq: 1, qty: played.grants[0].qty, state: "SOLD".into() };
     second.status["counters"]["already"] = json!(3);
     second.status["counters"]["notopen"] = json!(1);

@@ -14,7 +14,7 @@ const BEHIND_MS = 5000;
 // of a seat that another buyer has taken.
 function seatMap(box, most, changed) {
   const seats = [...box.querySelectorAll('button')];
-  // Since when each is ours.
+  // Since when each seat is this browser's.
   const mine = new Map(JSON.parse(box.dataset.mine).map((unit) => [unit, performance.now()]));
   const map = { chosen: new Set(), stands: [] };
 
@@ -53,7 +53,7 @@ function seatMap(box, most, changed) {
     const unit = +(event.target.dataset.unit ?? 0);
     if (unit === 0 || most === 0) return;
     if (!map.chosen.delete(unit)) map.chosen.add(unit);
-    // One too many: the one that was chosen first goes.
+    // Too many seats: the first chosen one is dropped.
     if (map.chosen.size > most) map.chosen.delete([...map.chosen][0]);
     paint();
   });
@@ -151,7 +151,7 @@ function showSale(box) {
       order = told.order;
       if (map && told.taken) map.take([told.taken], 's');
       if (map && told.won) map.take(told.units, 'h');
-      // Another order of theirs may be waiting to be paid.
+      // Another order of this user may be waiting to be paid.
       if (map && !told.won) return;
       byId('pay').hidden = !told.pay;
       byId('pay').elements.order.value = told.held ?? '';

@@ -34,7 +34,7 @@ async function take(person, unit) {
   return isSent ? (await heard).json() : null;
 }
 
-// Until they have a seat of the row, or see none that is free.
+// Clicks until this person has a seat of the row, or sees no free one.
 async function wantsTheRow(person) {
   let [next, taken] = [FIRST, 0];
   for (;;) {
@@ -159,7 +159,7 @@ async function seats(stage) {
   return '13 requests that no page sends change nothing; a seat paid too late is not sold twice';
 }
 
-// They watch for as long as they like, from four addresses.
+// Viewers may watch without end, from four addresses.
 async function watchers(stage) {
   stage.newSale('hall', 200, 900, 'NUMBERED', 'LIMIT', 4);
   const watch = (at) => new Promise((resolve, reject) => {

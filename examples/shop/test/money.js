@@ -170,7 +170,7 @@ async function manyLatePayers(stage) {
   return `40 refunded and another one paid in ${((performance.now() - begun) / 1000).toFixed(1)} s`;
 }
 
-// One account, everything at once.
+// Many requests of one account at once.
 async function atOnce(stage) {
   stage.newSale('phone', 50, 900);
   const buyer = stage.buyer();

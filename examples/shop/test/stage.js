@@ -118,7 +118,7 @@ class Stage {
   complaints() {
     const log = path.join(this.run, 'web/php.log');
     const lines = fs.existsSync(log) ? fs.readFileSync(log, 'utf8').split('\n') : [];
-    // That Redis or MariaDB did not answer is part of the play.
+    // A Redis or MariaDB that does not answer is expected in these tests.
     const played = /Seckill\\Unanswered|RedisException: read error|PDOException: SQLSTATE\[HY000\]|MySQL server has gone away|read timeout/;
     return lines.filter((line) => line !== '' && !played.test(line)).join('\n');
   }

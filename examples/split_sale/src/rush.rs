@@ -21,7 +21,7 @@ const AT_ONCE: usize = 64;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The sale that is rushed at.
+/// A sale, and the rush on it.
 pub struct Rush<'c> {
     pub cluster: &'c Cluster,
     pub keys: Vec<String>,
@@ -64,7 +64,7 @@ impl Heard {
 }
 
 impl Rush<'_> {
-    /// Until all is sold.
+    /// Lets buyers buy until all units are sold.
     pub fn run(&self) -> Told<Outcome> {
         let (told, started) = (Heard::default(), Instant::now());
         let heard = &told;

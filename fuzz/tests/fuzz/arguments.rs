@@ -25,7 +25,7 @@ type Call = Vec<Vec<u8>>;
 const BATCH: u64 = 100;
 const BATCHES_PER_AUDIT: u64 = 20;
 
-/// Sales of the corpus that are there from the beginning.
+/// Sales of the corpus that exist from the beginning.
 const SALES: usize = 20;
 
 /// Bytes that have tripped programs before, and numbers at edges.

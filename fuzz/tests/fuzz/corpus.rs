@@ -4,7 +4,7 @@ use crate::random::Random;
 use crate::sim::{samples, Sample};
 use crate::sound::scramble;
 
-/// Enough of them that all kinds of terms are there.
+/// Enough runs to have all kinds of terms.
 const RUNS: u64 = 60;
 
 /// Sales that differ much.

@@ -26,7 +26,7 @@ pub enum Choice {
 pub struct Outcome {
     pub helps: bool,
     pub died: bool,
-    /// The schedule's first and last step of theirs.
+    /// The schedule's first and last step of this buyer.
     pub first: Option<usize>,
     pub last: usize,
     pub steps: usize,

@@ -79,7 +79,7 @@ impl Spread {
 
 /// Between the slowest and the fastest run of what has a speed that is shown.
 const SPREAD_MAX: f64 = 1.5;
-/// One run, or two, say nothing of how speeds differ.
+/// Fewer runs don't show how speeds differ.
 pub const RUNS_MIN: usize = 3;
 
 impl Spread {

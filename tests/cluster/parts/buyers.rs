@@ -151,7 +151,7 @@ impl Crowd {
 struct Buyer<'a> {
     crowd: &'a Crowd,
     name: u64,
-    /// One for each part, as its slot may be anywhere.
+    /// A client for each part, as its slot may be on any node.
     clients: Vec<Routed>,
     random: Random,
     history: History,
@@ -204,7 +204,7 @@ impl Buyer<'_> {
         };
         let line = format!("SECKILL.{deed} {} {user} REQ {req}", key(part));
         let Some(answer) = self.call(part, &line) else { return };
-        // A grant that was lost is told by its absence; the check finds it missing too.
+        // NOGRANT: the grant was lost, which the check finds, too.
         if answer.text(0) != "NOGRANT" && answer.reply.items()[1].int() != 0 {
             self.note(part, &user, req, &answer, 0);
         }

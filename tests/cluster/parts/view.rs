@@ -3,7 +3,7 @@
 use super::{key, PARTS};
 use crate::routed::Routed;
 
-/// One PARTS. `sent` and `received` have a total for each part.
+/// A reply to PARTS. `sent` and `received` have a total for each part.
 pub struct View {
     pub put_in: i64,
     pub available: i64,

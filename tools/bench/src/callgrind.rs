@@ -9,7 +9,7 @@ const STANDARD_LIBRARY: &str = "the standard library";
 /// Instructions under one load.
 pub struct Profile {
     pub total: f64,
-    /// The module's own, each with the folder or file, or the crate, in which it is written.
+    /// The module's own instructions, by the folder, the file or the crate of their code.
     pub parts: BTreeMap<String, f64>,
 }
 

@@ -83,7 +83,7 @@ impl Control {
         word.parse().map_err(|_| format!("INFO {field} is {word}"))
     }
 
-    /// One field of INFO as it stands there.
+    /// One field of INFO as text.
     pub fn info_word(&mut self, section: &str, field: &str) -> Result<String, String> {
         let text: String = self.ask(&["INFO", section])?;
         let mut lines = text.lines();

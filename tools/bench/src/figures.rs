@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One thing measured again and again, a value a round.
+/// One quantity, measured once a round.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Series {
     pub case: String,

@@ -9,9 +9,9 @@ pub struct Plan {
     pub calls: u64,
     /// Without a pipeline: connections and calls.
     pub crowds: [(usize, u64); 3],
-    /// Rounds of what takes long and moves little.
+    /// Rounds of slow cases whose times vary little.
     pub few_rounds: usize,
-    /// Rounds of commands that are not ours, where a difference would be small.
+    /// Rounds of the server's own commands, where a difference would be small.
     pub many_rounds: usize,
     /// Winners of a sale: small, middle, large.
     pub sizes: [u64; 3],

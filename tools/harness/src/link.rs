@@ -190,7 +190,7 @@ struct Way {
     line: Arc<Line>,
     towards: Towards,
     delay: Duration,
-    /// Only of the way back, which has the replies.
+    /// Only for the direction of the replies.
     tears: Option<Arc<AtomicBool>>,
     over: Arc<AtomicBool>,
 }

@@ -35,7 +35,7 @@ typedef struct {
     int once;
 } Hook;
 
-/* All of it belongs to whoever holds the server's lock. */
+/* The server's lock protects all of these. */
 static Hook hooks[HOOKS_MAX];
 static size_t hook_count;
 static RedisModuleString **said;

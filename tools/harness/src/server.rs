@@ -82,7 +82,7 @@ impl Server {
         (primary, replica)
     }
 
-    /// One whose sweeper comes once a minute.
+    /// A server whose sweeper comes once a minute.
     #[track_caller]
     pub fn sleeping() -> Server {
         Options::new().module_args("sweep-interval-ms 60000").start()

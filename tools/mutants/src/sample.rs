@@ -26,7 +26,7 @@ impl Mutant {
         format!("{} {}: {} => {}", self.path, self.place.function, self.line, self.instead)
     }
 
-    /// Whether the tests of the domain are to find it.
+    /// Whether the tests of the domain must find this mutant.
     pub fn is_domain(&self) -> bool {
         self.path.starts_with("domain/")
     }

@@ -36,7 +36,7 @@ pub struct Told<'a> {
     pub req: &'a [u8],
     pub qty: u64,
     pub until: u64,
-    /// Of a grant, 0 for none.
+    /// The grant's deadline; 0 for none.
     pub deadline: u64,
     pub reason: &'a str,
 }

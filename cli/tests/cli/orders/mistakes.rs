@@ -91,7 +91,7 @@ fn says_what_is_wrong(shop: &Shop) {
     ends(program, "elsewhere");
 }
 
-/// Until all is written.
+/// Waits until all entries are written.
 #[track_caller]
 fn writes(shop: &Shop, words: &[&str]) {
     let mut redis = shop.connect();
@@ -107,7 +107,7 @@ fn writes(shop: &Shop, words: &[&str]) {
 /// This group has acknowledged all entries.
 fn is_read_by(redis: &mut redis::Connection, group: &str) -> bool {
     let mut pending = redis::cmd("XPENDING");
-    // An error until the group is there.
+    // XPENDING fails until the group exists.
     let pending: Result<Vec<redis::Value>, _> = pending.arg(STREAM).arg(group).query(redis);
     let groups = format!("{:?}", ask(redis, &format!("XINFO GROUPS {STREAM}")));
     let is_none = |summary: Vec<redis::Value>| summary.first() == Some(&redis::Value::Int(0));

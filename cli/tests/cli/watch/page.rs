@@ -154,7 +154,7 @@ fn answer(mut stream: TcpStream, exporter: u16) {
     let (status, mut body) = get(exporter, &path);
     let kind = match path.as_str() {
         "/" => {
-            // As soon as the line is there, it is clicked.
+            // The page's script clicks the line as soon as it appears.
             body.push_str(
                 "<img src=\"/slow\" alt=\"\"><script>setInterval(() => { const line = \
                  document.querySelector('[data-sale=\"sale:phone\"]'); \

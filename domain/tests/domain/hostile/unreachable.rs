@@ -110,7 +110,7 @@ fn rows_that_leave_packets_without_a_share() {
     for (first, count) in [(2, 3), (0, 3), (1, 0)] {
         assert!(!replays(&[log[0].clone(), plain_rows(first, count)]), "{count} from {first} on");
     }
-    // No draw came to one unit.
+    // No draw of this sale can have an amount of one unit.
     let equal = texts_of(&sale_on(drawing(Draw::Equal { packets: 4 }), &[], 40));
     assert!(replays(&equal) && !replays(&[equal[0].clone(), plain_rows(1, 1)]));
 }
@@ -179,7 +179,7 @@ fn an_epoch_that_granted_nothing() {
     let world = World::open(9, Rules::default(), START, 500).unwrap().unwrap();
     let dump = rebuild::dump(&world.sale);
     let (head, mut numbers) = numbers_of(&dump[0]);
-    // No epoch yet. Now one that granted from seq 1 on.
+    // First no epoch is announced, then one that granted from seq 1 on.
     assert_eq!(numbers[EPOCHS], 0);
     numbers.splice(EPOCHS..=EPOCHS, [1, 1, 500]);
     let text = as_effect(&base_with(&head, &numbers));

@@ -133,7 +133,7 @@ pub(super) fn gate_patch() -> impl Strategy<Value = GatePatch> {
 pub(super) fn part() -> impl Strategy<Value = Part> {
     let total = prop_oneof![4 => Just(INTEGER_MAX), 1 => number()];
     (0..4u64, 1..4u64, total).prop_map(|(number, of, total)| {
-        // Now and then there is no such part.
+        // Number 3 stays 3: no split of at most three parts has it.
         let number = if number == 3 { 3 } else { number % of };
         Part { number, of, split: SPLIT, total }
     })

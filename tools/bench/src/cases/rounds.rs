@@ -48,7 +48,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Microseconds that the server takes for one such call.
+/// Microseconds that the server takes for one call of this command.
 fn ask(
     control: &mut Control,
     (what, command): (&str, &str),

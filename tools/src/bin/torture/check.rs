@@ -539,8 +539,8 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
     }
 }
 
-/// Whether a try of this op can be what made the change: it was told so, or was told nothing, or
-/// what it was told may be lost.
+/// Whether a try of this op can have made the change: it was told so, it has no answer, or its
+/// answer may be lost.
 fn may_have_made(op: &Op, step: &Step) -> bool {
     let leaves = match op.deed {
         Deed::Keep(by, units) => {

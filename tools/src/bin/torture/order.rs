@@ -11,7 +11,7 @@ pub struct Change {
     pub reign: Option<u64>,
 }
 
-/// Changes in order of rev, and when what was known of them.
+/// Changes in order of rev, and the revs that answers and calls give at each time.
 pub struct Order {
     by_rev: Vec<Change>,
     /// By the time of the reply: the greatest rev answered up to then.

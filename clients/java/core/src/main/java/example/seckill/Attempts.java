@@ -64,7 +64,7 @@ final class Attempts {
             }
             tell(options, call, outcome, lost, begun);
             if (why instanceof Link.ServerError error && isMistake(link, error)) {
-                // After a lost attempt it says nothing of that attempt.
+                // The error is about this attempt; an earlier lost one may have been executed.
                 throw lost > 0 ? new Unanswered(call.req(), lost, error) : new SaleError(error);
             }
         }

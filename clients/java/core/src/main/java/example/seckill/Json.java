@@ -103,7 +103,7 @@ final class Json {
         return text.charAt(at);
     }
 
-    /** A comma is not there behind the last one. */
+    /** Skips a mark. Behind the last value there is no comma. */
     private void skip(char mark) {
         if (peek() == mark) {
             at++;

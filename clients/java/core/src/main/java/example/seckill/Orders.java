@@ -32,7 +32,7 @@ public final class Orders implements Iterator<Orders.Order> {
     private Duration block = Duration.ofSeconds(1);
     private boolean follow = true;
     private final Deque<Order> ready = new ArrayDeque<>();
-    /** Own entries that were trimmed, and given as such. */
+    /** Entries of this reader that were trimmed, and given without fields. */
     private final Set<String> trimmed = new HashSet<>();
     /** Own entries that are pending come first, then what others have left, then new ones. */
     private Stage stage = Stage.OWN;
@@ -68,7 +68,7 @@ public final class Orders implements Iterator<Orders.Order> {
         return this;
     }
 
-    /** Goes on when there are no more entries; true. */
+    /** Whether to wait for new entries when all are read; true. */
     public Orders follow(boolean other) {
         follow = other;
         return this;
@@ -205,7 +205,7 @@ public final class Orders implements Iterator<Orders.Order> {
         }
     }
 
-    /** One that was trimmed has no fields. */
+    /** A trimmed entry has no fields. */
     private void take(Object entry) {
         // Redis 6.2 has nothing at all in its place.
         if (entry != null) {

@@ -198,7 +198,7 @@ public final class Sale {
         return read("STATUS", reply -> Json.object(Reply.text(reply, options.charset())), "JSON");
     }
 
-    /** All that are HELD or SOLD. */
+    /** All grants that are HELD or SOLD. */
     public Stream<Row> winners() {
         return winners("LIVE", 0);
     }

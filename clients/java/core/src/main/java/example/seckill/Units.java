@@ -16,7 +16,7 @@ public final class Units {
 
     /** This many units, or none. */
     public static Units qty(long units) {
-        // One is what GRAB takes by itself.
+        // GRAB takes one unit if it has no QTY.
         return units == 1 ? ONE : new Units("QTY", units);
     }
 
@@ -30,7 +30,7 @@ public final class Units {
         return new Units("QTY", units, "ADJACENT");
     }
 
-    /** These, by their numbers, in a sale with NUMBERED. */
+    /** Exactly these numbers, in a sale with NUMBERED. */
     public static Units exactly(long... units) {
         List<Object> words = new ArrayList<>(List.of("UNITS"));
         Arrays.stream(units).forEach(words::add);
