@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use seckill_oracle::sim::{samples, Sample};
 
-/// The program of a target: `check` takes the fuzzer's bytes. Without cargo-fuzz it takes those of
-/// files, such as the fuzzer found.
+/// The program of a target: `check` takes the fuzzer's bytes. Without cargo-fuzz it takes the bytes
+/// of files that the fuzzer has found.
 #[macro_export]
 macro_rules! target {
     ($check:path) => {

@@ -42,7 +42,7 @@ impl Progress {
         self.bar.inc(1);
     }
 
-    /// A line that stays.
+    /// Prints a line above the progress bar.
     pub fn say(&self, line: &str) {
         self.bar.suspend(|| eprintln!("{line}"));
     }

@@ -1,4 +1,4 @@
-//! The words of the lab: what a request ends with, what the books say, what can go wrong.
+//! The words of the lab: results of a request, books of a sale, faults of a schedule.
 
 use serde::{Deserialize, Serialize};
 

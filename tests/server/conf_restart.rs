@@ -85,8 +85,8 @@ fn change(conn: &mut Conn) {
         let reply = conn.cmd(line);
         assert!(!reply.is_error(), "{line}: {reply}");
     }
-    // One round ends soon, and the next one in a day. It ends with a call, unless the sweeper was
-    // sooner.
+    // One round ends soon, and the next one in a day. A call begins the next round, unless the
+    // sweeper has begun it before.
     let (day, over) = (86_400_000, conn.clock_ms() + 1_000);
     let rounds = format!("EVERY {day} OFFSET {} OUTBOX sale:rounds:orders", over % day);
     assert_eq!(conn.call(&format!("SECKILL.INIT sale:rounds 9 HOLD 900000 {rounds}")), "+OK");
@@ -241,8 +241,8 @@ fn lost_of_transactions(default: &str) -> (bool, Server) {
 
 const WARNING: &str = "user default may not run every command";
 
-/// The warning is there where a transaction is lost, and nowhere else: whoever runs this on a server
-/// that is not known yet sees which it is.
+/// The log has the warning on servers that lose a transaction, and on no others. On a new server
+/// this test tells to which of the two it belongs.
 #[test]
 fn the_log_warns_where_transactions_are_lost() {
     let (is_lost, server) = lost_of_transactions("user default off");

@@ -17,8 +17,8 @@ fn count(server: &Server, names: [&str; 2]) -> i64 {
     names.map(number).iter().sum()
 }
 
-/// Blocks that the server was lent, whether it found a better place for them or not: it has none
-/// for the largest ones.
+/// Blocks that the module offered to the server, moved or not: the server has no better place for
+/// the largest blocks.
 fn lent(server: &Server) -> i64 {
     count(server, ["active_defrag_hits", "active_defrag_misses"])
 }

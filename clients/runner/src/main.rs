@@ -202,8 +202,8 @@ fn play(
         results.add(client, &case.name, played.is_ok());
         if let Err(why) = played {
             failed.push((case.name.clone(), why));
-            // A driver that still waits would take the answer for that to the next case. A cluster
-            // whose slot was on its way when the case failed may be whole a moment later.
+            // A driver that still waits for this case's answer would take it for the next case's.
+            // A cluster may need a moment to finish the move of a slot.
             let mut again = Driver::start(client, place.port());
             holds_in_time(|| {
                 if again.is_err() {

@@ -125,7 +125,7 @@ pub(crate) struct Told<T> {
 }
 
 impl Call<'_> {
-    /// `read` gives the answer and its word; `None` if the reply is none.
+    /// `read` gives the answer and its word; `None` if the reply is not an answer.
     pub fn ask<T>(
         &self,
         link: &mut impl Link,

@@ -284,7 +284,7 @@ pub struct PartView<'s> {
 }
 
 impl Status {
-    /// A term, by its name; none if the sale has none of it.
+    /// A term, by its name; none if the sale does not have this term.
     pub fn term(&self, name: &str) -> Option<u64> {
         let all = [&self.sale_terms, &self.part_terms, &self.list_terms, &self.unit_terms];
         let mut all = all.into_iter().flat_map(|shown| &shown.0);

@@ -70,7 +70,8 @@ impl Overlay {
     ///
     /// # Errors
     ///
-    /// The first that is so already, or that is no number. The changes must not be used then.
+    /// The first number that is in this state already, or does not exist. The caller then drops
+    /// the changes.
     pub(crate) fn set(&mut self, units: &Units, these: &[u32], free: bool) -> Result<(), u32> {
         for unit in these {
             if !(1..=units.len()).contains(unit) {

@@ -232,7 +232,7 @@ fn a_restock_id_is_known_for_1024_restocks() {
     }
     assert_eq!(world.sale.balances().version, full);
     rebuild::check(&world.sale).unwrap();
-    // One more, one that applies nothing: the first is forgotten, the second is not.
+    // Two more restocks: one that applies nothing, which is forgotten, and one that is kept.
     world.step(&restock(2000, -9999)).unwrap();
     world.step(&restock(2001, -1)).unwrap();
     assert_eq!(world.sale.balances().version, full + 2);

@@ -175,7 +175,7 @@ final class Buyer
         return false;
     }
 
-    /** Sends a command on, and keeps what the server answers. False for a statement that a lock keeps waiting. */
+    /** Sends a command on, and keeps the reply. False for a statement that waits for a lock. */
     private function pass(): bool
     {
         [$client, $redis] = $this->next;

@@ -23,7 +23,7 @@ pub fn sql(database: &MariaDb, statements: &[&str]) -> String {
     said
 }
 
-/// A database server in the words of PHP.
+/// A database server's address in the form that PDO takes.
 pub fn dsn(database: &MariaDb) -> String {
     let url = database.url("shop");
     let socket = url.split_once("socket=").expect("a socket").1;

@@ -142,7 +142,7 @@ class Stage {
     return JSON.parse(this.redis('SECKILL.STATUS', `sale:${item}`, 'JSON'));
   }
 
-  // The sale recounts itself.
+  // Checks the sale with AUDIT.
   audit(item) {
     const audit = this.redis('SECKILL.AUDIT', `sale:${item}`);
     check(audit.ok === 1 || audit.ok === true, `AUDIT: ${JSON.stringify(audit)}`);

@@ -309,7 +309,7 @@ pub struct Oracle {
     node_epoch: Option<u64>,
     /// Whether a restore or a log brought the sale here.
     arrived: bool,
-    /// Whether a restore brought it to the replica.
+    /// Whether a restore brought the sale to the replica.
     replica_arrived: bool,
     /// The current round.
     round: u64,

@@ -16,7 +16,7 @@ pub const RETURN: &str = "PING while units come back";
 /// PINGs to a server that does nothing.
 pub const IDLE: &str = "idle";
 
-/// Another short list, asked by turns with the others: how far two that are the same are apart.
+/// A second short list, asked by turns with the others: it shows how two equal lists differ.
 pub const TWIN: &str = "another of the same length";
 
 /// The operations on a list.

@@ -34,7 +34,7 @@ impl Rows<'_> {
         }
     }
 
-    /// A figure of a sale to that of a set, which stands behind it in parts of `scale`.
+    /// The ratio of a sale's figure to a set's; the set's figure, divided by `scale`, follows.
     fn beside_set(
         &mut self,
         what: (&str, &str),

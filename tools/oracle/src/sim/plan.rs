@@ -180,7 +180,7 @@ fn choose(random: &mut Random, sale: &Sale) -> Op {
     Op::Choose { user: user(random), qty, wish, req: some_req(random) }
 }
 
-/// Numbers that differ, in any order: some of these, and now and then others; one may be no unit.
+/// Different numbers in any order: some of `of`, sometimes others; one may not exist.
 fn units(random: &mut Random, sale: &Sale, of: &[u32]) -> Vec<u32> {
     let mut units: Vec<u32> = of.iter().copied().filter(|_| random.below(3) > 0).collect();
     let all = sale.balances().supply.clamp(1, 40) + u64::from(once_in(random, 12));

@@ -11,8 +11,8 @@ use crate::history::Answer;
 const PASSING: [&str; 6] =
     ["LOADING", "READONLY", "NOREPLICAS", "MASTERDOWN", "MISCONF", "UNBLOCKED"];
 
-/// Calls that a server whose memory is full refuses: they would take memory for good. What was
-/// promised is kept: the others go on.
+/// Calls that a server whose memory is full refuses: they would take memory for good. All other
+/// calls go on, so promises are kept.
 const TAKES_MEMORY: [&str; 4] =
     ["SECKILL.GRAB", "SECKILL.MGRAB", "SECKILL.IMPORT", "SECKILL.RESTOCK"];
 

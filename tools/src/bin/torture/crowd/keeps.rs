@@ -49,8 +49,8 @@ impl Client {
         }
     }
 
-    /// The numbers that the last call to a sale was told. They are the order's for good only where
-    /// everything that counts survives: after a loss the order is granted others.
+    /// The numbers in the answer to the last call to a sale. Under a promise that allows losses
+    /// they are left out: after a loss the order is granted other numbers.
     fn told_units(&self, sale: usize) -> Vec<u64> {
         let call = self.history[sale].last().and_then(|op| op.tries.last());
         let told = call.and_then(|call| call.answered.as_ref());
