@@ -1,4 +1,4 @@
-//! How often each kind of answer was heard.
+//! Counts of each kind of answer.
 
 use super::plan::Click;
 use super::wire::Reply;

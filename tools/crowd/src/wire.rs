@@ -1,4 +1,4 @@
-//! What the crowd sends and hears: one command out, one short reply in.
+//! The crowd's protocol: one command out, one short reply in.
 
 use seckill_client::{Answer, Outcome};
 

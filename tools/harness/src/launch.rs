@@ -88,7 +88,7 @@ fn answers(port: u16, pid: u32) -> bool {
     let Ok(mut conn) = Conn::open(port) else { return false };
     let asked = conn.try_ask(&["INFO", "server"]);
     let Ok(Reply::Bulk(info)) = asked else {
-        // A server that asks for a password is up; its own test knows it.
+        // A server that asks for a password is up; the test that set the password logs in itself.
         return matches!(asked, Ok(Reply::Error(text)) if text.starts_with(b"NOAUTH"));
     };
     let pong = conn.try_ask(&["PING"]);

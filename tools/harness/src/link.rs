@@ -223,7 +223,7 @@ impl Way {
                 break;
             }
         }
-        // A cut line says nothing; an open one tells that the other side hung up.
+        // A cut link stays silent; an open one passes on that the other side hung up.
         if !self.is_cut() {
             let _ = to.shutdown(Shutdown::Both);
             self.over.store(true, Ordering::SeqCst);

@@ -184,7 +184,7 @@ fn flag(name: &str, path: &Path) -> OsString {
     flag
 }
 
-/// Debian keeps servers where only root's PATH looks.
+/// Debian keeps servers in folders that are in the PATH of root alone.
 fn program(name: &str) -> OsString {
     let in_sbin = Path::new("/usr/sbin").join(name);
     if in_sbin.is_file() {

@@ -60,7 +60,7 @@ impl Options {
         }
     }
 
-    /// What runs is `through` with the server's command line behind it.
+    /// The command is `through`, followed by the server's command line.
     pub fn through(mut self, through: &[&str]) -> Options {
         self.through = owned(through);
         self

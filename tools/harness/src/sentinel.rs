@@ -14,7 +14,7 @@ use super::program::server_program;
 /// Lines of a log that a failure shows.
 const LOG_LINES: usize = 8;
 
-/// Sentinels tell each other of themselves every 2 s.
+/// A Sentinel announces itself to the others every 2 s.
 const DEADLINE: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(20);
 

@@ -63,7 +63,7 @@ const FOLDER: &str = "target/mutants";
 const EQUIVALENT: &str = "tools/mutants/equivalent.txt";
 /// Of 100 mutants that are another program, this many are to be caught.
 const CAUGHT_OF_100: usize = 95;
-/// The compiler refuses some mutants, and tells of a few at a time.
+/// The compiler refuses some mutants, and reports a few at a time.
 const BUILDS_MAX: usize = 12;
 
 fn main() -> ExitCode {

@@ -32,7 +32,7 @@ pub enum Outcome {
     Stuck,
     /// All tests passed.
     Survived,
-    /// No test comes to it.
+    /// No test executes its line.
     Unreached,
 }
 
@@ -47,7 +47,7 @@ const MEMORY_KIB: usize = 6 << 20;
 pub const MEASURING_SERVER: [&str; 7] =
     ["soak", "fork::", "flood::", "memory::", "due_at_once::", "budget::", "defrag::"];
 
-/// Tries the mutant `number` on those tests that come to it.
+/// Tries the mutant `number` on the tests that execute its line.
 pub fn mutant(tests: &[Test], programs: &Programs, number: usize) -> Outcome {
     let reaching: Vec<&Test> = tests.iter().filter(|test| test.reached.contains(&number)).collect();
     if reaching.is_empty() {

@@ -1,4 +1,4 @@
-//! Which mutants there are, and which of them are tried.
+//! The list of mutants, and the choice of those to try.
 
 use std::fmt;
 use std::fs;

@@ -23,7 +23,7 @@ pub struct Programs {
     pub domain: Vec<PathBuf>,
     pub command: Vec<PathBuf>,
     pub server: Vec<PathBuf>,
-    /// Longest time for the tests of one of them.
+    /// Longest time for all tests of one mutant.
     pub deadline: Duration,
     /// The copy of the sources.
     copy: PathBuf,

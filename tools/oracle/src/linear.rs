@@ -83,7 +83,7 @@ struct Search<'c> {
     clock: u64,
     calls: &'c [Told],
     order: Vec<usize>,
-    /// The longest order that was found, and the sale after it.
+    /// The longest order so far, and the sale after it.
     longest: (Vec<usize>, Oracle),
     /// Pairs of calls already placed and the sale after them, of all searches that failed.
     known: HashSet<(Vec<bool>, u64)>,

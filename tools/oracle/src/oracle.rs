@@ -333,7 +333,7 @@ pub struct Oracle {
     fences_dropped: u64,
     /// Refusals by the first word of their reply.
     refusals: BTreeMap<String, u64>,
-    /// The refusals that the replica knows from a full resync.
+    /// The refusals that the replica got with a full resync.
     refusals_of_replica: BTreeMap<String, u64>,
     /// How often each event happened.
     tallies: BTreeMap<&'static str, u64>,

@@ -43,7 +43,7 @@ pub fn letters(dump: &[Vec<u8>]) -> String {
     dump.iter().map(|bytes| Piece::decode(bytes).map_or('.', |piece| letter(&piece))).collect()
 }
 
-/// The letter of the piece that an effect of a rewritten log brings.
+/// The letter of the piece in an effect of a rewritten log.
 pub fn letter_of(effect: &[u8]) -> char {
     match Change::decode(effect).map(|change| change.effect) {
         Ok(Effect::Piece(piece)) => letter(&piece),
@@ -115,7 +115,7 @@ pub fn refusals(sale: &Sale) -> Vec<u8> {
     bytes(&sale.refusals_piece())
 }
 
-/// Rebuilds `sale` in both forms and tells where the result is another sale.
+/// Rebuilds `sale` in both forms; an error where the result differs.
 pub fn check(sale: &Sale) -> Result<(), String> {
     let (expected, saved, differences) = (pieces(sale), dump(sale), sale.audit().differences);
     if dump(&without_indexes(sale)) != saved {

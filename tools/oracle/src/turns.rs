@@ -52,7 +52,7 @@ pub struct Waiter {
     pub ahead: u64,
     /// Number of times that the waiter was passed as the head.
     pub passed: u64,
-    /// How often anybody who came later was served before it, where that counts.
+    /// How often a later waiter was served before this one, where that counts.
     pub overtaken: u64,
 }
 
@@ -95,7 +95,7 @@ pub fn ensure(holds: bool, what: impl FnOnce() -> String) -> Rule {
 }
 
 impl Turns {
-    /// Begins in the middle: with those who wait, whoever passed them before.
+    /// Begins with the waiters of this moment; passes before it are not known.
     pub fn begun(
         terms: Terms,
         [available, held]: [u64; 2],
@@ -248,7 +248,7 @@ impl Turns {
         waiter.qty <= most && !is_over
     }
 
-    /// The lowest ticket whose units are there or may come back by themselves.
+    /// The lowest ticket whose units are available or may come back by themselves.
     fn head(&self, pool: u64, t: u64) -> Option<u64> {
         let mut waiting = self.waiting.iter();
         let head = waiting.find(|(_, waiter)| self.is_in_the_way(waiter, pool, t));

@@ -21,12 +21,12 @@ impl Oracle {
         &self.entries
     }
 
-    /// An event whose entry has nothing but the numbers.
+    /// An event whose entry has only the numbers.
     pub(super) fn emit(&mut self, event: &'static str) {
         self.emit_with(event, String::new(), String::new());
     }
 
-    /// An event of a grant, as it stands after it.
+    /// An event of a grant, with the grant's state after the event.
     pub(super) fn emit_for(&mut self, seq: u64, event: &'static str) {
         self.emit_for_with(seq, event, String::new());
     }

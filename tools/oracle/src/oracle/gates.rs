@@ -6,7 +6,7 @@ use siphasher::sip::SipHasher24;
 
 use super::{Bytes, Moment, Oracle};
 
-/// The secret of every sale here: what sheds users is keyed by it.
+/// The secret of every sale here: SAMPLE and MOD hash users with it.
 pub const SECRET: [u8; 16] = [7; 16];
 
 /// Terms of admission.

@@ -37,7 +37,7 @@ pub type Total = (u64, u64, u64, u64);
 const TOTALS_MAX: usize = 100;
 
 impl Oracle {
-    /// The current round goes on to that of now, before anything is judged.
+    /// Begins the round of this moment, before anything is judged.
     pub(super) fn turn(&mut self, now: Moment) {
         let Some(every) = self.rules.every else { return };
         let t = self.time(now);
@@ -82,7 +82,7 @@ impl Oracle {
         }
     }
 
-    /// Kept are the current round and the one before it, and holds.
+    /// Kept are grants of the current round and the one before, and holds.
     pub fn is_kept(&self, row: &Row) -> bool {
         let previous = self.older.last().map_or(0, |(round, _)| *round);
         row.round >= previous || row.state == "HELD"

@@ -45,7 +45,7 @@ pub struct Entry {
     pub passed: u64,
 }
 
-/// The list, and what came of it.
+/// The waiting list, and counts of its events.
 #[derive(Clone, Debug, Default)]
 pub struct List {
     pub entries: Vec<Entry>,
@@ -77,7 +77,7 @@ impl Oracle {
         &self.list.entries
     }
 
-    /// Whether anybody waits whose entry is not over.
+    /// Whether the list has an entry that is not over.
     pub(super) fn anybody_stands(&self, t: u64) -> bool {
         self.list.entries.iter().any(|entry| self.why_over(entry, t).is_none())
     }
@@ -144,7 +144,7 @@ impl Oracle {
         self.list.entries.iter().find(|entry| entry.user == user)
     }
 
-    /// The entry of a user who waits at `t`.
+    /// The entry of a user on the list at `t`.
     pub(super) fn waits(&self, user: &[u8], t: u64) -> Option<&Entry> {
         self.entry_of(user).filter(|entry| self.why_over(entry, t).is_none())
     }
@@ -181,7 +181,7 @@ impl Oracle {
         Some(if same { self.shown_place(entry.ticket) } else { "REQMISMATCH".into() })
     }
 
-    /// How many units a grab gets behind all who wait, and whom it passes.
+    /// The units that a grab gets behind all waiters, and the heads that it passes.
     pub(super) fn behind(
         &self,
         user: &[u8],
@@ -363,7 +363,7 @@ impl Oracle {
         Ok(())
     }
 
-    /// The first whose units are there or may come back.
+    /// The first waiter whose units are available or may come back.
     fn head(&self) -> Option<&Entry> {
         let is_held = self.rules.hold_ms > 0;
         let reserved = if is_held { 0 } else { self.list.reserved };

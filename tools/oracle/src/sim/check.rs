@@ -64,7 +64,7 @@ impl Cluster {
         let Some(user) = user_of(op) else { return Ok(()) };
         let is_import = matches!(op, Op::Import { .. } | Op::ImportUnits { .. });
         if let (Outcome::Granted { grant, available }, false) = (outcome, is_import) {
-            // Offers to those who wait come behind it in the same step.
+            // Offers to waiters follow in the same step.
             if held.sale.waitlist().is_none() {
                 same("available in a reply", available, &held.sale.balances().available)?;
                 same("seq of a grant", &grant.seq, &held.sale.balances().grants)?;

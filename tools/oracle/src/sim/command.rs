@@ -303,7 +303,7 @@ impl Cluster {
                 Ok(decided) => decided.decisions.iter().map(|it| it.plan.as_ref()).collect(),
                 Err(NextRounds(begun)) => begun.iter().map(Option::as_ref).collect(),
             };
-            // Each of them notes it.
+            // Every sale of the MGRAB notes it.
             let stuck =
                 plans.iter().enumerate().filter(|(sale, plan)| self.is_stuck(*sale, **plan));
             if stuck.count() > 0 {
@@ -353,7 +353,7 @@ impl Cluster {
                 let (op, outcome, plan) = (&op_of(&grabs[sale]), Some(outcome), plan.as_ref());
                 heard.extend(self.foretell(Verdict { sale, op, outcome, plan }, tally)?);
             } else {
-                // Only part of a GRAB is done here: what expires, and who is admitted.
+                // Of a refused GRAB only this part is executed: expiries, and a first admission.
                 heard.extend(self.lose(sale, decision.changes()));
             }
         }

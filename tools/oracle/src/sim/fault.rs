@@ -107,7 +107,7 @@ impl Cluster {
         self.resync(replica)?;
         let offset = self.history.len();
         for other in (0..REPLICAS).filter(|other| *other != replica) {
-            // One that has no more than the new primary goes on from where it is.
+            // A replica that is not ahead of the new primary continues from its own offset.
             if self.replicas[other].offset > offset {
                 self.resync(other)?;
             }

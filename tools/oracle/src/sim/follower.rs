@@ -11,7 +11,7 @@ use crate::compare::{same, Check};
 use crate::stored_entry::StoredEntry;
 use crate::turns::Turns;
 
-/// A grant as entries tell it.
+/// A grant, rebuilt from entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     user: Vec<u8>,

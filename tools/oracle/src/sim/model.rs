@@ -20,7 +20,7 @@ pub enum Heard {
         sale: usize,
         model: Box<Model>,
     },
-    /// Something happened that the oracle does not know.
+    /// A change that the oracle has not made.
     Lost {
         sale: usize,
     },

@@ -36,7 +36,7 @@ pub struct Node {
     pub held: Vec<Held>,
     /// Transactions of the history that it has.
     pub offset: usize,
-    /// The version of the effects that its module knows.
+    /// The version of effects that its module can read.
     pub knows: u64,
     /// The seed of its draws: no other node has it.
     pub seed: u64,
@@ -55,7 +55,7 @@ pub struct Txn {
 pub struct Part {
     pub sale: usize,
     pub what: What,
-    /// Of the sale after it.
+    /// Digest of the sale after it.
     pub digest: u64,
 }
 

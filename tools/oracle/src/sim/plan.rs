@@ -214,7 +214,7 @@ fn join(random: &mut Random, sale: &Sale, user: Bytes, qty: u64) -> Op {
     Op::Join { user, ask, req: req(random), until }
 }
 
-/// Somebody who waits, and with which request.
+/// A waiter, and the request id it waits with.
 fn some_waiter(random: &mut Random, sale: &Sale) -> Option<(Bytes, Bytes, u64)> {
     let list = sale.waitlist().filter(|list| !list.is_empty())?;
     let place = random.below(list.len()) as usize;

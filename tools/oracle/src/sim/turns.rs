@@ -1,4 +1,4 @@
-//! Checks whose turn it was, by the outbox of a simulated sale.
+//! Checks by the outbox of a simulated sale that waiters are served in turn.
 
 use seckill_domain::outbox::Field;
 use seckill_domain::Sale;
@@ -63,7 +63,7 @@ pub fn read(turns: &mut Turns, entry: &StoredEntry) -> Check {
     })
 }
 
-/// Whether those wait of whom the outbox told.
+/// Compares the sale's waiters with those that the outbox tells.
 pub fn check(turns: &Turns, sale: &Sale) -> Check {
     let waiting = sale.waitlist().into_iter().flat_map(|list| list.iter_from(0));
     let waiting: Vec<_> = waiting.map(|it| (it.ticket, it.user, it.req, it.qty)).collect();

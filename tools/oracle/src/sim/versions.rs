@@ -16,9 +16,9 @@ use crate::stored_entry::StoredEntry;
 /// Replicas of a run.
 pub const REPLICAS: usize = 2;
 
-/// The version of the effects that an older module knows.
+/// The version of the effects that an older module can read.
 pub const OLDER: u64 = 1;
-/// The version of the effects that a newer module knows.
+/// The version of the effects that a newer module can read.
 pub const NEWER: u64 = 2;
 
 /// The versions of the nodes at the start of a run.
@@ -75,7 +75,7 @@ pub fn of_apply(position: &[u8], texts: &[Vec<u8>]) -> u64 {
     texts.iter().map(|text| of_effect(text)).max().unwrap_or(OLDER).max(of_entries)
 }
 
-/// Whether a module that knows `knows` takes what is of `version`.
+/// Whether a module that can read `knows` accepts a form of `version`.
 pub fn takes(knows: u64, version: u64, what: &str) -> Check {
     match version <= knows {
         true => Ok(()),

@@ -90,7 +90,7 @@ impl Part {
         self.add(units);
     }
 
-    /// Units that the shop's database knows to be sold.
+    /// IMPORT of units that the shop's database has as sold.
     pub fn import(&mut self, units: u8) {
         let here = units.min(self.available);
         self.available -= here;

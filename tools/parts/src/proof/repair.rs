@@ -11,7 +11,7 @@ enum Step {
     Make,
     /// Units that the peer received from the part.
     Owe(usize),
-    /// Units that the database knows to be sold.
+    /// IMPORT of units that the database has as sold.
     Import,
     /// Units that the peer sent to the part.
     Receive(usize),

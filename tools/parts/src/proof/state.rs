@@ -66,7 +66,7 @@ pub struct Repair {
     pub part: u8,
     /// The next step.
     pub step: u8,
-    /// Units that the buyers have and the repaired part doesn't know.
+    /// Sold units that the repaired part has lost.
     pub sold: u8,
     /// Units that each peer was seen to have received from it, and to have sent to it.
     pub owes: [u8; PARTS],

@@ -31,7 +31,7 @@ pub struct Outcome {
     pub failed: Vec<String>,
     /// Tests that failed first and passed when they ran alone.
     at_last: Vec<String>,
-    /// Tests that say that they, or a part of them, can't run on this server.
+    /// Tests that report that they, or a part of them, can't run on this server.
     skipped: Vec<String>,
     /// The tests came to their end and said how many there were.
     is_whole: bool,
@@ -188,7 +188,7 @@ fn results(outcomes: &[Outcome], pairs: &[Pair], words: &Words) -> String {
     table.to_string()
 }
 
-/// Which server can read whose data.
+/// A table of which server can read the data of which.
 fn cross(what: &str, pairs: &[Pair], words: &Words) -> String {
     let pairs: Vec<&Pair> = pairs.iter().filter(|pair| pair.what == what).collect();
     let mut names: Vec<&str> = pairs.iter().map(|pair| pair.from.as_str()).collect();

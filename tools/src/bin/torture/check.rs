@@ -297,7 +297,7 @@ impl<'a> Checker<'a> {
         step.any(|entry| entry.stock.available == available)
     }
 
-    /// Counts what was acknowledged, and what of it is missing.
+    /// Counts acknowledged changes, and those of them that are missing.
     fn acknowledge(&mut self, op: &Op, call: &Try, answered: &Answered, ground: &Ground<'_>) {
         if !answered.kept || matches!(ground, Ground::Other | Ground::NoGrant | Ground::Fence) {
             return;

@@ -156,7 +156,7 @@ struct Client {
     random: Random,
     /// Orders of several units, by sale, of which a part may be given back late.
     old: Vec<(usize, Order)>,
-    /// With the reign whose primary it leads to.
+    /// The connection, and the reign of the primary it leads to.
     connection: Option<(u64, Connection)>,
     history: Vec<Vec<Op>>,
     orders: u64,
@@ -262,7 +262,8 @@ impl Client {
         };
         let units = seats::named(kind, &amount);
         let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund, Deed::Grab];
-        // Of UPTO nobody knows how many it was; what draws and rounds take no import.
+        // The quantity of an UPTO is not known; sales that draw and sales with rounds take no
+        // IMPORT.
         if !amount.is_empty() {
             left.extend(self.keeps(sale, &units));
         }
@@ -279,7 +280,7 @@ impl Client {
         Order { user, req: self.new_req("o"), amount, units, left }
     }
 
-    /// Others may know of the order before it is granted, and cancel it.
+    /// Other threads may see the order before it is granted, and cancel it.
     fn grab_anew(&mut self, sale: usize) {
         let order = self.new_order(sale);
         self.pin(sale, order.clone());

@@ -251,14 +251,14 @@ pub enum Kind {
 pub enum Promise {
     /// Everything that was acknowledged is there.
     Everything,
-    /// The last that a primary acknowledged may be missing, and nothing before it.
+    /// The last acknowledged changes may be missing, and nothing before them.
     AllButTheTail,
 }
 
 /// When a server was made the primary.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowning {
-    /// From when on clients were sent to it.
+    /// From when on clients were sent to this primary.
     pub began: u64,
     /// A moment just before its promotion, in Unix ms. Its entries have no smaller T.
     pub from_ms: u64,
@@ -291,9 +291,9 @@ impl Crowning {
 /// The time of one primary.
 #[derive(Clone, Copy, Debug)]
 pub struct Reign {
-    /// From when on clients were sent to it; the one before is stale then.
+    /// From when on clients were sent to this primary; the one before is stale then.
     pub began: u64,
-    /// No epoch of it is smaller, and all of those before it are.
+    /// All epochs of this reign are at least this, all earlier ones are smaller.
     pub epoch_from: u64,
 }
 

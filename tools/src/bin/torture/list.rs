@@ -1,4 +1,4 @@
-//! The terms of a waiting list, and who an entry says is on it.
+//! The terms of a waiting list, and the waiters in an entry.
 
 use seckill_random::Random;
 

@@ -155,9 +155,9 @@ impl Disaster {
 struct Loss {
     /// Grants that buyers were told of.
     acknowledged: u64,
-    /// Grants, among those counted above, that the remaining server does not know.
+    /// Grants, among those counted above, that the remaining server lacks.
     lost: u64,
-    /// Grants that the remaining server knows and no buyer was told of.
+    /// Grants that the remaining server has and no buyer was told of.
     unheard: u64,
     /// Until the end, so that `lost` can be shown as a span of time.
     grabs_per_second: f64,

@@ -105,7 +105,7 @@ fn whose_place_gets_worse_is_found() {
     let mut book = listed(LIST);
     told(&mut book, 2);
     assert_finds(&book, "MOVED BACK: ticket 2 of u3 was told 2 ahead, 1 at most");
-    // Another primary does not know what was lost.
+    // Another primary may lack changes that were lost.
     let mut book = listed(LIST);
     told(&mut book, 0);
     book.0.reigns.push(Reign { began: 1_000, epoch_from: EPOCH + 1 });
