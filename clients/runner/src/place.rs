@@ -4,13 +4,14 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use seckill_harness::link::Link;
 use seckill_harness::program::Server;
 use seckill_harness::sentinel::Sentinel;
 use seckill_harness::wait::holds_in_time;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::proxy::{Proxy, Troubles};
+use crate::proxy::Troubles;
 
 /// The servers that clients connect to, in the order in which `main` makes them.
 #[derive(Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
@@ -26,7 +27,7 @@ pub enum On {
 
 pub struct Place {
     pub servers: Vec<Server>,
-    pub proxies: Vec<Proxy>,
+    pub proxies: Vec<Link>,
     pub troubles: Troubles,
     pub on: On,
     /// Index of the replica, where there is a server with one replica.
@@ -43,7 +44,7 @@ impl Place {
         let primary = format!("127.0.0.1 {}", server.port());
         let replica = Server::start(module, &[soon, ["--replicaof", &primary]].concat())?;
         let troubles = Troubles::default();
-        let proxy = Proxy::new(&troubles)?;
+        let proxy = troubles.link()?;
         proxy.lead_to(server.port());
         let place = Place {
             servers: vec![server, replica],
@@ -58,7 +59,7 @@ impl Place {
 
     pub(crate) fn of_cluster(
         servers: Vec<Server>,
-        proxies: Vec<Proxy>,
+        proxies: Vec<Link>,
         troubles: Troubles,
     ) -> Place {
         let replica = Cell::new(0);
@@ -78,7 +79,7 @@ impl Place {
         if let Some(sentinel) = &self.sentinel {
             return sentinel.port();
         }
-        self.proxies.first().map_or(0, Proxy::port)
+        self.proxies.first().map_or(0, Link::port)
     }
 
     /// Of a server and its replica.

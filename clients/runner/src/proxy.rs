@@ -1,18 +1,15 @@
-//! A proxy between a client library and a server. It breaks connections in the middle of a reply:
-//! the server has executed the call, and the client does not know. It can also answer in place of a
-//! server that is no longer the right one, and add words to replies.
+//! What breaks between a client library and a server: connections end in the middle of a reply, so
+//! the server has executed the call, and the client does not know. A link can also answer in place
+//! of a server that is no longer the right one, and add words to replies.
 
 use std::collections::VecDeque;
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
 
+use seckill_harness::link::{Filter, Link};
 use seckill_harness::process::lock;
 
-/// The fault between the server's reply and the end of the connection.
-pub type Then = Box<dyn FnOnce() + Send>;
+pub use seckill_harness::link::Then;
 
 /// The faults for the calls of one step.
 #[derive(Default)]
@@ -29,7 +26,7 @@ pub struct Trouble {
     pub sick_until: Option<u64>,
 }
 
-/// Shared by all proxies of a place.
+/// Shared by all links of a place.
 #[derive(Clone, Default)]
 pub struct Troubles {
     now: Arc<Mutex<Trouble>>,
@@ -45,85 +42,56 @@ impl Troubles {
     pub fn end(&self) -> usize {
         std::mem::take(&mut *lock(&self.now)).cut.len()
     }
-}
 
-/// A port of this machine that forwards to a server for as long as the program runs.
-pub struct Proxy {
-    port: u16,
-    server: Arc<AtomicU16>,
-}
-
-impl Proxy {
-    /// A proxy without a server forwards nothing.
+    /// A link that has these troubles. It leads nowhere yet.
     ///
     /// # Errors
     /// A sentence when no port is free.
-    pub fn new(troubles: &Troubles) -> Result<Proxy, String> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| e.to_string())?;
-        let port = listener.local_addr().map_err(|e| e.to_string())?.port();
-        let proxy = Proxy { port, server: Arc::default() };
-        let (troubles, server) = (troubles.clone(), Arc::clone(&proxy.server));
-        thread::spawn(move || {
-            for near in listener.incoming().flatten() {
-                let server = server.load(Ordering::SeqCst);
-                if let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) {
-                    let id = troubles.connections.fetch_add(1, Ordering::SeqCst) + 1;
-                    join(
-                        &near,
-                        &far,
-                        Connection { id, asked: Arc::default(), troubles: troubles.clone() },
-                    );
-                }
-            }
-        });
-        Ok(proxy)
-    }
-
-    pub fn port(&self) -> u16 {
-        self.port
-    }
-
-    /// New connections go there from now on.
-    pub fn lead_to(&self, server: u16) {
-        self.server.store(server, Ordering::SeqCst);
+    pub fn link(&self) -> Result<Link, String> {
+        let troubles = self.clone();
+        Link::through(Box::new(move || {
+            let id = troubles.connections.fetch_add(1, Ordering::SeqCst) + 1;
+            Arc::new(Connection { id, asked: AtomicBool::new(false), troubles: troubles.clone() })
+        }))
     }
 }
 
-#[derive(Clone)]
 struct Connection {
     id: u64,
-    /// Whether a command of the library came over this connection.
-    asked: Arc<AtomicBool>,
+    /// Whether a command of the library came over it.
+    asked: AtomicBool,
     troubles: Troubles,
 }
 
-fn join(near: &TcpStream, far: &TcpStream, connection: Connection) {
-    let _ = (near.set_nodelay(true), far.set_nodelay(true));
-    let ends = [near, near, far, far].map(TcpStream::try_clone);
-    let [Ok(near), Ok(near_too), Ok(far), Ok(far_too)] = ends else { return };
-    let back = connection.clone();
-    thread::spawn(move || requests(near, far, &connection));
-    thread::spawn(move || replies(far_too, near_too, &back));
-}
-
-fn requests(mut from: TcpStream, mut to: TcpStream, connection: &Connection) {
-    let mut part = vec![0; 64 * 1024];
-    while let Ok(bytes @ 1..) = from.read(&mut part) {
-        let request = &part[..bytes];
+impl Filter for Connection {
+    fn answer(&self, request: &[u8]) -> Option<Vec<u8>> {
         let is_ours = request.windows(8).any(|word| word == b"SECKILL.");
-        connection.asked.fetch_or(is_ours, Ordering::SeqCst);
-        let passed = match is_ours.then(|| connection.sickness()).flatten() {
-            Some(error) => {
-                let reply = format!("-{error}\r\n").repeat(commands(request));
-                from.write_all(reply.as_bytes())
+        self.asked.fetch_or(is_ours, Ordering::SeqCst);
+        let error = is_ours.then(|| self.sickness()).flatten()?;
+        Some(format!("-{error}\r\n").repeat(commands(request)).into_bytes())
+    }
+
+    fn reply(&self, mut reply: Vec<u8>) -> (Vec<u8>, Option<Then>) {
+        if !self.asked.load(Ordering::SeqCst) {
+            return (reply, None);
+        }
+        let mut trouble = lock(&self.troubles.now);
+        reply = longer(reply, trouble.more_words);
+        let breaks = trouble.breaks(reply.len());
+        let is_over = breaks.is_some() || reply.starts_with(b"-");
+        let then = is_over.then(|| trouble.then.take()).flatten();
+        drop(trouble);
+        match breaks {
+            Some(bytes) => {
+                reply.truncate(bytes);
+                (reply, Some(then.unwrap_or_else(|| Box::new(|| {}))))
             }
-            None => to.write_all(request),
-        };
-        if passed.is_err() {
-            break;
+            None => {
+                then.into_iter().for_each(|then| then());
+                (reply, None)
+            }
         }
     }
-    end(&from, &to);
 }
 
 impl Connection {
@@ -156,33 +124,6 @@ fn commands(mut request: &[u8]) -> usize {
     commands
 }
 
-fn replies(mut from: TcpStream, mut to: TcpStream, connection: &Connection) {
-    let mut part = vec![0; 64 * 1024];
-    while let Ok(bytes @ 1..) = from.read(&mut part) {
-        let mut reply = part[..bytes].to_vec();
-        let (mut breaks, mut then) = (None, None);
-        if connection.asked.load(Ordering::SeqCst) {
-            let mut trouble = lock(&connection.troubles.now);
-            reply = longer(reply, trouble.more_words);
-            breaks = trouble.breaks(reply.len());
-            if breaks.is_some() || reply.starts_with(b"-") {
-                then = trouble.then.take();
-            }
-        }
-        if breaks.is_none() {
-            then.take().into_iter().for_each(|then| then());
-        }
-        if to.write_all(&reply[..breaks.unwrap_or(reply.len())]).is_err() {
-            break;
-        }
-        if breaks.is_some() {
-            then.into_iter().for_each(|then| then());
-            break;
-        }
-    }
-    end(&from, &to);
-}
-
 impl Trouble {
     /// After how many of these bytes the connection ends, if it does. All replies of ours count,
     /// whatever connection they come over.
@@ -208,11 +149,6 @@ fn longer(reply: Vec<u8>, more: usize) -> Vec<u8> {
         }
         _ => reply,
     }
-}
-
-/// Fails when the other side was faster.
-fn end(from: &TcpStream, to: &TcpStream) {
-    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use seckill_harness::program::Server;
 use seckill_harness::sentinel::Sentinel;
 
 use crate::place::{run, On, Place};
-use crate::proxy::{Proxy, Troubles};
+use crate::proxy::Troubles;
 use crate::slots::catches_up;
 
 /// When a Sentinel takes a server for dead: late enough for a machine that is busy.
@@ -24,7 +24,7 @@ impl Place {
     /// A sentence that says what does not start.
     pub fn with_sentinel(module: &Path) -> Result<Place, String> {
         let troubles = Troubles::default();
-        let proxies = vec![Proxy::new(&troubles)?, Proxy::new(&troubles)?];
+        let proxies = vec![troubles.link()?, troubles.link()?];
         let primary = format!("127.0.0.1 {}", proxies[0].port());
         let mut servers = Vec::new();
         for (at, proxy) in proxies.iter().enumerate() {

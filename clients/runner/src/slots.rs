@@ -7,7 +7,7 @@ use seckill_harness::launch::free_port;
 use seckill_harness::program::Server;
 
 use crate::place::{run, Place};
-use crate::proxy::{Proxy, Troubles};
+use crate::proxy::Troubles;
 
 const PRIMARIES: usize = 3;
 const NODE_TIMEOUT_MS: &str = "5000";
@@ -32,7 +32,7 @@ impl Place {
         let troubles = Troubles::default();
         let (mut servers, mut proxies, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..2 * PRIMARIES {
-            let proxy = Proxy::new(&troubles)?;
+            let proxy = troubles.link()?;
             let bus = free_port();
             let settings = [
                 ["--cluster-enabled", "yes"],

@@ -26,6 +26,22 @@ pub enum Towards {
     Caller,
 }
 
+/// Looks at what goes over one connection of a link, and changes it.
+pub trait Filter: Send + Sync {
+    /// The caller's answer, if the server is not to get this request.
+    fn answer(&self, request: &[u8]) -> Option<Vec<u8>>;
+
+    /// The bytes of a reply that arrive. With `Some`, that is done behind them, and the connection
+    /// ends.
+    fn reply(&self, reply: Vec<u8>) -> (Vec<u8>, Option<Then>);
+}
+
+/// Makes the filter of a new connection.
+pub type NewFilter = Box<dyn Fn() -> Arc<dyn Filter> + Send + Sync>;
+
+/// Done between the bytes of a reply and the end of the connection.
+pub type Then = Box<dyn FnOnce() + Send>;
+
 /// A port that forwards to a server; all bytes arrive `delay` later. Gone for good when dropped.
 pub struct Link {
     port: u16,
@@ -35,6 +51,7 @@ pub struct Link {
 /// State that all connections of a link share.
 #[derive(Default)]
 struct Line {
+    new_filter: Option<NewFilter>,
     /// The port of the server that new connections lead to.
     server: AtomicU16,
     /// Towards the server, and towards the caller.
@@ -63,9 +80,21 @@ impl Link {
     /// # Errors
     /// A sentence when no port is free.
     pub fn to(server: u16, delay: Duration) -> Result<Link, String> {
+        Link::of(Line { server: server.into(), ..Line::default() }, delay)
+    }
+
+    /// A link of no length, each of whose connections goes through a filter. It leads nowhere yet.
+    ///
+    /// # Errors
+    /// A sentence when no port is free.
+    pub fn through(new_filter: NewFilter) -> Result<Link, String> {
+        Link::of(Line { new_filter: Some(new_filter), ..Line::default() }, Duration::ZERO)
+    }
+
+    fn of(line: Line, delay: Duration) -> Result<Link, String> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|e| e.to_string())?;
         let port = listener.local_addr().map_err(|e| e.to_string())?.port();
-        let line = Arc::new(Line { server: server.into(), ..Line::default() });
+        let line = Arc::new(line);
         let shared = Arc::clone(&line);
         thread::spawn(move || {
             for near in listener.incoming().flatten() {
@@ -77,7 +106,7 @@ impl Link {
                 }
                 let server = shared.server.load(Ordering::SeqCst);
                 if let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) {
-                    shared.join(near, far, server, delay);
+                    shared.join(near, far, delay);
                 }
             }
         });
@@ -116,11 +145,9 @@ impl Link {
         self.line.loses_one_of.store(parts, Ordering::SeqCst);
     }
 
-    /// From now on the link leads to another server. All connections end, so no client stays with
-    /// the former server.
-    pub fn turn_to(&self, server: u16) {
+    /// New connections go to this server from now on; the others stay with theirs.
+    pub fn lead_to(&self, server: u16) {
         self.line.server.store(server, Ordering::SeqCst);
-        self.hang_up();
     }
 
     /// Ends all connections, whatever was on its way.
@@ -163,23 +190,23 @@ impl Through {
 }
 
 impl Line {
-    fn join(self: &Arc<Line>, near: TcpStream, far: TcpStream, server: u16, delay: Duration) {
+    fn join(self: &Arc<Line>, near: TcpStream, far: TcpStream, delay: Duration) {
         // Client and server set this option, too: small messages must not wait for more to come.
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
+        let filter = self.new_filter.as_ref().map(|new| new());
         let (over, tears) = (Arc::default(), Arc::default());
-        let back = Some(Arc::clone(&tears));
-        for (from, to, towards, tears) in
-            [(&near, &far, Towards::Server, None), (&far, &near, Towards::Caller, back)]
+        for (from, to, towards) in [(&near, &far, Towards::Server), (&far, &near, Towards::Caller)]
         {
-            let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { return };
-            let (line, over) = (Arc::clone(self), Arc::clone(&over));
-            Way { line, towards, delay, tears, over }.forward(from, to);
+            let ends = [from, to, from].map(TcpStream::try_clone);
+            let [Ok(from), Ok(to), Ok(back)] = ends else { return };
+            let (line, over, tears) = (Arc::clone(self), Arc::clone(&over), Arc::clone(&tears));
+            let filter = filter.clone();
+            Way { line, filter, towards, delay, tears, over }.forward(from, to, back);
         }
         let mut all = lock(&self.through);
         all.retain(|through| !through.over.load(Ordering::SeqCst));
         all.push(Through { ends: [near, far], over, tears });
-        let is_turned = self.server.load(Ordering::SeqCst) != server;
-        if is_turned || self.gone.load(Ordering::SeqCst) {
+        if self.gone.load(Ordering::SeqCst) {
             all.drain(..).for_each(|through| through.end());
         }
     }
@@ -188,16 +215,17 @@ impl Line {
 /// One direction of a connection.
 struct Way {
     line: Arc<Line>,
+    filter: Option<Arc<dyn Filter>>,
     towards: Towards,
     delay: Duration,
-    /// Only for the direction of the replies.
-    tears: Option<Arc<AtomicBool>>,
+    /// For the direction of the replies.
+    tears: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
 }
 
 impl Way {
     /// One thread takes bytes as they come, another delivers them in time.
-    fn forward(self, mut from: TcpStream, to: TcpStream) {
+    fn forward(self, mut from: TcpStream, to: TcpStream, back: TcpStream) {
         let (sender, receiver) = channel();
         thread::spawn(move || {
             let mut part = vec![0; 64 * 1024];
@@ -207,19 +235,31 @@ impl Way {
                 }
             }
         });
-        thread::spawn(move || self.deliver(&receiver, to));
+        thread::spawn(move || self.deliver(&receiver, to, back));
     }
 
-    fn deliver(&self, parts: &Receiver<(Instant, Vec<u8>)>, mut to: TcpStream) {
+    fn deliver(
+        &self,
+        parts: &Receiver<(Instant, Vec<u8>)>,
+        mut to: TcpStream,
+        mut back: TcpStream,
+    ) {
         for (sent_at, part) in parts {
             thread::sleep(self.takes().saturating_sub(sent_at.elapsed()));
             if self.is_cut() {
                 continue;
             }
-            let tears = self.tears.as_ref();
-            let torn = tears.is_some_and(|tears| tears.swap(false, Ordering::SeqCst));
-            let arrives = if torn { &part[..part.len() / 2] } else { &part[..] };
-            if to.write_all(arrives).is_err() || torn {
+            if let Some(answer) = self.answer(&part) {
+                if back.write_all(&answer).is_err() {
+                    break;
+                }
+                continue;
+            }
+            let (arrives, then) = self.filtered(part);
+            let is_lost = to.write_all(&arrives).is_err();
+            let is_last = then.is_some();
+            then.into_iter().for_each(|then| then());
+            if is_lost || is_last {
                 break;
             }
         }
@@ -227,6 +267,26 @@ impl Way {
         if !self.is_cut() {
             let _ = to.shutdown(Shutdown::Both);
             self.over.store(true, Ordering::SeqCst);
+        }
+    }
+
+    fn answer(&self, part: &[u8]) -> Option<Vec<u8>> {
+        let filter = self.filter.as_ref().filter(|_| self.towards == Towards::Server);
+        filter?.answer(part)
+    }
+
+    /// What arrives; with `Some`, the connection ends behind it.
+    fn filtered(&self, mut part: Vec<u8>) -> (Vec<u8>, Option<Then>) {
+        if self.towards == Towards::Server {
+            return (part, None);
+        }
+        if self.tears.swap(false, Ordering::SeqCst) {
+            part.truncate(part.len() / 2);
+            return (part, Some(Box::new(|| {})));
+        }
+        match &self.filter {
+            Some(filter) => filter.reply(part),
+            None => (part, None),
         }
     }
 
@@ -308,12 +368,49 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_turned_leads_to_the_other_server_alone() {
-        let (link, caller, _server) = ends();
+    fn a_link_that_leads_elsewhere_leaves_the_connections_that_it_has() {
+        let (link, caller, mut server) = ends();
         let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
-        link.turn_to(other.local_addr().expect("an address").port());
-        assert!(has_ended(caller));
+        link.lead_to(other.local_addr().expect("an address").port());
         let _later = TcpStream::connect((Ipv4Addr::LOCALHOST, link.port())).expect("a caller");
         other.accept().expect("a connection");
+        (&caller).write_all(b"abc").expect("it is taken");
+        assert_eq!(read(&mut server, 3, Duration::from_secs(30)), Some(b"abc".to_vec()));
+        link.hang_up();
+        assert!(has_ended(caller));
+    }
+
+    /// Answers `ask` itself, and breaks each reply off behind its first byte.
+    struct Breaks(Arc<AtomicBool>);
+
+    impl Filter for Breaks {
+        fn answer(&self, request: &[u8]) -> Option<Vec<u8>> {
+            (request == b"ask").then(|| b"answer".to_vec())
+        }
+
+        fn reply(&self, mut reply: Vec<u8>) -> (Vec<u8>, Option<Then>) {
+            reply.truncate(1);
+            let broken = Arc::clone(&self.0);
+            (reply, Some(Box::new(move || broken.store(true, Ordering::SeqCst))))
+        }
+    }
+
+    #[test]
+    fn a_filter_answers_and_breaks_replies_off() {
+        let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let broken = Arc::new(AtomicBool::new(false));
+        let told = Arc::clone(&broken);
+        let new = move || Arc::new(Breaks(Arc::clone(&told))) as Arc<dyn Filter>;
+        let link = Link::through(Box::new(new)).expect("a link");
+        link.lead_to(server.local_addr().expect("an address").port());
+        let mut caller = TcpStream::connect((Ipv4Addr::LOCALHOST, link.port())).expect("a caller");
+        let (mut accepted, _) = server.accept().expect("a connection");
+        caller.write_all(b"ask").expect("it is taken");
+        assert_eq!(read(&mut caller, 6, Duration::from_secs(30)), Some(b"answer".to_vec()));
+        caller.write_all(b"tell").expect("it is taken");
+        assert_eq!(read(&mut accepted, 4, Duration::from_secs(30)), Some(b"tell".to_vec()));
+        accepted.write_all(b"told").expect("it is taken");
+        assert_eq!(read(&mut caller, 1, Duration::from_secs(30)), Some(b"t".to_vec()));
+        assert!(has_ended(caller) && broken.load(Ordering::SeqCst));
     }
 }
