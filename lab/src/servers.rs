@@ -72,23 +72,11 @@ impl Servers {
     /// # Errors
     /// A sentence with what a server says.
     pub fn host(&self, sql: bool) -> Result<Host, String> {
-        let info: String = redis::cmd("INFO")
-            .arg("server")
-            .query(&mut self.redis()?)
-            .map_err(|e| e.to_string())?;
-        let version = |name: &str| {
-            let line = info.lines().find(|line| line.starts_with(name))?;
-            line.split_once(':').map(|(_, value)| value.trim().to_owned())
-        };
-        let redis = match version("valkey_version:") {
-            Some(valkey) => format!("Valkey {valkey}"),
-            None => format!("Redis {}", version("redis_version:").unwrap_or_default()),
-        };
         let database = match sql {
             true => self.database_version()?,
             false => "no database".into(),
         };
-        Ok(Host::here(redis, database))
+        Ok(Host::here(self.redis.title()?, database))
     }
 
     /// The name and version: MySQL 9.7.4.

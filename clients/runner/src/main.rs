@@ -82,7 +82,7 @@ struct Outcome {
 
 fn run(options: &Options) -> Result<(), String> {
     let module = seckill_harness::program::module_file(None)?;
-    let title = Server::start(&module, &[]).and_then(|server| place::title(&server))?;
+    let title = Server::start(&module, &[])?.title()?;
     println!("{title}");
     let tasks = Mutex::new(tasks(options)?);
     let outcome = Mutex::new(Outcome { results: Results::of(title), failures: Vec::new() });

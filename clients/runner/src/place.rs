@@ -167,19 +167,6 @@ impl Place {
     }
 }
 
-/// Which server it is.
-///
-/// # Errors
-/// A sentence when it does not say.
-pub fn title(server: &Server) -> Result<String, String> {
-    let info: String = run(server.port(), "INFO server")?;
-    let said = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
-    Ok(match (said("valkey_version:"), said("redis_version:")) {
-        (Some(version), _) => format!("Valkey {version}"),
-        (None, version) => format!("Redis {}", version.unwrap_or_default()),
-    })
-}
-
 /// A sentence when no server listens at the port.
 pub fn connect(port: u16) -> Result<redis::Connection, String> {
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));

@@ -3,50 +3,30 @@
 use std::time::Duration;
 
 use redis::Value;
+use seckill_client::{Answer, Outcome};
 
 use crate::buyer::Buyer;
 use crate::contender::{Contender, BASE, MODULE};
 use crate::told::{lost, won, Books, Reason::*, Rush, Stop, Told, Verdict};
 
-/// The first word of a reply, and its numbers.
-pub struct Reply(Vec<Value>);
-
-impl Reply {
-    pub fn is(&self, outcome: &str) -> bool {
-        matches!(self.0.first(), Some(Value::BulkString(bytes)) if bytes == outcome.as_bytes())
-    }
-
-    /// The user has the units if and only if the state is one of these.
-    fn is_live(&self) -> bool {
-        let live = |state: &[u8]| state == b"HELD" || state == b"SOLD";
-        matches!(self.0.get(3), Some(Value::BulkString(state)) if live(state))
-    }
-
-    pub fn number(&self, at: usize) -> u64 {
-        match self.0.get(at) {
-            Some(Value::Int(number)) => u64::try_from(*number).unwrap_or(0),
-            _ => 0,
-        }
-    }
-}
-
-pub fn grab(b: &mut Buyer, more: &[&str]) -> Result<Reply, Stop> {
+pub fn grab(b: &mut Buyer, more: &[&str]) -> Result<Answer, Stop> {
     let (user, req) = (b.user.clone(), b.req.clone());
     let mut words = vec!["SECKILL.GRAB", "sale", user.as_str()];
     words.extend(more);
     words.extend(["REQ", req.as_str()]);
-    Ok(Reply(b.ask(&words)?))
+    b.ask(&words)
 }
 
-pub fn told(reply: &Reply) -> Told {
-    match () {
-        () if reply.is("GRANTED") => Ok(Verdict::Won(reply.number(2))),
-        () if reply.is("REPLAY") && reply.is_live() => Ok(Verdict::Again(reply.number(2))),
+pub fn told(answer: &Answer) -> Told {
+    let units = answer.qty.unwrap_or_default();
+    match answer.outcome {
+        Outcome::Granted => Ok(Verdict::Won(units)),
+        Outcome::Replay if answer.won() => Ok(Verdict::Again(units)),
         // The grant of this REQ was given back: the payment had failed.
-        () if reply.is("REPLAY") => lost(Failed),
-        () if reply.is("ALREADY") => lost(Already),
-        () if reply.is("BUSY") => lost(Shed),
-        () => lost(SoldOut),
+        Outcome::Replay => lost(Failed),
+        Outcome::Already => lost(Already),
+        Outcome::Busy => lost(Shed),
+        _ => lost(SoldOut),
     }
 }
 
@@ -105,7 +85,7 @@ pub const S07: Contender = Contender {
     buy: |b| {
         let script = "return redis.call('SECKILL.GRAB', KEYS[1], unpack(ARGV))";
         let (user, req) = (b.user.clone(), b.req.clone());
-        told(&Reply(b.ask(&["EVAL", script, "1", "sale", &user, "REQ", &req])?))
+        told(&b.ask(&["EVAL", script, "1", "sale", &user, "REQ", &req])?)
     },
     ..S01
 };
@@ -119,7 +99,7 @@ pub const S02: Contender = Contender {
     buy: |b| {
         let mut reply = grab(b, &[])?;
         // Units that are held may come back: the module says how many, and the shop asks again.
-        while reply.is("SOLDOUT") && reply.number(1) > 0 {
+        while reply.outcome == Outcome::SoldOut && reply.held > Some(0) {
             b.pause(Duration::from_millis(2));
             reply = grab(b, &[])?;
         }
@@ -133,10 +113,10 @@ pub const S02: Contender = Contender {
             b.ask::<Value>(&["SECKILL.CANCEL", "sale", &user, "REQ", &req])?;
             return lost(Failed);
         }
-        let reply = Reply(b.ask(&["SECKILL.CONFIRM", "sale", &user, "REQ", &req])?);
+        let reply: Answer = b.ask(&["SECKILL.CONFIRM", "sale", &user, "REQ", &req])?;
         match got {
-            Verdict::Won(_) if reply.is("SOLD") => won(),
-            _ if reply.is("SOLD") => Ok(got),
+            Verdict::Won(_) if reply.outcome == Outcome::Sold => won(),
+            _ if reply.outcome == Outcome::Sold => Ok(got),
             _ => lost(SoldOutInside),
         }
     },

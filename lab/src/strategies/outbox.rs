@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use redis::Value;
+use seckill_client::Outcome;
 
 use crate::buyer::Buyer;
 use crate::contender::Needs;
@@ -117,7 +118,7 @@ pub const S06: Contender = Contender {
             return lost(SoldOut);
         }
         let reply = grab(b, &[])?;
-        if reply.is("SOLDOUT") && reply.number(1) == 0 {
+        if reply.outcome == Outcome::SoldOut && reply.held == Some(0) {
             b.house.cached_at.store(generation + 1, Ordering::SeqCst);
         }
         told(&reply)

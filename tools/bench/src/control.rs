@@ -92,11 +92,8 @@ impl Control {
     }
 
     /// The server's name and version, `Redis 7.0.15`.
-    pub fn name(&mut self) -> Result<String, String> {
-        match self.info_word("server", "valkey_version") {
-            Ok(version) => Ok(format!("Valkey {version}")),
-            Err(_) => Ok(format!("Redis {}", self.info_word("server", "redis_version")?)),
-        }
+    pub fn name(&self) -> Result<String, String> {
+        self.server.title()
     }
 
     /// Whether the server has a command.

@@ -99,6 +99,20 @@ impl Server {
         client.get_connection().map_err(|e| format!("No connection to redis-server: {e}"))
     }
 
+    /// The server's name and version, `Redis 7.0.15`.
+    ///
+    /// # Errors
+    /// A sentence when it does not answer.
+    pub fn title(&self) -> Result<String, String> {
+        let info = redis::cmd("INFO").arg("server").query::<String>(&mut self.connect()?);
+        let info = info.map_err(|e| format!("INFO failed: {e}"))?;
+        let said = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
+        Ok(match (said("valkey_version:"), said("redis_version:")) {
+            (Some(version), _) => format!("Valkey {version}"),
+            (None, version) => format!("Redis {}", version.unwrap_or_default()),
+        })
+    }
+
     /// Ends the process at once, as `kill -9` does, and tells how it ended; its files stay.
     pub fn kill(&self) -> Option<ExitStatus> {
         self.process.kill()
