@@ -24,7 +24,7 @@ SHOP ?=
 	orders-test watch-test watch-cost \
 	clients clients-deps clients-publish durability \
 	test test-domain test-server test-release coverage mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
-	fuzz memcheck soak lint deny fmt docs \
+	fuzz memcheck sanitize soak lint deny fmt docs \
 	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps lab-tigerfans migrate-deps migrate-test shop shop-deps \
 	shop-test dist image dist-test dist-again upgrade-test site site-test site-deps
 
@@ -267,7 +267,12 @@ mutants: deps ## more: Break the code in 100 places, one at a time, and tell whi
 
 memcheck: deps ## more: Run the server tests and altered calls under valgrind: no error, no leak (20 min)
 	cargo test --workspace --test fuzz memcheck -- --ignored --nocapture
-	@.ci/memcheck
+	@.ci/memcheck valgrind
+
+# SANITIZE="address other_modules::" runs these alone, SANITIZE=planted what is to be found.
+SANITIZE ?= address
+sanitize: deps ## more: Run the server tests with server and module built with a sanitizer (8 minutes)
+	@.ci/memcheck $(SANITIZE)
 
 soak: deps ## more: Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
 	cargo test --release -p seckill -p seckill-tools --test server soak -- --ignored --nocapture

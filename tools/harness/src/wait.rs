@@ -11,10 +11,7 @@ const DEADLINE: Duration = Duration::from_secs(30);
 
 /// [`DEADLINE`], longer for servers that run under valgrind.
 pub fn deadline() -> Duration {
-    match valgrind::is_on() {
-        true => DEADLINE * valgrind::TIMES_SLOWER,
-        false => DEADLINE,
-    }
+    DEADLINE * valgrind::times_slower()
 }
 
 const PAUSE: Duration = Duration::from_millis(2);
