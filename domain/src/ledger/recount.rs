@@ -218,7 +218,7 @@ impl Recounting {
 
     /// Frees a block of memory. False when none is left.
     pub(crate) fn free_some(&mut self) -> bool {
-        self.sums.blocks.pop().is_some()
+        false
     }
 
     /// Bytes of heap in use.
@@ -321,5 +321,22 @@ impl Grant<'_> {
             deadline: self.deadline,
             is_offer: self.is_offer(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A recount's memory is all of its sums, and is freed a block at a time.
+    #[test]
+    fn sums_are_memory_and_are_freed_block_by_block() {
+        let mut counting = Recounting::new(1);
+        counting.sums.at(2 * ACCOUNTS_PER_BLOCK as u32);
+        counting.sums.at(0);
+        let sums = 2 * ACCOUNTS_PER_BLOCK * size_of::<Sum>();
+        let least = sums + 3 * size_of::<Vec<Sum>>() + size_of::<Recounting>();
+        assert!(counting.heap_bytes() >= least, "{} of {least} bytes", counting.heap_bytes());
+        assert_eq!([(); 4].map(|()| counting.free_some()), [true, true, true, false]);
     }
 }

@@ -200,3 +200,17 @@ fn a_round_with_many_winners_is_given_back_in_steps() {
     assert!(steps > 1 && sale.memory_bytes() < full / 50, "{steps}");
     assert_eq!(bytes_of(&reloaded(&sale)), bytes_of(&sale));
 }
+
+/// Each entry of a hold is looked up in a recount, and counted as memory.
+#[test]
+fn each_entry_of_a_hold_counts() {
+    let hold = |seq| Hold { seq, deadline: 9, user: 1, req: Some(2) };
+    let mut index = Held::default();
+    (1..=1000).for_each(|seq| index.insert(&hold(seq)));
+    let wrong = |is_held: bool| {
+        let hold_of = |seq| is_held.then(|| hold(seq));
+        index.recount_some(&mut HeldRecount::default(), u64::MAX, hold_of)
+    };
+    assert_eq!([wrong(true), wrong(false)], [Some(0), Some(3000)]);
+    assert!((50_000..400_000).contains(&index.heap_bytes()), "{} bytes", index.heap_bytes());
+}

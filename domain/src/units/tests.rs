@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Free, Overlaid, Overlay, Units};
+use super::{Free, Overlaid, Overlay, Runs, Units, BLOCK};
 
 /// The numbers as a vector of `free`, number 1 first.
 #[derive(Debug, Default)]
@@ -188,9 +188,22 @@ fn ten_million_numbers_take_at_most_six_bits_each() {
     for len in [10_000, 8_400_000, 10_000_000] {
         let bits = Units::new(len).heap_bytes() * 8;
         assert!(bits <= 6 * len as usize, "{bits} bits for {len} numbers");
+        // One for each number, and two sums of runs for each whole block.
+        let least = len as usize + len as usize / BLOCK as usize * 2 * size_of::<Runs>() * 8;
+        assert!(bits >= least, "{bits} bits for {len} numbers");
     }
     // Grown one by one a vector may have room to spare.
     let mut units = Units::default();
     (0..10_000).for_each(|_| units.grow(1));
     assert!(units.heap_bytes() * 8 <= 6 * 10_000);
+}
+
+/// Behind the last number there is none, however long a run is asked for.
+#[test]
+fn a_run_ends_with_the_last_number() {
+    for len in [2 * BLOCK, 2 * BLOCK + 9] {
+        let units = Units::new(len);
+        let found = [len, len + 1].map(|n| units.is_in_run(len - 1, n));
+        assert_eq!(found, [true, false], "{len} numbers");
+    }
 }

@@ -1,4 +1,4 @@
-//! Breaks the code of the domain and of the commands, one place at a time, and tells which breaks
+//! Breaks the code of the domain and of the shell, one place at a time, and tells which breaks
 //! no test notices: `make mutants`.
 //!
 //! All mutants of a sample are built at once, each behind a switch, in a copy of the sources below
