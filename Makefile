@@ -149,6 +149,9 @@ broken: deps ## more: Break the code on purpose, and see that sim and torture te
 	@.ci/broken
 
 # Options of `make torture`: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
+# Two columns call by libraries of clients/; each is left out where its library is not.
+torture: export PYTHONPATH := $(CURDIR)/clients/python/src:$(CLIENT_LIBRARIES)/python:$(PYTHONPATH)
+torture: export NODE_PATH := $(CLIENT_LIBRARIES)/node_modules:$(NODE_PATH)
 torture: deps ## test: Kill, freeze, cut off and promote servers that sell, and check what they promised
 	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture $(TORTURE)

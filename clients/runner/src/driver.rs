@@ -1,15 +1,9 @@
-//! A client library at work: a process of its language that gets calls and tells answers, a line of
-//! JSON each.
+//! The client libraries, and how the driver of each is started.
 
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
 
-use seckill_harness::process::command;
-use serde_json::{json, Value};
+use seckill_harness::driver::Driver;
+use serde_json::json;
 
 use crate::place::On;
 
@@ -193,6 +187,18 @@ pub fn wrong(flavour: &'static str, on: On) -> Client {
 }
 
 impl Client {
+    /// Its driver, with a client of this port.
+    ///
+    /// # Errors
+    /// A sentence when it does not start.
+    pub fn start(&self, port: u16) -> Result<Driver, String> {
+        let told = json!({
+            "port": port, "flavour": self.flavour, "resp": self.resp, "text": self.text,
+            "prefix": self.prefix, "on": self.on,
+        });
+        Driver::start(self.run, &told)
+    }
+
     pub fn title(&self) -> String {
         let text = if self.text { ", text" } else { "" };
         let on = match self.on {
@@ -209,89 +215,4 @@ pub fn is_present(present: &[&str]) -> bool {
     let quiet =
         Command::new(program).args(rest).stdout(Stdio::null()).stderr(Stdio::null()).status();
     quiet.is_ok_and(|status| status.success())
-}
-
-/// Longer than a call may take, and than a cluster takes to settle.
-const PATIENCE: Duration = Duration::from_secs(60);
-const PAUSE: Duration = Duration::from_millis(2);
-
-/// A running driver, ended when dropped.
-pub struct Driver {
-    child: Child,
-    orders: ChildStdin,
-    answers: Receiver<String>,
-}
-
-impl Driver {
-    /// # Errors
-    /// A sentence when it does not start.
-    pub fn start(client: &Client, port: u16) -> Result<Driver, String> {
-        let Some((program, rest)) = client.run.split_first() else {
-            return Err("No program".into());
-        };
-        let told = json!({
-            "port": port, "flavour": client.flavour, "resp": client.resp, "text": client.text,
-            "prefix": client.prefix, "on": client.on,
-        });
-        let mut child = command(program.as_ref())
-            .args(rest)
-            .arg(told.to_string())
-            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|e| format!("{program} does not start: {e}"))?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(orders), Some(out)) => {
-                let (tell, answers) = mpsc::channel();
-                thread::spawn(move || {
-                    BufReader::new(out)
-                        .lines()
-                        .map_while(Result::ok)
-                        .try_for_each(|line| tell.send(line))
-                });
-                let mut driver = Driver { child, orders, answers };
-                // Starting is no part of a call.
-                driver.ask(r#"{"call": "home", "key": "sale", "parts": 1, "user": "alice"}"#)?;
-                Ok(driver)
-            }
-            _ => Err(format!("{program} has no pipes")),
-        }
-    }
-
-    /// # Errors
-    /// A sentence when it has ended, does not answer, or tells no JSON.
-    pub fn ask(&mut self, order: &str) -> Result<Value, String> {
-        self.ask_while(order, || Ok(()))
-    }
-
-    /// Sends an order to the driver. Until its answer is there, calls `meanwhile` again and again.
-    ///
-    /// # Errors
-    /// The errors of [`Driver::ask`], and those of `meanwhile`.
-    pub fn ask_while(
-        &mut self,
-        order: &str,
-        mut meanwhile: impl FnMut() -> Result<(), String>,
-    ) -> Result<Value, String> {
-        writeln!(self.orders, "{order}").map_err(|e| format!("The driver is gone: {e}"))?;
-        let began = Instant::now();
-        loop {
-            match self.answers.recv_timeout(PAUSE) {
-                Ok(line) => {
-                    return serde_json::from_str(&line)
-                        .map_err(|e| format!("The driver says {line:?}: {e}"))
-                }
-                Err(RecvTimeoutError::Timeout) if began.elapsed() < PATIENCE => meanwhile()?,
-                Err(why) => return Err(format!("{order}: the driver says nothing: {why}")),
-            }
-        }
-    }
-}
-
-impl Drop for Driver {
-    fn drop(&mut self) {
-        // Both fail only if it has ended already.
-        let _ = (self.child.kill(), self.child.wait());
-    }
 }

@@ -25,7 +25,7 @@ use seckill_harness::process::lock;
 use seckill_harness::program::Server;
 use seckill_harness::wait::holds_in_time;
 
-use driver::{Client, Driver, CLIENTS, WRONG};
+use driver::{Client, CLIENTS, WRONG};
 use page::Results;
 use place::{On, Place};
 
@@ -195,7 +195,7 @@ fn play(
     client: &Client,
     results: &mut Results,
 ) -> Result<Vec<(String, String)>, String> {
-    let mut driver = Driver::start(client, place.port())?;
+    let mut driver = client.start(place.port())?;
     let mut failed = Vec::new();
     for (at, case) in table::cases()?.iter().enumerate().filter(|(_, case)| case.is_for(client)) {
         let played = case.play(place, client, &mut driver, at);
@@ -204,10 +204,10 @@ fn play(
             failed.push((case.name.clone(), why));
             // A driver that still waits for this case's answer would take it for the next case's.
             // A cluster may need a moment to finish the move of a slot.
-            let mut again = Driver::start(client, place.port());
+            let mut again = client.start(place.port());
             holds_in_time(|| {
                 if again.is_err() {
-                    again = Driver::start(client, place.port());
+                    again = client.start(place.port());
                 }
                 again.is_ok()
             });

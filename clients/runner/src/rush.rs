@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use seckill_harness::driver::Driver;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::driver::{Client, Driver};
+use crate::driver::Client;
 use crate::place::{On, Place};
 use crate::proxy::Trouble;
 use crate::table::{compare, heard, Grant};
@@ -81,7 +82,7 @@ pub fn play(place: &Place, client: &Client) -> Result<Rush, String> {
                 let (through, lost, name) = (&through, &lost, &name);
                 let (port, troubles) = (place.port(), place.troubles.clone());
                 scope.spawn(move || {
-                    let mut driver = Driver::start(client, port)?;
+                    let mut driver = client.start(port)?;
                     let mut told = Vec::new();
                     for user in (program..BUYERS).step_by(PROGRAMS) {
                         if user % CUT_EVERY == 0 {

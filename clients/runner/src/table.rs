@@ -6,10 +6,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use seckill_harness::driver::Driver;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
-use crate::driver::{Client, Driver};
+use crate::driver::Client;
 use crate::place::{connect, On, Place};
 use crate::proxy::{Then, Trouble};
 

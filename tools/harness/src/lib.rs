@@ -8,6 +8,7 @@ pub mod calls;
 pub mod client;
 pub mod cluster;
 pub mod conf_example;
+pub mod driver;
 pub mod launch;
 pub mod limits;
 pub mod link;

@@ -105,8 +105,26 @@ impl Trio {
     /// # Errors
     /// A sentence when one does not start, or they do not find each other.
     pub fn start(primary: u16, replicas: usize, lines: &[&str]) -> Result<Trio, String> {
-        let all: Result<Vec<Sentinel>, String> =
-            (0..3).map(|_| Sentinel::start(primary, 2, lines)).collect();
+        Trio::start_each(primary, replicas, || {
+            lines.iter().map(|line| (*line).to_owned()).collect()
+        })
+    }
+
+    /// As [`Trio::start`], with lines made for each of them.
+    ///
+    /// # Errors
+    /// As [`Trio::start`].
+    pub fn start_each(
+        primary: u16,
+        replicas: usize,
+        lines: impl Fn() -> Vec<String>,
+    ) -> Result<Trio, String> {
+        let one = |_| {
+            let lines = lines();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            Sentinel::start(primary, 2, &lines)
+        };
+        let all: Result<Vec<Sentinel>, String> = (0..3).map(one).collect();
         let trio = Trio(all?);
         let deadline = Instant::now() + DEADLINE;
         while !trio.is_settled(primary, replicas) {

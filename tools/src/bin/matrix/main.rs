@@ -85,7 +85,7 @@ fn names(options: &Options) -> Result<Vec<String>, String> {
         (is_server && is_wanted && table::version(&name)? >= [7, 0].to_vec()).then_some(name)
     };
     let mut names: Vec<String> = there.filter_map(|entry| name(entry.ok()?)).collect();
-    names.sort_by_key(|name| (table::family(name).to_owned(), table::version(name)));
+    names.sort_by_key(|name| (table::family(name).to_owned(), table::version(name), name.clone()));
     match names.is_empty() {
         true => Err(format!("There is no server in {}", options.servers.display())),
         false => Ok(names),

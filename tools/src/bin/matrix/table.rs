@@ -11,14 +11,20 @@ pub fn family(name: &str) -> &str {
     name.split_once('-').map_or(name, |(family, _)| family)
 }
 
+/// Ends the name of a server that reads and writes on four threads.
+const THREADS: &str = "-threads";
+
 /// The numbers of `redis-7.0.15`; none when the name has no version.
 pub fn version(name: &str) -> Option<Vec<u32>> {
-    let (_, version) = name.split_once('-')?;
+    let (_, version) = name.strip_suffix(THREADS).unwrap_or(name).split_once('-')?;
     version.split('.').map(str::parse).collect::<Result<_, _>>().ok()
 }
 
 /// The name for people: `Redis 7.0.15`.
 fn title(name: &str) -> String {
+    if let Some(name) = name.strip_suffix(THREADS) {
+        return format!("{}, io-threads 4", title(name));
+    }
     let (family, version) = name.split_once('-').unwrap_or((name, ""));
     let (first, rest) = family.split_at(family.len().min(1));
     format!("{}{rest} {version}", first.to_uppercase())
@@ -221,6 +227,14 @@ mod tests {
              test result: ok. 5 passed; 0 failed; 2 ignored; 0 measured; 0 filtered out\n"
         );
         Outcome::read("redis-7.0.15", &log, Duration::ZERO)
+    }
+
+    #[test]
+    fn servers_have_a_name_for_people() {
+        assert_eq!(title("redis-7.0.15"), "Redis 7.0.15");
+        assert_eq!(title("valkey-9.1.2-threads"), "Valkey 9.1.2, io-threads 4");
+        assert_eq!(version("valkey-9.1.2-threads"), version("valkey-9.1.2"));
+        assert_eq!(version("redis-7.0.15-source"), None);
     }
 
     #[test]

@@ -275,7 +275,7 @@ impl<'a> Checker<'a> {
     fn is_of(&self, call: &Try, answered: &Answered, step: &Step) -> bool {
         let made_in = self.evidence.reign_of(step.epoch);
         match answered.answer {
-            Answer::Granted { .. } => made_in == call.reign,
+            Answer::Granted { .. } => (call.since..=call.reign).contains(&made_in),
             _ => made_in <= call.reign,
         }
     }
@@ -331,7 +331,7 @@ impl<'a> Checker<'a> {
         }
         // A GRANTED tells that this very call did it. Others may have done it at an earlier try,
         // and of several that ask for it any one.
-        let (mut invoked, mut reign) = (call.invoked, Some(call.reign));
+        let (mut invoked, mut reign) = (call.invoked, call.of_one_reign());
         if !fresh {
             let ops = self.asked_for(&op.user, &op.req);
             let makers = || ops.iter().filter(|other| may_have_made(other, step));
@@ -345,7 +345,7 @@ impl<'a> Checker<'a> {
         if !answered.kept || self.is_stale(call, answered) {
             return;
         }
-        let reign = Some(call.reign);
+        let reign = call.of_one_reign();
         let seen = Change { rev, invoked: call.invoked, returned: answered.returned, reign };
         self.seen.entry(seq).or_default().push(seen);
     }
@@ -362,7 +362,7 @@ impl<'a> Checker<'a> {
             for step in tale.steps.iter().filter(|step| step.event != "EXPIRE") {
                 if !ops.iter().any(|op| may_have_made(op, step)) {
                     let entry = self.entry(step.rev);
-                    let what = format!("UNASKED: nobody can have caused {entry}.");
+                    let what = format!("UNASKED: nobody can have caused {entry}, of {ops:?}.");
                     self.verdict.violations.push(what);
                 }
             }
@@ -394,8 +394,9 @@ impl<'a> Checker<'a> {
         for op in &self.evidence.ops {
             for (call, answered) in answers(op) {
                 let Answer::Granted { seq, .. } = answered.answer else { continue };
+                let Some(reign) = call.of_one_reign() else { continue };
                 let order = (op.user.as_str(), op.req.as_str());
-                let owner = *owners.entry((call.reign, seq)).or_insert(order);
+                let owner = *owners.entry((reign, seq)).or_insert(order);
                 if owner != order {
                     self.verdict.doubled += 1;
                     let what = format!("DOUBLED: seq {seq} was given to {owner:?} and {order:?}.");
@@ -484,8 +485,8 @@ impl<'a> Checker<'a> {
 
 /// The reign that all tries went to, if it was one.
 fn reign_of(op: &Op) -> Option<u64> {
-    let first = op.tries.first().map(|call| call.reign);
-    first.filter(|first| op.tries.iter().all(|call| call.reign == *first))
+    let first = op.tries.first().and_then(Try::of_one_reign);
+    first.filter(|first| op.tries.iter().all(|call| call.of_one_reign() == Some(*first)))
 }
 
 /// Whether the waiting list takes no more users.
@@ -556,7 +557,11 @@ fn may_have_made(op: &Op, step: &Step) -> bool {
             Some(Answered { answer: Answer::Granted { .. }, .. }) => true,
             // A waiter gets an offer later, whatever other answers come meanwhile.
             Some(_) if step.event == "OFFER" => true,
-            Some(answered) => !op.deed.is_grab() || !answered.kept,
+            // A library asks again before it answers, and tells what it then hears of its own grant.
+            Some(Answered { answer: Answer::Replay { .. }, .. }) if call.by_library => true,
+            // Who was told something else by a library has no grant of an attempt that it kept
+            // silent.
+            Some(answered) => !op.deed.is_grab() || !(answered.kept || call.by_library),
             None => true,
         })
 }

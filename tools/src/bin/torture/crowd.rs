@@ -17,7 +17,9 @@ use redis::Connection;
 use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
 use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Promise, Terms, Try};
+use crate::library::{Flavour, Library};
 use crate::seats;
+use crate::setting::Setting;
 use crate::shared::Shared;
 use crate::waiting;
 use seckill_harness::process::lock;
@@ -25,7 +27,7 @@ use seckill_random::Random;
 
 /// How long a client waits for a reply, then it tries again.
 const PATIENCE: Duration = Duration::from_millis(700);
-const WAIT_MS: u64 = 400;
+pub const WAIT_MS: u64 = 400;
 const NO_SERVER_PAUSE: Duration = Duration::from_millis(4);
 /// When a client gives up for good, once all faults are over.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
@@ -95,17 +97,18 @@ struct Order {
 
 /// The threads of one sale or several.
 pub struct Crowd {
-    threads: Vec<JoinHandle<Vec<Vec<Op>>>>,
+    threads: Vec<JoinHandle<Result<Vec<Vec<Op>>, String>>>,
     shared: Arc<Shared>,
 }
 
 impl Crowd {
-    /// Starts this many threads. With `wait` an answer counts only when a replica has what it says.
+    /// Starts this many threads. A library makes the calls of buyers, if one is named.
     pub fn start(
         shared: Arc<Shared>,
         sales: &[Open],
         count: usize,
-        (wait, promise): (bool, Promise),
+        setting: Setting,
+        library: Option<Flavour>,
         seed: u64,
     ) -> Crowd {
         let boards: Arc<Vec<Mutex<Vec<Order>>>> =
@@ -115,16 +118,18 @@ impl Crowd {
                 shared: Arc::clone(&shared),
                 boards: Arc::clone(&boards),
                 sales: sales.to_vec(),
-                wait,
-                promise,
+                wait: setting.waits(),
+                promise: setting.promise(),
                 number,
                 random: Random(seed ^ (number as u64) << 32),
                 old: Vec::new(),
                 connection: None,
+                library: None,
                 history: vec![Vec::new(); sales.len()],
                 orders: 0,
             };
-            thread::spawn(move || client.run())
+            let library = library.clone();
+            thread::spawn(move || client.run(library.as_ref()))
         });
         Crowd { threads: threads.collect(), shared }
     }
@@ -137,7 +142,7 @@ impl Crowd {
         self.shared.over.store(true, Ordering::SeqCst);
         let mut all = vec![Vec::new(); sales];
         for thread in self.threads {
-            let histories = thread.join().map_err(|_| "A client thread failed.")?;
+            let histories = thread.join().map_err(|_| "A client thread failed.")??;
             for (all, history) in all.iter_mut().zip(histories) {
                 all.extend(history);
             }
@@ -150,6 +155,7 @@ struct Client {
     shared: Arc<Shared>,
     boards: Arc<Vec<Mutex<Vec<Order>>>>,
     sales: Vec<Open>,
+    /// Whether an answer counts only when a replica has what it says.
     wait: bool,
     promise: Promise,
     number: usize,
@@ -158,12 +164,17 @@ struct Client {
     old: Vec<(usize, Order)>,
     /// The connection, and the reign of the primary it leads to.
     connection: Option<(u64, Connection)>,
+    /// What makes the calls that it has.
+    library: Option<Library>,
     history: Vec<Vec<Op>>,
     orders: u64,
 }
 
 impl Client {
-    fn run(mut self) -> Vec<Vec<Op>> {
+    fn run(mut self, library: Option<&Flavour>) -> Result<Vec<Vec<Op>>, String> {
+        // A driver ends with the thread that has started it.
+        let port = self.shared.address.load(Ordering::SeqCst);
+        self.library = library.map(|flavour| Library::start(flavour, port)).transpose()?;
         while !self.shared.over.load(Ordering::SeqCst) {
             let sale = self.random.below(self.sales.len() as u64) as usize;
             match self.random.below(100) {
@@ -177,7 +188,7 @@ impl Client {
                 _ => self.go_on(sale),
             }
         }
-        self.history
+        Ok(self.history)
     }
 
     /// A pause; the sale is open again before the thread does anything else.
@@ -372,14 +383,7 @@ impl Client {
         let mut ops = vec![op; sales.len()];
         let mut over_since = None;
         loop {
-            let calls = self.call(line, sales.len());
-            if calls.is_empty() {
-                thread::sleep(NO_SERVER_PAUSE);
-            }
-            let is_kept = |call: &Try| call.answered.as_ref().is_some_and(|told| told.kept);
-            let counts = calls.first().is_some_and(is_kept);
-            ops.iter_mut().zip(calls).for_each(|(op, call)| op.tries.push(call));
-            if counts {
+            if self.tries(line, &mut ops) {
                 break;
             }
             if self.shared.over.load(Ordering::SeqCst) {
@@ -392,6 +396,24 @@ impl Client {
         sales.iter().zip(ops).for_each(|(sale, op)| self.history[*sale].push(op));
     }
 
+    /// One call, noted in the op of each sale. Whether its answer counts.
+    fn tries(&mut self, line: &str, ops: &mut [Op]) -> bool {
+        let library = self.library.as_mut();
+        if let Some((tries, counts)) = library.and_then(|library| library.call(&self.shared, line))
+        {
+            ops[0].tries.extend(tries);
+            return counts;
+        }
+        let calls = self.call(line, ops.len());
+        if calls.is_empty() {
+            thread::sleep(NO_SERVER_PAUSE);
+        }
+        let is_kept = |call: &Try| call.answered.as_ref().is_some_and(|told| told.kept);
+        let counts = calls.first().is_some_and(is_kept);
+        ops.iter_mut().zip(calls).for_each(|(op, call)| op.tries.push(call));
+        counts
+    }
+
     /// One call of this many sales, as each of them sees it; none when no connection is to be had.
     fn call(&mut self, line: &str, sales: usize) -> Vec<Try> {
         if self.connection.is_none() {
@@ -401,7 +423,7 @@ impl Client {
         let Some((reign, mut connection)) = self.connection.take() else { return Vec::new() };
         self.shared.calls.fetch_add(1, Ordering::Relaxed);
         let invoked = self.shared.moment();
-        let mut calls = vec![Try { invoked, answered: None, reign }; sales];
+        let mut calls = vec![Try::new(invoked, reign); sales];
         let way = match self.random.below(12) {
             0 => Way::Module,
             1 => Way::Thread,

@@ -14,22 +14,32 @@ use crate::crowd::{Crowd, Open};
 use crate::disk::Disk;
 use crate::faults::Fault;
 use crate::history::{Kind, Op};
+use crate::library::Flavour;
 use crate::read;
 use crate::report::Tally;
 use crate::sales;
 use crate::setting::Setting;
 use crate::shared::Shared;
+use crate::tls::Tls;
 use crate::world::World;
 use seckill_random::Random;
+
+/// Clients of a library, at most: each is a process of its own.
+const DRIVERS: usize = 6;
 
 /// The inputs of an episode.
 pub struct Episode<'a> {
     pub module: &'a Path,
     pub disks: &'a [Disk],
     pub setting: Setting,
+    /// Settings of every server besides, and whether they reach each other by TLS.
+    pub settings: &'a [String],
+    pub has_tls: bool,
     /// None but this.
     pub fault: Option<Fault>,
     pub clients: usize,
+    /// Another library than the setting's.
+    pub flavour: Option<Flavour>,
     pub seed: u64,
     pub lasts: Duration,
 }
@@ -42,12 +52,15 @@ impl Episode<'_> {
     pub fn play(&self, tally: &mut Tally) -> Result<(), String> {
         let mut random = Random(self.seed);
         let shared = Arc::new(Shared::default());
-        let setup = self.setting.setup();
+        let tls = if self.has_tls { Some(Tls::make()?) } else { None };
+        let setup = self.setting.setup(self.settings, tls);
         let mut world = World::start(self.module, &setup, self.disks, Arc::clone(&shared))?;
         let sales = open(&world, &mut random)?;
-        let counts = (self.setting.waits(), self.setting.promise());
-        let (clients, seed) = (self.clients, random.number());
-        let crowd = Crowd::start(Arc::clone(&shared), &sales, clients, counts, seed);
+        let library = self.setting.library();
+        let library = library.map(|library| self.flavour.clone().unwrap_or(library));
+        let clients = if library.is_some() { self.clients.min(DRIVERS) } else { self.clients };
+        let (shares, seed) = (Arc::clone(&shared), random.number());
+        let crowd = Crowd::start(shares, &sales, clients, self.setting, library, seed);
         let befell = self.faults(&mut world, &mut random, tally);
         // Also when a fault went wrong: the threads must end.
         let histories = crowd.finish(sales.len())?;

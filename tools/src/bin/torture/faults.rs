@@ -195,7 +195,7 @@ impl Fault {
             Freeze => servers::freeze(world, Some(primary), random),
             FreezeReplica => servers::freeze(world, one_of(world, random), random),
             Tear => {
-                world.door.tear();
+                world.tear();
                 Ok(true)
             }
             // Refused while another child saves already: no fault then.

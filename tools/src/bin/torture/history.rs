@@ -76,8 +76,25 @@ pub struct Op {
 pub struct Try {
     pub invoked: u64,
     pub answered: Option<Answered>,
-    /// Which primary it went to, counted from the first.
+    /// Which primary it went to, counted from the first; of those that it may have gone to the
+    /// last.
     pub reign: u64,
+    /// The first of them. A library does not tell which it was.
+    pub since: u64,
+    /// A library was asked, which tells of every attempt that had no reply.
+    pub by_library: bool,
+}
+
+impl Try {
+    /// One that went to a primary that is known, and is not answered yet.
+    pub fn new(invoked: u64, reign: u64) -> Try {
+        Try { invoked, answered: None, reign, since: reign, by_library: false }
+    }
+
+    /// The primary that it went to, if that is known.
+    pub fn of_one_reign(&self) -> Option<u64> {
+        Some(self.reign).filter(|reign| *reign == self.since)
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -23,6 +23,7 @@ mod durability;
 mod episode;
 mod faults;
 mod history;
+mod library;
 mod links;
 mod list;
 mod memory;
@@ -41,6 +42,7 @@ mod sometimes;
 mod story;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod waiting;
 mod world;
 
@@ -55,6 +57,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use disk::Disk;
 use episode::Episode;
 use faults::Fault;
+use library::Flavour;
 use report::{table, unmet, Tally};
 use setting::Setting;
 
@@ -80,6 +83,15 @@ struct Options {
     /// Only this fault, under the settings that know it
     #[arg(long)]
     fault: Option<Fault>,
+    /// In place of the Python library a client with a rule left out, see clients/cases.md
+    #[arg(long, value_name = "NAME")]
+    wrong: Option<String>,
+    /// A further setting of every server; may be given several times
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
+    set: Vec<[String; 2]>,
+    /// Servers reach each other, and Sentinels reach them, by TLS
+    #[arg(long)]
+    tls: bool,
     /// The module's file [default: the one built here, or $SECKILL_MODULE]
     #[arg(long, value_name = "FILE", global = true)]
     module: Option<PathBuf>,
@@ -120,6 +132,11 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     }
     let mut settings = options.only.map_or(Setting::ALL.to_vec(), |only| vec![only]);
     settings.retain(|setting| setting.draws(options.fault).next().is_some());
+    if options.only.is_none() {
+        for absent in settings.extract_if(.., |setting| !setting.is_possible()) {
+            println!("{} is left out: the library is not here.", absent.name());
+        }
+    }
     if settings.is_empty() {
         return Err("That setting does not know that fault.".into());
     }
@@ -139,8 +156,11 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
             module,
             disks: &disks,
             setting: *setting,
+            settings: &settings_of(options),
+            has_tls: options.tls,
             fault: options.fault,
             clients: options.clients.into(),
+            flavour: options.wrong.as_deref().map(Flavour::python),
             seed: seed.wrapping_add(number as u64),
             lasts: setting.lasts().min(wanted / (2 * count as u32)),
         };
@@ -165,6 +185,15 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     }
     let is_clean = tallies.iter().all(|(_, tally)| tally.violations.is_empty());
     Ok(is_clean && !has_missed)
+}
+
+fn parse_setting(text: &str) -> Result<[String; 2], String> {
+    let (name, value) = text.split_once('=').ok_or("NAME=VALUE")?;
+    Ok([format!("--{name}"), value.to_owned()])
+}
+
+fn settings_of(options: &Options) -> Vec<String> {
+    options.set.iter().flatten().cloned().collect()
 }
 
 fn tell(violations: &[String]) {

@@ -76,7 +76,7 @@ pub fn kill_rewrite(world: &World<'_>, random: &mut Random) -> Result<bool, Stri
 
 pub fn hand_over(world: &mut World<'_>) -> Result<bool, String> {
     let (old, Some(new)) = (world.primary, world.replica()) else { return Ok(false) };
-    let line = format!("FAILOVER TO 127.0.0.1 {} TIMEOUT 10000", world.server(new)?.port());
+    let line = format!("FAILOVER TO 127.0.0.1 {} TIMEOUT 10000", world.port(new)?);
     world.reign(|world| {
         world.ask::<()>(old, &line)?;
         world.until("FAILOVER is done", || {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use crate::faults::{self, Fault};
 use crate::history::Promise;
+use crate::library::Flavour;
+use crate::tls::Tls;
 use crate::world::Setup;
 
 /// One way to the replica: about as far as across a city.
@@ -22,11 +24,21 @@ pub enum Setting {
     AgainstAdvice,
     /// Primary and replica, `appendfsync everysec`, nothing more
     Plain,
+    /// As `wait`, but buyers call by the Python library
+    Python,
+    /// As `wait`, but buyers call by the Node library
+    Node,
 }
 
 impl Setting {
-    pub const ALL: [Setting; 4] =
-        [Setting::Always, Setting::Wait, Setting::Plain, Setting::Sentinel];
+    pub const ALL: [Setting; 6] = [
+        Setting::Always,
+        Setting::Wait,
+        Setting::Plain,
+        Setting::Sentinel,
+        Setting::Python,
+        Setting::Node,
+    ];
 
     /// The name in the table.
     pub fn name(self) -> &'static str {
@@ -36,6 +48,8 @@ impl Setting {
             Setting::Sentinel => "Sentinel, WAIT 1",
             Setting::AgainstAdvice => "Sentinel, against advice, WAIT 1",
             Setting::Plain => "nothing promised",
+            Setting::Python => "WAIT 1, Python library",
+            Setting::Node => "WAIT 1, Node library",
         }
     }
 
@@ -55,6 +69,20 @@ impl Setting {
         matches!(self, Setting::Sentinel | Setting::AgainstAdvice)
     }
 
+    /// The library that buyers call by.
+    pub fn library(self) -> Option<Flavour> {
+        match self {
+            Setting::Python => Some(Flavour::python("sync")),
+            Setting::Node => Some(Flavour::node()),
+            _ => None,
+        }
+    }
+
+    /// Whether it can be played here.
+    pub fn is_possible(self) -> bool {
+        self.library().is_none_or(|library| library.is_here())
+    }
+
     /// How long faults come in one episode: Sentinels take their time.
     pub fn lasts(self) -> Duration {
         Duration::from_secs(if self.has_sentinels() { 30 } else { 7 })
@@ -63,7 +91,7 @@ impl Setting {
     fn faults(self) -> Vec<Fault> {
         match self {
             Setting::Always => faults::of_one(),
-            Setting::Wait => faults::of_two(),
+            Setting::Wait | Setting::Python | Setting::Node => faults::of_two(),
             Setting::Sentinel => faults::of_three(),
             Setting::AgainstAdvice => faults::of_three_against_advice(),
             Setting::Plain => faults::of_two_without_promise(),
@@ -75,19 +103,24 @@ impl Setting {
         self.faults().into_iter().filter(move |fault| only.is_none_or(|only| only == *fault))
     }
 
-    pub fn setup(self) -> Setup {
+    /// `more`: settings of every server besides.
+    pub fn setup(self, more: &[String], tls: Option<Tls>) -> Setup {
         let settings: &[&str] = match self {
             Setting::Always => &["--appendfsync", "always"],
-            Setting::Wait | Setting::Plain => &["--appendfsync", "everysec"],
+            Setting::Wait | Setting::Plain | Setting::Python | Setting::Node => {
+                &["--appendfsync", "everysec"]
+            }
             Setting::Sentinel | Setting::AgainstAdvice => {
                 &["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"]
             }
         };
         let replicas = match self {
             Setting::Always => 0,
-            Setting::Wait | Setting::Plain => 1,
+            Setting::Wait | Setting::Plain | Setting::Python | Setting::Node => 1,
             Setting::Sentinel | Setting::AgainstAdvice => 2,
         };
-        Setup { settings, replicas, has_sentinels: self.has_sentinels(), delay: DELAY }
+        let settings = settings.iter().map(|word| (*word).to_owned()).chain(more.iter().cloned());
+        let has_sentinels = self.has_sentinels();
+        Setup { settings: settings.collect(), replicas, has_sentinels, delay: DELAY, tls }
     }
 }

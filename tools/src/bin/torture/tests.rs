@@ -111,7 +111,7 @@ impl Book {
         let reign = self.0.reigns.len() as u64 - 1;
         let invoked = 10 * (self.0.ops.len() as u64 + 1);
         let answered = Some(Answered { returned: invoked + 5, answer, kept: true });
-        let tries = vec![Try { invoked, answered, reign }];
+        let tries = vec![Try { answered, ..Try::new(invoked, reign) }];
         let (user, req) = match deed {
             Deed::Restock => (String::new(), format!("r{who}")),
             Deed::Pause | Deed::Resume => (String::new(), String::new()),
@@ -150,7 +150,7 @@ fn whole() -> Book {
     book.move_to("GRANT", 1_002, [1, 2, 0], 2, State::Held);
     let held = Answer::Replay { seq: 2, qty: 1, state: State::Held, deadline: 1_102 };
     let op = book.ask(Deed::Grab, 2, held);
-    op.tries.insert(0, Try { invoked: 18, answered: None, reign: 0 });
+    op.tries.insert(0, Try::new(18, 0));
     book.move_to("CONFIRM", 1_003, [1, 1, 1], 1, State::Sold);
     book.ask(Deed::Confirm, 1, stands(1, State::Sold));
     book.move_to("CANCEL", 1_004, [2, 0, 1], 2, State::Cancelled);
@@ -398,6 +398,24 @@ fn a_change_that_nobody_asked_for_is_found() {
     assert_found("UNASKED: nobody can have caused rev 12", |book| {
         book.answer(GRAB_3).answer = Answer::OverLimit;
     });
+}
+
+#[test]
+fn a_library_that_tells_of_no_grant_where_there_is_one_is_found() {
+    let refused = |book: &mut Book| {
+        let call = &mut book.0.ops[GRAB_3].tries[0];
+        call.by_library = true;
+        let told = call.answered.as_mut().unwrap();
+        (told.answer, told.kept) = (Answer::OverLimit, false);
+    };
+    assert_found("UNASKED: nobody can have caused rev 12", refused);
+    // An attempt without a reply can have got it.
+    let mut book = whole();
+    refused(&mut book);
+    let lost = Try { answered: None, ..book.0.ops[GRAB_3].tries[0].clone() };
+    book.0.ops[GRAB_3].tries.push(lost);
+    let unasked = |what: &String| what.contains("UNASKED");
+    assert!(!book.check().violations.iter().any(unasked));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,6 +20,7 @@ use crate::disk::Disk;
 use crate::history::Crowning;
 use crate::sentinels::Sentinels;
 use crate::shared::Shared;
+use crate::tls::Tls;
 use seckill_harness::link::Link;
 use seckill_harness::other_module;
 use seckill_harness::program::Server;
@@ -30,13 +32,18 @@ const POLL_EVERY: Duration = Duration::from_millis(3);
 /// A server that does not answer for this long is taken for dead: that is an error.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A port at which nobody listens.
+const NOWHERE: u16 = 0;
+
 /// How the servers are set up.
 pub struct Setup {
-    pub settings: &'static [&'static str],
+    pub settings: Vec<String>,
     pub replicas: usize,
     pub has_sentinels: bool,
     /// One way, between primary and replica.
     pub delay: Duration,
+    /// Servers, and Sentinels, reach each other by TLS.
+    pub tls: Option<Tls>,
 }
 
 /// Options that every server is started with.
@@ -60,6 +67,8 @@ const OTHER_MODULE: [&str; 2] = ["FLAGS", "E!S"];
 /// All servers of one episode.
 pub struct World<'a> {
     servers: Vec<Option<Server>>,
+    /// Where each speaks TLS, if they do.
+    tls_ports: Vec<Option<u16>>,
     pub disks: &'a [Disk],
     pub primary: usize,
     setup: &'a Setup,
@@ -67,6 +76,8 @@ pub struct World<'a> {
     pub link: Option<Link>,
     pub sentinels: Option<Sentinels>,
     pub door: Link,
+    /// Where libraries find the primary of the day.
+    address: Link,
     shared: Arc<Shared>,
     pub crownings: Vec<Crowning>,
     /// APPLYs that any server has refused so far.
@@ -87,31 +98,39 @@ impl<'a> World<'a> {
         shared: Arc<Shared>,
     ) -> Result<World<'a>, String> {
         let other_module = other_module::path().display().to_string();
-        let mut settings = [&SETTINGS[..], setup.settings].concat();
+        let mut settings = SETTINGS.to_vec();
+        settings.extend(setup.settings.iter().map(String::as_str));
         settings.extend(["--loadmodule", &other_module].into_iter().chain(OTHER_MODULE));
-        let from_ms = unix_ms();
-        let servers: Result<Vec<_>, String> = disks[..=setup.replicas]
-            .iter()
-            .map(|disk| {
-                let watch = disk.watch.as_ref().map_or(Vec::new(), Watch::words);
-                let watch: Vec<&str> = watch.iter().map(String::as_str).collect();
-                let options = Options::of_program(Some(module), &settings);
-                options.below(disk.place()).through(&watch).run().map(Some)
-            })
-            .collect();
-        let servers = servers?;
-        let door = Link::to(servers[0].as_ref().map_or(0, Server::port), Duration::ZERO)?;
+        let (from_ms, mut servers, mut tls_ports) = (unix_ms(), Vec::new(), Vec::new());
+        for disk in &disks[..=setup.replicas] {
+            let watch = disk.watch.as_ref().map_or(Vec::new(), Watch::words);
+            let watch: Vec<&str> = watch.iter().map(String::as_str).collect();
+            let (tls, port) = setup.tls.as_ref().map(Tls::settings).unzip();
+            let tls = tls.into_iter().flatten();
+            let tls: Vec<String> =
+                tls.flat_map(|(name, value)| [format!("--{name}"), value]).collect();
+            let own: Vec<&str> =
+                settings.iter().copied().chain(tls.iter().map(String::as_str)).collect();
+            let options = Options::of_program(Some(module), &own);
+            servers.push(Some(options.below(disk.place()).through(&watch).run()?));
+            tls_ports.push(port);
+        }
+        let port = servers[0].as_ref().map_or(0, Server::port);
+        let (door, address) = (Link::to(port, Duration::ZERO)?, Link::to(port, Duration::ZERO)?);
         shared.open_door(0, door.port());
+        shared.address.store(address.port(), Ordering::SeqCst);
         let crownings = vec![Crowning { began: shared.moment(), from_ms }];
         let (primary, refused, tail_ms) = (0, 0, 0);
         let mut world = World {
             servers,
+            tls_ports,
             disks,
             primary,
             setup,
             link: None,
             sentinels: None,
             door,
+            address,
             shared,
             crownings,
             refused,
@@ -138,6 +157,12 @@ impl<'a> World<'a> {
     /// The first replica, if there is one.
     pub fn replica(&self) -> Option<usize> {
         self.replicas().next()
+    }
+
+    /// Where other servers and Sentinels reach this one, without a way between them.
+    pub fn port(&self, number: usize) -> Result<u16, String> {
+        let port = self.server(number)?.port();
+        Ok(self.tls_ports[number].unwrap_or(port))
     }
 
     /// Asks a server directly.
@@ -168,10 +193,22 @@ impl<'a> World<'a> {
             self.count_refused(number)?;
         }
         self.server(number)?.kill();
+        self.shut_doors(number);
+        Ok(())
+    }
+
+    /// Nobody comes to a primary any more that has ended.
+    fn shut_doors(&self, number: usize) {
         if number == self.primary {
             self.door.close();
+            self.address.turn_to(NOWHERE);
         }
-        Ok(())
+    }
+
+    /// The next reply to each client breaks off in its middle.
+    pub fn tear(&self) {
+        self.door.tear();
+        self.address.tear();
     }
 
     /// Has a server end by itself. It refuses at first while it begins a log.
@@ -185,9 +222,7 @@ impl<'a> World<'a> {
             }
             Ok(has_ended)
         })?;
-        if number == self.primary {
-            self.door.close();
-        }
+        self.shut_doors(number);
         Ok(())
     }
 
@@ -209,7 +244,7 @@ impl<'a> World<'a> {
 
     /// Lets replicas follow the primary, and Sentinels watch them, over ways that can be cut.
     fn watch_over(&mut self) -> Result<(), String> {
-        let way = |number| Link::to(self.server(number)?.port(), self.setup.delay);
+        let way = |number| Link::to(self.port(number)?, self.setup.delay);
         let ways: Result<Vec<Link>, String> = (0..self.servers.len()).map(way).collect();
         let ways = ways?;
         for replica in self.replicas() {
@@ -217,7 +252,7 @@ impl<'a> World<'a> {
             self.ask::<()>(replica, &format!("REPLICAOF 127.0.0.1 {}", ways[0].port()))?;
         }
         self.announce_as(0, ways[0].port())?;
-        self.sentinels = Some(Sentinels::start(ways)?);
+        self.sentinels = Some(Sentinels::start(ways, self.setup.tls.as_ref())?);
         self.wait_for_replicas()
     }
 
@@ -291,9 +326,13 @@ impl<'a> World<'a> {
         let from_ms = unix_ms();
         let number = crown(self)?;
         self.primary = number;
-        let door = Link::to(self.server(number)?.port(), Duration::ZERO)?;
+        let port = self.server(number)?.port();
+        let door = Link::to(port, Duration::ZERO)?;
+        // Nobody who has seen the new reign is answered by the old primary.
+        self.address.turn_to(NOWHERE);
         self.crownings.push(Crowning { began: self.shared.moment(), from_ms });
         self.shared.open_door(self.crownings.len() as u64 - 1, door.port());
+        self.address.turn_to(port);
         Ok(std::mem::replace(&mut self.door, door))
     }
 
@@ -304,7 +343,7 @@ impl<'a> World<'a> {
             Some(sentinels) => sentinels.way(self.primary),
             None if self.setup.replicas == 0 => return Ok(()),
             None => {
-                let link = Link::to(self.server(self.primary)?.port(), self.setup.delay)?;
+                let link = Link::to(self.port(self.primary)?, self.setup.delay)?;
                 self.link.insert(link).port()
             }
         };

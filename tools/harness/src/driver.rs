@@ -1,0 +1,96 @@
+//! A client library at work: a process of its language that gets calls and tells answers, a line of
+//! JSON each, see clients/cases.md.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::process::command;
+
+/// Longer than a call may take, and than a cluster takes to settle.
+const PATIENCE: Duration = Duration::from_secs(60);
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// A running driver, ended when dropped.
+pub struct Driver {
+    child: Child,
+    orders: ChildStdin,
+    answers: Receiver<String>,
+}
+
+impl Driver {
+    /// `run`: how it is started, below `clients/`. `told`: its one argument.
+    ///
+    /// # Errors
+    /// A sentence when it does not start.
+    pub fn start(run: &[&str], told: &Value) -> Result<Driver, String> {
+        let Some((program, rest)) = run.split_first() else {
+            return Err("No program".into());
+        };
+        let mut child = command(program.as_ref())
+            .args(rest)
+            .arg(told.to_string())
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../clients"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("{program} does not start: {e}"))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(orders), Some(out)) => {
+                let (tell, answers) = mpsc::channel();
+                thread::spawn(move || {
+                    BufReader::new(out)
+                        .lines()
+                        .map_while(Result::ok)
+                        .try_for_each(|line| tell.send(line))
+                });
+                let mut driver = Driver { child, orders, answers };
+                // Starting is no part of a call.
+                driver.ask(r#"{"call": "home", "key": "sale", "parts": 1, "user": "alice"}"#)?;
+                Ok(driver)
+            }
+            _ => Err(format!("{program} has no pipes")),
+        }
+    }
+
+    /// # Errors
+    /// A sentence when it has ended, does not answer, or tells no JSON.
+    pub fn ask(&mut self, order: &str) -> Result<Value, String> {
+        self.ask_while(order, || Ok(()))
+    }
+
+    /// The same, and does something in between, again and again.
+    ///
+    /// # Errors
+    /// Those of [`Driver::ask`], and what that says.
+    pub fn ask_while(
+        &mut self,
+        order: &str,
+        mut meanwhile: impl FnMut() -> Result<(), String>,
+    ) -> Result<Value, String> {
+        writeln!(self.orders, "{order}").map_err(|e| format!("The driver is gone: {e}"))?;
+        let began = Instant::now();
+        loop {
+            match self.answers.recv_timeout(PAUSE) {
+                Ok(line) => {
+                    return serde_json::from_str(&line)
+                        .map_err(|e| format!("The driver says {line:?}: {e}"))
+                }
+                Err(RecvTimeoutError::Timeout) if began.elapsed() < PATIENCE => meanwhile()?,
+                Err(why) => return Err(format!("{order}: the driver says nothing: {why}")),
+            }
+        }
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Both fail only if it has ended already.
+        let _ = (self.child.kill(), self.child.wait());
+    }
+}

@@ -1,0 +1,265 @@
+//! A client library of clients/ in the place of a raw connection. It makes the calls that buyers
+//! make, through its driver (clients/cases.md): it tries again by itself, over new connections, and
+//! tells how many of its attempts had no reply.
+
+use std::process::Stdio;
+use std::sync::atomic::Ordering;
+
+use seckill_harness::driver::Driver;
+use seckill_harness::process::command;
+use serde_json::{json, Map, Value};
+
+use crate::crowd::WAIT_MS;
+use crate::history::{Answer, Answered, State, Try};
+use crate::shared::Shared;
+
+/// A library, or one with a rule left out.
+#[derive(Clone)]
+pub struct Flavour {
+    /// How its driver is started, below clients/.
+    run: [&'static str; 2],
+    /// What it stands on, as its language finds it.
+    needs: [&'static str; 2],
+    /// What the driver calls it.
+    name: String,
+}
+
+impl Flavour {
+    /// The Python library, over redis-py; or a wrong one made of it.
+    pub fn python(name: &str) -> Flavour {
+        let (run, needs) = (["python3", "python/test/driver.py"], ["-c", "import redis"]);
+        Flavour { run, needs, name: name.to_owned() }
+    }
+
+    /// The Node library, over ioredis.
+    pub fn node() -> Flavour {
+        let (run, needs) = (["node", "node/test/driver.js"], ["-e", "require('ioredis')"]);
+        Flavour { run, needs, name: "ioredis".to_owned() }
+    }
+
+    /// Whether it is on this machine.
+    pub fn is_here(&self) -> bool {
+        let mut asked = command(self.run[0].as_ref());
+        asked.args(self.needs).stdout(Stdio::null()).stderr(Stdio::null());
+        asked.status().is_ok_and(|status| status.success())
+    }
+}
+
+/// Its driver.
+pub struct Library(Driver);
+
+/// What it says of a call.
+struct Heard {
+    /// Attempts that had no reply.
+    lost: u64,
+    /// `None`: nobody knows.
+    answer: Option<Answer>,
+    /// Whether a replica has it: `None` where there is nothing that it could have.
+    durable: Option<bool>,
+}
+
+impl Library {
+    /// Starts the driver with a client of this port. It ends together with this thread.
+    ///
+    /// # Errors
+    /// A sentence when it does not start.
+    pub fn start(flavour: &Flavour, port: u16) -> Result<Library, String> {
+        let told = json!({
+            "port": port, "flavour": flavour.name, "resp": 2, "text": false, "prefix": "",
+            "on": "single",
+        });
+        Driver::start(&flavour.run, &told).map(Library)
+    }
+
+    /// Makes the call that is written as a command, and tells what its attempts came to and whether
+    /// its answer counts. `None` where the library has no such call.
+    pub fn call(&mut self, shared: &Shared, line: &str) -> Option<(Vec<Try>, bool)> {
+        let order = order(line)?;
+        let (since, invoked) = (shared.reign(), shared.moment());
+        let said = self.0.ask(&order.to_string());
+        let (returned, reign) = (shared.moment(), shared.reign());
+        let heard = said.and_then(|said| Heard::read(&said));
+        let heard = heard.unwrap_or_else(|what| Heard {
+            lost: 0,
+            answer: Some(Answer::Strange(what)),
+            durable: Some(true),
+        });
+        shared.calls.fetch_add(1 + heard.lost, Ordering::Relaxed);
+        shared.answers.fetch_add(u64::from(heard.answer.is_some()), Ordering::Relaxed);
+        let counts = heard.answer.is_some() && heard.durable != Some(false);
+        let call = Try { since, by_library: true, ..Try::new(invoked, reign) };
+        let kept = heard.durable == Some(true);
+        let answered = heard.answer.map(|answer| Answered { returned, answer, kept });
+        // An attempt without a reply may have changed something, or may yet.
+        let mut tries: Vec<Try> = (0..heard.lost.min(1)).map(|_| call.clone()).collect();
+        tries.push(Try { answered, ..call });
+        Some((tries, counts))
+    }
+}
+
+/// The order to a driver for the call that is written as a command.
+fn order(line: &str) -> Option<Value> {
+    let mut words = line.strip_prefix("SECKILL.")?.split(' ').peekable();
+    let call = words.next()?.to_lowercase();
+    let named = ["grab", "confirm", "cancel", "extend", "refund", "place"];
+    if !named.contains(&call.as_str()) {
+        return None;
+    }
+    let (key, user) = (words.next()?, words.next()?);
+    let durable = json!({"mark": "torture:count", "replicas": 1, "timeout_ms": WAIT_MS});
+    let mut order = Map::new();
+    let mut set = |name: &str, value: Value| order.insert(name.to_owned(), value);
+    set("key", key.into());
+    set("user", user.into());
+    set("durable", durable);
+    if call == "extend" {
+        set("ms", number(words.next()?)?);
+    }
+    set("call", call.into());
+    while let Some(word) = words.next() {
+        // What is said of several: how many, or which.
+        let name = word.to_lowercase();
+        match word {
+            "KEEP" | "UNITS" => {
+                words.next_if_eq(&"UNITS");
+                let mut units = Vec::new();
+                while let Some(unit) = words.next_if(|word| word.parse::<u64>().is_ok()) {
+                    units.push(number(unit)?);
+                }
+                let are_named = line.contains(" UNITS ");
+                set(&name, if are_named { units.into() } else { units.pop()? });
+            }
+            "QTY" | "UPTO" => drop(set(&name, number(words.next()?)?)),
+            "REQ" => drop(set("req", words.next()?.into())),
+            "UNTIL" => drop(set("until_ms", number(words.next()?)?)),
+            "WAIT" => drop(set("call", "wait".into())),
+            "ADJACENT" | "RECLAIM" => drop(set(&name, true.into())),
+            _ => return None,
+        }
+    }
+    Some(order.into())
+}
+
+fn number(word: &str) -> Option<Value> {
+    word.parse::<u64>().ok().map(Value::from)
+}
+
+impl Heard {
+    /// # Errors
+    /// The text of what is no answer.
+    fn read(said: &Value) -> Result<Heard, String> {
+        let lost = said.get("lost").and_then(Value::as_u64).unwrap_or(0);
+        let answer = match said.get("error").and_then(Value::as_str) {
+            Some("Unanswered") => None,
+            Some(_) => return Err(said.to_string()),
+            None => Some(answer(said).ok_or_else(|| said.to_string())?),
+        };
+        Ok(Heard { lost, answer, durable: said.get("durable").and_then(Value::as_bool) })
+    }
+}
+
+fn answer(said: &Value) -> Option<Answer> {
+    let number = |name: &str| said.get(name)?.as_u64();
+    let state = |name: &str| State::read(said.get(name)?.as_str()?.as_bytes());
+    let Some(outcome) = said.get("outcome").and_then(Value::as_str) else {
+        // PLACE has none.
+        let place = number("ticket").zip(number("ahead"));
+        let waiting = |(ticket, ahead)| Answer::Waiting { ticket, ahead };
+        return Some(place.map_or(Answer::Nowhere, waiting));
+    };
+    let is_live = state("state").is_some_and(State::is_live);
+    if said.get("won").and_then(Value::as_bool) != Some(is_live) {
+        return None;
+    }
+    let (seq, qty, deadline) = (number("seq"), number("qty"), number("deadline_ms"));
+    let units = said.get("units").and_then(Value::as_array);
+    let units = units.map(|units| units.iter().filter_map(Value::as_u64).collect());
+    Some(match outcome {
+        "GRANTED" => Answer::Granted {
+            seq: seq?,
+            qty: qty?,
+            state: state("state")?,
+            deadline: deadline?,
+            available: number("available")?,
+            units: units.unwrap_or_default(),
+        },
+        "REPLAY" => {
+            let (state, deadline) = (state("state")?, deadline?);
+            Answer::Replay { seq: seq?, qty: qty?, state, deadline }
+        }
+        "ALREADY" => {
+            let (state, deadline) = (state("state")?, deadline?);
+            Answer::Already { seq: seq?, qty: qty?, state, deadline }
+        }
+        "SOLDOUT" => Answer::SoldOut { held: number("held")? },
+        "SHORT" => Answer::Short { available: number("available")? },
+        "OVERLIMIT" => Answer::OverLimit,
+        "TAKEN" => Answer::Taken { unit: number("unit")? },
+        "WAITING" => Answer::Waiting { ticket: number("ticket")?, ahead: number("ahead")? },
+        "BUSY" => Answer::Busy,
+        "PAUSED" => Answer::Paused,
+        "NOTOPEN" => Answer::NotOpen,
+        // No sale of this house closes for good or denies somebody.
+        "CLOSED" | "DENIED" => return None,
+        _ => {
+            let (state, deadline) = (state("state")?, deadline?);
+            Answer::Stands { seq: seq?, qty: qty?, state, deadline }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_becomes_an_order() {
+        let told = |line: &str| {
+            let mut order = order(line)?;
+            let durable = order.as_object_mut()?.remove("durable")?;
+            assert_eq!(durable["replicas"], 1);
+            Some(order)
+        };
+        let grab = |more: Value| {
+            let mut all = json!({"call": "grab", "key": "k", "user": "u", "req": "r"});
+            all.as_object_mut()?.extend(more.as_object()?.clone());
+            Some(all)
+        };
+        assert_eq!(told("SECKILL.GRAB k u REQ r"), grab(json!({})));
+        assert_eq!(told("SECKILL.GRAB k u QTY 2 REQ r"), grab(json!({"qty": 2})));
+        assert_eq!(
+            told("SECKILL.GRAB k u UNITS 3 4 REQ r ADJACENT"),
+            grab(json!({"units": [3, 4], "adjacent": true}))
+        );
+        assert_eq!(
+            told("SECKILL.GRAB k u REQ r WAIT UNTIL 9"),
+            grab(json!({"call": "wait", "until_ms": 9}))
+        );
+        assert_eq!(
+            told("SECKILL.CONFIRM k u REQ r KEEP UNITS 3 4"),
+            grab(json!({"call": "confirm", "keep": [3, 4]}))
+        );
+        assert_eq!(
+            told("SECKILL.CANCEL k u REQ r KEEP 2"),
+            grab(json!({"call": "cancel", "keep": 2}))
+        );
+        assert_eq!(told("SECKILL.MGRAB u 2 a b REQ r"), None);
+        assert_eq!(told("SECKILL.GRAB k u REQ r NEW"), None);
+    }
+
+    #[test]
+    fn what_a_library_says_is_read() {
+        let sold = json!({"outcome": "SOLD", "won": true, "state": "SOLD", "seq": 1, "qty": 2,
+            "deadline_ms": 0, "durable": true, "lost": 2});
+        let heard = Heard::read(&sold).expect("an answer");
+        let stands = Answer::Stands { seq: 1, qty: 2, state: State::Sold, deadline: 0 };
+        assert_eq!((heard.lost, heard.answer, heard.durable), (2, Some(stands), Some(true)));
+        let unanswered = json!({"error": "Unanswered", "req": "r", "lost": 1});
+        let heard = Heard::read(&unanswered).expect("nothing strange");
+        assert_eq!((heard.lost, heard.answer, heard.durable), (1, None, None));
+        // Who has nothing is told that they won.
+        let wrong = json!({"outcome": "SOLDOUT", "won": true, "held": 0});
+        assert!(Heard::read(&wrong).is_err());
+        assert!(Heard::read(&json!({"error": "SaleError", "code": "ERR"})).is_err());
+    }
+}
