@@ -150,6 +150,12 @@ impl Link {
         self.line.server.store(server, Ordering::SeqCst);
     }
 
+    /// New connections go to this server from now on, and all others end.
+    pub fn turn_to(&self, server: u16) {
+        self.lead_to(server);
+        self.hang_up();
+    }
+
     /// Ends all connections, whatever was on its way.
     pub fn hang_up(&self) {
         for through in lock(&self.line.through).drain(..) {
