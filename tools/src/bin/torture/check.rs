@@ -557,7 +557,7 @@ fn may_have_made(op: &Op, step: &Step) -> bool {
             Some(Answered { answer: Answer::Granted { .. }, .. }) => true,
             // A waiter gets an offer later, whatever other answers come meanwhile.
             Some(_) if step.event == "OFFER" => true,
-            // A library asks again before it answers, and tells what it then hears of its own grant.
+            // A library asks again before it answers, and tells what it hears of its own grant.
             Some(Answered { answer: Answer::Replay { .. }, .. }) if call.by_library => true,
             // Who was told something else by a library has no grant of an attempt that it kept
             // silent.
