@@ -3,6 +3,7 @@ package seckill
 import (
 	"context"
 	"errors"
+	"reflect"
 	"strings"
 	"time"
 
@@ -16,9 +17,12 @@ type answered[T any] interface {
 	isSame(T) bool
 }
 
-func (a Answer) word() string         { return a.Outcome }
-func (a Answer) hasGrant() bool       { return a.State != "" && a.State != "NOGRANT" }
-func (a Answer) isSame(b Answer) bool { return a.Seq == b.Seq && a.State == b.State }
+func (a Answer) word() string   { return a.Outcome }
+func (a Answer) hasGrant() bool { return a.State != "" && a.State != "NOGRANT" }
+func (a Answer) isSame(b Answer) bool {
+	return reflect.DeepEqual(a.grant(), b.grant())
+}
+func (a Answer) grant() []any { return []any{a.Seq, a.Qty, a.State, a.DeadlineMs, a.Units} }
 
 func (m MultiAnswer) word() string   { return m.Outcome }
 func (m MultiAnswer) hasGrant() bool { return m.Refusal == nil }
@@ -44,28 +48,24 @@ func wordOf(value any) string {
 // it would wait for nothing.)
 func sure[T answered[T]](ctx context.Context, s *Sale, name, req string, words []any,
 	read func(any) (T, error)) (told[T], *bool, error) {
-	once := call{name, req, [][]any{words}, time.Now().Add(s.options.Timeout), 0, 0}
-	first, err := ask(ctx, s, once, read)
+	call := call{name: name, req: req, commands: [][]any{words}, ends: time.Now().Add(s.options.Timeout)}
+	first, err := ask(ctx, s, call, read)
 	d := s.options.Durable
 	if err != nil || d == nil || !first.value.hasGrant() {
 		return first, nil, err
 	}
-	commands := [][]any{words, {"INCR", d.Mark}, {"WAIT", d.Replicas, d.Timeout.Milliseconds()}}
-	// From now on an error does not mean that nothing has happened.
-	lost := first.lost
-	if lost == 0 {
-		lost = 1
-	}
-	again, err := ask(ctx, s, call{name, req, commands, once.ends, d.Timeout, lost}, read)
-	if err != nil {
+	call.commands = [][]any{words, {"INCR", d.Mark}, {"WAIT", d.Replicas, d.Timeout.Milliseconds()}}
+	call.block, call.lost, call.happened = d.Timeout, first.lost, true
+	again, err := ask(ctx, s, call, read)
+	if err != nil || !again.value.hasGrant() {
 		return again, nil, err
 	}
-	if !first.value.isSame(again.value) {
-		first.value = again.value
+	if first.value.isSame(again.value) {
+		again.value = first.value
 	}
 	reached, _ := again.replies[2].(int64)
 	durable := reached >= int64(d.Replicas)
-	return first, &durable, nil
+	return again, &durable, nil
 }
 
 type call struct {
@@ -74,6 +74,7 @@ type call struct {
 	ends      time.Time
 	block     time.Duration // what the server itself waits in each attempt
 	lost      int           // attempts that had no reply before
+	happened  bool          // it was answered before: an error does not mean that nothing has happened
 }
 
 type told[T any] struct {
@@ -147,7 +148,7 @@ func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, erro
 			return told[T]{value, replies, lost}, nil
 		}
 		if why = err; isRefused && s.client.isMistake(refused.Code) {
-			if lost == 0 {
+			if lost == 0 && !call.happened {
 				return told[T]{}, refused
 			}
 			break // It says nothing of the attempts before it.

@@ -288,7 +288,7 @@ func orNew(req string) string {
 func read[T any](ctx context.Context, s *Sale, name string, read func(any) (T, error), more ...any) (T, error) {
 	words := append([]any{"SECKILL." + name, s.key}, more...)
 	ends := time.Now().Add(s.options.Timeout)
-	told, err := ask(ctx, s, call{name, "", [][]any{words}, ends, 0, 0}, read)
+	told, err := ask(ctx, s, call{name: name, commands: [][]any{words}, ends: ends}, read)
 	return told.value, err
 }
 

@@ -51,6 +51,12 @@ function part(keep) {
   return (keep ?? null) === null ? [] : ['KEEP', whole('keep', keep)];
 }
 
+/** All that an answer tells of grants. */
+function grants(told) {
+  const each = (told.grants ?? [told]).filter(({ seq, state }) => seq && state);
+  return each.map(({ seq, qty, state, deadlineMs, units }) => [seq, qty, state, deadlineMs, units]);
+}
+
 /** The part of a split sale that is this user's, and its key. */
 function home(name, parts, user) {
   const part = crc32(user) % parts;
@@ -197,24 +203,23 @@ class Sale {
    *  WAIT is for both. (Alone behind a REPLAY it would wait for nothing.) */
   async #sure(name, read, command, req) {
     const { told, lost } = await this.#ask(name, read, req, [command]);
-    const grants = told.grants ?? [told];
-    const has = grants.some((grant) => grant.seq && grant.state);
-    if (!this.#durable || !has) return { ...told, req, lost, durable: null };
+    const before = grants(told);
+    if (!this.#durable || !before.length) return { ...told, req, lost, durable: null };
     const { mark, replicas, timeoutMs } = this.#durable;
     const commands = [command, ['INCR', mark], ['WAIT', replicas, timeoutMs]];
-    const again = await this.#ask(name, read, req, commands, timeoutMs, true);
-    const stands = (answered) => JSON.stringify((answered.grants ?? [answered]).map((g) => [g.seq, g.state]));
-    const now = stands(told) === stands(again.told) ? told : again.told;
-    return { ...now, req, lost, durable: again.replies[2] >= replicas };
+    const again = await this.#ask(name, read, req, commands, timeoutMs, lost, true);
+    const now = grants(again.told);
+    const stands = JSON.stringify(now) === JSON.stringify(before) ? told : again.told;
+    const durable = now.length ? again.replies[2] >= replicas : null;
+    return { ...stands, req, lost: again.lost, durable };
   }
 
   /** Until there is an answer. An error after a lost attempt says nothing of that attempt. */
-  async #ask(name, read, req, commands, waitMs = 0, happened = false) {
+  async #ask(name, read, req, commands, waitMs = 0, lost = 0, happened = false) {
     const words = commands.map((command) =>
       command.map((word) => (Buffer.isBuffer(word) ? word : String(word))));
     const end = performance.now() + this.#timeoutMs + waitMs;
     let why = new Error('no time is left');
-    let lost = 0;
     for (let attempt = 0; attempt < this.#attempts; attempt++) {
       if (attempt) await sleep(Math.min(PAUSE_MS * attempt, Math.max(end - performance.now(), 0)));
       const begun = performance.now();

@@ -942,9 +942,9 @@ final class Sale implements SaleInterface
         if ($durable !== null && self::stands($told) !== []) {
             $mark = fn () => ['INCR', $this->prefixed($durable->mark)];
             $commands = [$command, $mark, ['WAIT', $durable->replicas, $durable->timeoutMs]];
-            [$again, $replies] = $this->ask($name, $read, $req, $commands, $durable->timeoutMs, true);
+            [$again, $replies, $lost] = $this->ask($name, $read, $req, $commands, $durable->timeoutMs, $lost, true);
             $told = self::stands($again) === self::stands($told) ? $told : $again;
-            $isSure = $replies[2] >= $durable->replicas;
+            $isSure = self::stands($told) === [] ? null : $replies[2] >= $durable->replicas;
         }
         $fields = ['req' => $req, 'lost' => $lost, 'durable' => $isSure] + get_object_vars($told);
         return $told instanceof Answer ? new Answer(...$fields) : new MultiAnswer(...$fields);
@@ -955,7 +955,8 @@ final class Sale implements SaleInterface
     {
         $grants = $told instanceof Answer ? [$told] : $told->grants;
         $grants = array_filter($grants, fn (Answer $grant) => $grant->seq > 0 && $grant->state !== null);
-        return array_map(fn (Answer $grant) => [$grant->seq, $grant->state], $grants);
+        $told = fn (Answer $one) => [$one->seq, $one->qty, $one->state, $one->deadlineMs, $one->units];
+        return array_map($told, $grants);
     }
 
     /** A client whose kind is known; a connection that fails is not the caller's mistake. */
@@ -979,9 +980,10 @@ final class Sale implements SaleInterface
         string $req,
         array $commands,
         int $waitMs = 0,
+        int $lost = 0,
         bool $happened = false,
     ): array {
-        [$end, $lost, $why, $cause] = [self::now() + $this->timeoutMs + $waitMs, 0, 'no time is left', null];
+        [$end, $why, $cause] = [self::now() + $this->timeoutMs + $waitMs, 'no time is left', null];
         for ($attempt = 0; $attempt < max($this->attempts, 1); $attempt++) {
             usleep((int) (1000 * min(self::PAUSE_MS * $attempt, max($end - self::now(), 0))));
             $begun = self::now();

@@ -115,6 +115,8 @@ pub(crate) struct Call<'a> {
     pub wait: Duration,
     /// Attempts of the same call that had no reply before.
     pub lost: u32,
+    /// It was answered before: an error does not mean that nothing has happened.
+    pub happened: bool,
 }
 
 /// An answer, all replies of its attempt, and how many attempts had none.
@@ -166,7 +168,7 @@ impl Call<'_> {
                     why = format!("no answer of seckill: {:?}", replies.first());
                 }
                 (Came::Refused(error), _) if is_mistake(&error, link) => {
-                    if lost == 0 {
+                    if lost == 0 && !self.happened {
                         return Err(Error::Sale(error));
                     }
                     // The error says nothing about the attempts before it.

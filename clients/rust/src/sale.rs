@@ -246,6 +246,7 @@ impl<L: Link> Sale<L> {
             ends: Instant::now() + self.options.timeout,
             wait: std::time::Duration::ZERO,
             lost: 0,
+            happened: false,
         };
         let read = |reply: &Value| Some((read(reply)?, "OK"));
         Ok(call.ask(&mut self.link, &mut self.options, read)?.value)
@@ -273,6 +274,7 @@ impl<L: Link> Sale<L> {
             ends: Instant::now() + self.options.timeout,
             wait: std::time::Duration::ZERO,
             lost: 0,
+            happened: false,
         };
         let mut told: Told<T> = call.ask(&mut self.link, &mut self.options, T::read)?;
         let mut kept = None;
@@ -284,14 +286,15 @@ impl<L: Link> Sale<L> {
             let wait = cmd("WAIT").arg(durable.replicas).arg(ms).clone();
             let commands = [command, incr, wait];
             (call.commands, call.wait) = (&commands, durable.timeout);
-            // From now on an error does not mean that nothing has happened.
-            call.lost = told.lost.max(1);
+            (call.lost, call.happened) = (told.lost, true);
             let again = call.ask(&mut self.link, &mut self.options, T::read)?;
             if !again.value.is_same(&told.value) {
                 told.value = again.value;
             }
+            told.lost = again.lost;
             let reached = again.replies.get(2).and_then(number);
-            kept = Some(reached.is_some_and(|reached| reached >= durable.replicas.into()));
+            let is_kept = reached.is_some_and(|reached| reached >= durable.replicas.into());
+            kept = told.value.has_grant().then_some(is_kept);
         }
         told.value.tell(req, told.lost, kept);
         Ok(told.value)
@@ -325,7 +328,8 @@ impl Change for Answer {
     }
 
     fn is_same(&self, other: &Answer) -> bool {
-        (self.seq, self.state) == (other.seq, other.state)
+        let grant = |answer: &Answer| (answer.seq, answer.qty, answer.state, answer.deadline_ms);
+        grant(self) == grant(other) && self.units == other.units
     }
 
     fn tell(&mut self, req: Id, lost: u32, durable: Option<bool>) {

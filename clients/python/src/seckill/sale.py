@@ -56,6 +56,13 @@ def _bytes(word: Any) -> bytes:
     return word if isinstance(word, bytes) else str(word).encode(*UTF8)
 
 
+def _grants(told: Any) -> list[tuple[Any, ...]]:
+    """All that an answer tells of grants."""
+    each = told.grants if isinstance(told, MultiAnswer) else [told]
+    words = [(one.seq, one.qty, one.state, one.deadline_ms, one.units) for one in each]
+    return [grant for grant in words if grant[0] and grant[2]]
+
+
 class AsyncSale:
     """One sale, over a client of redis.asyncio. `timeout_ms`: of a call with all its attempts."""
 
@@ -235,17 +242,15 @@ class AsyncSale:
         """Durable: the repeated call shows that this server has the grant, and the INCR comes after
         it, so the WAIT is for both. (Alone behind a REPLAY it would wait for nothing.)"""
         told, _, lost = await self.ask(name, read, req, [command])
-        grants = told.grants if isinstance(told, MultiAnswer) else [told]
-        if self.durable and any(grant.seq and grant.state for grant in grants):
+        durable = None
+        if self.durable and (grants := _grants(told)):
             mark, replicas, timeout_ms = self.durable
             both = [command, ("INCR", mark), ("WAIT", replicas, timeout_ms)]
-            again, replies, _ = await self.ask(name, read, req, both, timeout_ms, happened=True)
-            if isinstance(told, MultiAnswer):
-                same = [grant.state for grant in again.grants] == [grant.state for grant in grants]
-            else:
-                same = (again.seq, again.state) == (told.seq, told.state)
-            told = replace(told if same else again, durable=replies[2] >= replicas)
-        return replace(told, req=req, lost=lost)
+            again, replies, lost = await self.ask(name, read, req, both, timeout_ms, lost, True)
+            if (now := _grants(again)) != grants:
+                told = again
+            durable = replies[2] >= replicas if now else None
+        return replace(told, req=req, lost=lost, durable=durable)
 
     async def ask(
         self,
@@ -254,11 +259,12 @@ class AsyncSale:
         req: str,
         commands: Any,
         wait_ms: int = 0,
+        lost: int = 0,
         happened: bool = False,
     ) -> tuple[T, list[Any], int]:
         """Until there is an answer. An error after a lost attempt says nothing of that attempt."""
         words = [tuple(_bytes(word) for word in command) for command in commands]
-        end, lost = time.monotonic() + (self.timeout_ms + wait_ms) / 1000, 0
+        end = time.monotonic() + (self.timeout_ms + wait_ms) / 1000
         why: object = "no time is left"
         for attempt in range(self.attempts):
             if attempt:

@@ -2,6 +2,7 @@ package example.seckill;
 
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.List;
 
 /**
@@ -71,7 +72,11 @@ public record Answer(Outcome outcome, State state, String req, Long seq, Long qt
     }
 
     boolean isSame(Answer other) {
-        return state == other.state && java.util.Objects.equals(seq, other.seq);
+        return grant().equals(other.grant());
+    }
+
+    private List<Object> grant() {
+        return Arrays.asList(state, seq, qty, deadlineMs, units);
     }
 
     /** The words behind an outcome, by their names. All that it has must be there. */

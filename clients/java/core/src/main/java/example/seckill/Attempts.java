@@ -32,11 +32,13 @@ final class Attempts {
     /** A call as it is sent. `block`: how long the server itself waits in each attempt. */
     record Call(String name, byte[] key, String req, List<byte[][]> commands, Duration block) {}
 
-    /** Sends the call until there is an answer, which `read` makes of a reply, or throws
-     * IllegalArgumentException. */
-    static <T> Told<T> ask(Link link, Options options, Call call, long ends, int lostBefore,
+    /**
+     * Sends the call until there is an answer, which `read` makes of a reply, or throws
+     * IllegalArgumentException. `before`: what the same call was told before; null if nothing.
+     */
+    static <T> Told<T> ask(Link link, Options options, Call call, long ends, Told<T> before,
             Function<Object, T> read, Function<T, String> word) {
-        int lost = lostBefore;
+        int lost = before == null ? 0 : before.lost();
         Exception why = new TimeoutException("no time was left");
         for (int made = 0; made < options.attempts(); made++) {
             long pause = PAUSE.toNanos() * made;
@@ -64,8 +66,10 @@ final class Attempts {
             }
             tell(options, call, outcome, lost, begun);
             if (why instanceof Link.ServerError error && isMistake(link, error)) {
-                // The error is about this attempt; an earlier lost one may have been executed.
-                throw lost > 0 ? new Unanswered(call.req(), lost, error) : new SaleError(error);
+                // It says nothing of the attempts before.
+                throw lost > 0 || before != null
+                        ? new Unanswered(call.req(), lost, error)
+                        : new SaleError(error);
             }
         }
         throw new Unanswered(call.req(), lost, why);

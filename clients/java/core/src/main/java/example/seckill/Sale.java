@@ -234,7 +234,7 @@ public final class Sale {
         List<Object> words = new ArrayList<>(List.of("SECKILL." + name, key));
         words.addAll(List.of(more));
         var call = call(name, "", Duration.ZERO, List.of(words));
-        return Attempts.ask(link, options, call, ends(), 0, read, told -> "OK").value();
+        return Attempts.ask(link, options, call, ends(), null, read, told -> "OK").value();
     }
 
     /** The reader of one kind of answer, and its properties. */
@@ -267,22 +267,21 @@ public final class Sale {
         long ends = ends();
         Function<Object, T> read = reply -> kind.of().apply(reply, options.charset());
         var call = call(name, req, Duration.ZERO, List.of(words));
-        var first = Attempts.ask(link, options, call, ends, 0, read, kind.word());
+        var first = Attempts.ask(link, options, call, ends, null, read, kind.word());
         T told = first.value();
         Options.Durable durable = options.durable();
         if (durable == null || !kind.hasGrant().apply(told)) {
             return kind.told().told(told, req, first.lost(), null);
         }
         // The repeated call shows that this server has the grant, and the INCR comes after it, so
-        // the WAIT is for both. (Alone behind a REPLAY it would wait for nothing.) From now on an
-        // error does not mean that nothing has happened.
+        // the WAIT is for both. (Alone behind a REPLAY it would wait for nothing.)
         call = call(name, req, durable.timeout(), List.of(words, List.of("INCR", durable.mark()),
                 List.of("WAIT", durable.replicas(), durable.timeout().toMillis())));
-        var again = Attempts.ask(link, options, call, ends, Math.max(first.lost(), 1), read,
-                kind.word());
-        boolean isKept = Reply.number(again.replies().get(2)) >= durable.replicas();
+        var again = Attempts.ask(link, options, call, ends, first, read, kind.word());
+        Boolean isKept = Reply.number(again.replies().get(2)) >= durable.replicas();
         told = kind.isSame().apply(told, again.value()) ? told : again.value();
-        return kind.told().told(told, req, first.lost(), isKept);
+        isKept = kind.hasGrant().apply(told) ? isKept : null;
+        return kind.told().told(told, req, again.lost(), isKept);
     }
 
     private Attempts.Call call(String name, String req, Duration block, List<List<Object>> all) {
