@@ -120,6 +120,14 @@ fn log(node: &Node, faults: &mut Vec<String>) {
     set("appendonly", "no", sentence);
     set("appendfsync", "no", "a power failure loses what the system had not written yet");
     set("no-appendfsync-on-rewrite", "yes", "nothing is forced to the disk during a rewrite");
+    let threads = node.config("io-threads");
+    let replies_early = node.info("valkey_version").is_empty() && redis_version(node) >= (8, 2);
+    if node.config("appendonly") == "yes" && !matches!(threads, "" | "1") && replies_early {
+        faults.push(format!(
+            "io-threads is {threads}: this server may send a reply before it writes the log, so a \
+             crash loses grants that were answered, also with appendfsync always. Set io-threads 1"
+        ));
+    }
     for (field, what) in [
         ("aof_last_write_status", "the log could not be written"),
         ("aof_last_bgrewrite_status", "the log could not be rewritten"),
@@ -164,14 +172,20 @@ fn users(node: &Node, faults: &mut Vec<String>) {
 /// Servers that replay their log without asking for rights (redis 14545, valkey 3984), from the
 /// versions on that were run: Redis 8.6.2, Valkey 9.1.2.
 fn is_replayed_whatever(node: &Node) -> bool {
-    let version = |text: &str| {
-        let mut parts = text.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
-        (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
-    };
     match node.info("valkey_version") {
-        "" => version(node.info("redis_version")) >= (8, 6),
+        "" => redis_version(node) >= (8, 6),
         valkey => version(valkey) >= (9, 1),
     }
+}
+
+/// Major and minor version.
+fn redis_version(node: &Node) -> (u32, u32) {
+    version(node.info("redis_version"))
+}
+
+fn version(text: &str) -> (u32, u32) {
+    let mut parts = text.split('.').map(|part| part.parse().unwrap_or_default());
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default())
 }
 
 fn replicas(node: &Node, faults: &mut Vec<String>) {
@@ -391,6 +405,20 @@ mod tests {
         assert!(lose("valkey_version", "8.1.8"));
         assert!(!lose("redis_version", "8.6.2") && !lose("redis_version", "8.10.2"));
         assert!(!lose("valkey_version", "9.1.2"));
+    }
+
+    #[test]
+    fn io_threads_matter_where_they_reply_before_the_log_is_written() {
+        let lose = |field: &str, version: &str, threads: &str| {
+            let faults = changed(|node| {
+                node.info.insert(field.into(), version.into());
+                node.config.insert("io-threads".into(), threads.into());
+            });
+            faults.iter().any(|fault| fault.contains(&format!("io-threads is {threads}:")))
+        };
+        assert!(lose("redis_version", "8.2.2", "4") && lose("redis_version", "8.10.2", "2"));
+        assert!(!lose("redis_version", "8.10.2", "1") && !lose("redis_version", "7.0.15", "4"));
+        assert!(!lose("redis_version", "8.0.2", "4") && !lose("valkey_version", "9.1.2", "4"));
     }
 
     #[test]
