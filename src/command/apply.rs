@@ -43,7 +43,7 @@ pub const SPEC: Spec = Spec {
     ..vocabulary::operator(run)
 };
 
-/// Why nothing was applied, and the error to reply.
+/// The reason of a refusal, and the error to reply.
 struct Refusal(Refused, &'static str);
 
 impl From<Refused> for Refusal {

@@ -101,7 +101,8 @@ impl<'a> Args<'a> {
         while let Some(unit) = self.next_number(&UNIT)? {
             units.push(unit);
         }
-        // A number that no sale can have is a number that this sale does not have.
+        // A number beyond 32 bits becomes the largest one, which no sale has, so the sale refuses
+        // it.
         let units: Vec<u32> =
             units.iter().map(|it| u32::try_from(*it).unwrap_or(u32::MAX)).collect();
         let mut rising = units.clone();
@@ -142,8 +143,8 @@ impl<'a> Args<'a> {
         self.id(&REQ)
     }
 
-    /// The requested grant (SEQ n, REQ id, or neither). Other options go to `other`, which reads
-    /// the value of the one that it is given, and answers false if it does not know it.
+    /// The requested grant (SEQ n, REQ id, or neither). Other options are passed to `other`, which
+    /// reads the option's value and returns false for an unknown option.
     pub fn which(
         &mut self,
         mut other: impl FnMut(&mut Self, &[u8]) -> Parsed<bool>,

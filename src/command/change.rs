@@ -1,14 +1,14 @@
-//! The way of every change, whoever decided it: see [`Source`].
+//! The steps of every change, decided by this node or by another: see [`Source`].
 //!
 //! 1. *Closed.* The sale is opened and a plan is decided for it. Without entries the plan is
-//!    committed at once. With entries the sale is closed first: creating a stream, and opening one
-//!    whose TTL has passed, can run code of other modules, which may call any command, and that
-//!    command would borrow an open sale a second time.
+//!    committed at once. With entries the sale is closed first: creating a stream, or opening one
+//!    whose TTL has passed, can run code of other modules. That code may call any command, which
+//!    would borrow an open sale a second time.
 //! 2. *Ready.* The stream exists and is open, and no foreign code runs from here on. The sale may
-//!    have changed meanwhile: its key is opened again, and where it holds no sale, another one or
-//!    another version, nothing happens. [`Ready`]
-//! 3. *Open.* The entries are appended, or nothing happens; but a replica drops entries that its
-//!    stream refuses. Then the plan is committed, which can't fail. [`Open`], [`Written`]
+//!    have changed meanwhile, so its key is opened again. If the key holds no sale, another sale or
+//!    another version, nothing is changed. [`Ready`]
+//! 3. *Open.* The entries are appended, or nothing is changed. A replica instead drops entries that
+//!    its stream refuses. Then the plan is committed, which can't fail. [`Open`], [`Written`]
 //! 4. One command is replicated that makes the change and its entries on other nodes.
 //! 5. Keys are signalled and notifications are sent, in which foreign code may run again. The reply
 //!    comes last.
@@ -137,7 +137,7 @@ impl Source {
 pub struct Done {
     /// The answer. `None` if the next round has begun: then the request must be decided again.
     pub outcome: Option<Outcome>,
-    /// The numbers of the grant that the answer tells of, if units have numbers.
+    /// The unit numbers of the answer's grant, if units have numbers.
     pub units: Option<UnitList>,
     /// The change, if there was one.
     pub made: Option<Made>,
@@ -151,7 +151,7 @@ pub struct Made {
     pub next_look: Option<u64>,
 }
 
-/// Why nothing was decided, or nothing was changed.
+/// The reason why nothing was decided or changed.
 pub enum Stop {
     /// The key holds no sale.
     NoSale(NoSale),
@@ -175,7 +175,7 @@ impl From<NotTaken> for Stop {
 }
 
 /// Changes the sale at the call's key as `judge` decides. Without a change it only counts the
-/// attempt. `request` is what a caller asked, if one did.
+/// attempt. `request` is the caller's request, None for the sweeper.
 #[inline(always)]
 pub fn one<'a>(
     call: &mut Call<'_>,
@@ -194,7 +194,7 @@ pub fn one<'a>(
     };
     let attempt = outcome.zip(request).and_then(|(outcome, request)| attempt(outcome, request));
     let units = match decided {
-        // The units of a plain sale have no numbers, and only a caller is answered.
+        // The units of a plain sale have no numbers, and only a caller gets a reply.
         Ok(decision) if request.is_some() && !sale.is_plain() => {
             sale.units_replied(&decision.outcome, decision.plan.as_ref())
         }
@@ -236,7 +236,8 @@ pub fn one<'a>(
     Ok(Done { outcome: outcome.copied(), units, made })
 }
 
-/// The attempt to buy that a request is. IMPORT also leads to GRANTED or REPLAY, but is none.
+/// The attempt to buy, if `request` is one. IMPORT also leads to GRANTED or REPLAY but is no
+/// attempt.
 #[inline]
 fn attempt<'p>(outcome: &'p Outcome, request: &Request<'_>) -> Option<Attempt<'p>> {
     let amount = match request {
@@ -248,8 +249,8 @@ fn attempt<'p>(outcome: &'p Outcome, request: &Request<'_>) -> Option<Attempt<'p
     Some(Attempt { outcome, amount })
 }
 
-/// Puts a sale at the call's missing key, with the entries of `plan`, or nothing. `is_named` says
-/// that the call names their stream as a key.
+/// Creates a sale at the call's missing key and appends the entries of `plan`, or does neither.
+/// `is_named` says that the call names their stream as a key.
 pub fn begin(
     call: &mut Call<'_>,
     mut sale: Sale,
@@ -361,7 +362,7 @@ fn commit<'s>(
     let (sale, entries) = written.close();
     count(sale, task.attempt);
     let Some(plan) = task.plan else { return Committed::default() };
-    // The node that decided it has counted it.
+    // The deciding node has counted this change already.
     if matches!(source, Source::Elsewhere(_)) {
         let before = Load::of(sale);
         sale.commit(plan);
@@ -389,7 +390,7 @@ fn commit<'s>(
 }
 
 /// Commits the plan of a sale that may have rounds and a waiting list. Returns the time at which
-/// the sweeper must look at it, and whether it must at once.
+/// the sweeper must look at the sale, and whether the sweeper must run at once.
 #[cold]
 fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u64>, bool) {
     let (before, (offers, dropped)) = (Load::of(sale), sale.list_totals());

@@ -9,7 +9,7 @@ use crate::server::propagation::stream::NotTaken;
 use crate::server::reply::Reply;
 use crate::server::value::key::NoSale;
 
-/// Why a call is refused.
+/// The error of a refused call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// An error with this text.

@@ -146,7 +146,7 @@ fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
     }
 }
 
-/// The numbers of each part's units; none at all if no sale has other state than grants.
+/// The numbers of each part's units; empty if every sale is plain.
 type Units = Vec<Option<UnitList>>;
 
 /// Decides all parts once, and commits all of them or nothing. `None` if rounds have begun instead.

@@ -32,7 +32,7 @@ mod winners;
 
 use crate::server::module::load::{self, Context, RedisString, Status};
 
-/// Sets the module up with all its commands: what lib.rs calls when the server loads the file.
+/// Sets up the module with all its commands. lib.rs calls it when the server loads the file.
 pub fn load(ctx: &Context, args: &[RedisString]) -> Status {
     load::load(ctx, args, &table::TABLE, pipeline::expire)
 }

@@ -55,8 +55,8 @@ impl Options {
         Ok(())
     }
 
-    /// Combines options that belong together, and refuses terms that no sale can have. Whether they
-    /// fit the sale's other terms is for the sale to decide.
+    /// Combines options that belong together, and refuses terms that no sale can have. The sale
+    /// checks whether they fit its other terms.
     fn finish(&mut self) -> Parsed<()> {
         match (&mut self.draw, self.min) {
             (Some(Draw::Packets { min, .. }), Some(stated)) => *min = stated,
@@ -122,8 +122,8 @@ fn find_outbox_of_alter(args: &[&[u8]]) -> Option<usize> {
 }
 
 /// Index of the outbox of INIT or ALTER among the arguments, whose options begin at `first`. The
-/// options are read as the command reads them, so that an operand equal to the word OUTBOX does not
-/// mislead.
+/// options are parsed as the command parses them, so that an operand equal to OUTBOX is not taken
+/// for the option.
 pub fn outbox_index(args: &[&[u8]], first: usize) -> Option<usize> {
     let mut rest = Args::of(args.get(first..)?);
     let mut options = Options::default();

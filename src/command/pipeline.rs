@@ -26,8 +26,8 @@ pub fn show<T>(call: &mut Call<'_>, asked: Parsed<T>, show: impl FnOnce(&Sale, T
     }
 }
 
-/// Errors that every command with changes can reply, beside its own: a round that is over ends
-/// first, and its entries are appended.
+/// Errors that every command with changes can reply, besides its own: a round that is over ends
+/// first and appends entries.
 pub const ERRORS: &[&str] = &[
     Misuse::Incomplete.text(),
     Misuse::Exhausted.text(),

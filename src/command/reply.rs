@@ -46,8 +46,8 @@ pub fn outcome(reply: Reply<'_>, outcome: &Outcome, units: Units<'_>) {
     }
 }
 
-/// Replies an answer to GRAB. In one with a grant, the user has the units if and only if the state
-/// says so.
+/// Replies an answer to GRAB. In an answer with a grant, its state shows whether the user has the
+/// units (HELD or SOLD).
 #[inline(always)]
 fn answer(reply: Reply<'_>, word: &'static str, elements: Elements<'_>, units: Units<'_>) {
     match elements {
@@ -89,7 +89,7 @@ fn settled(reply: Reply<'_>, first: &'static str, numbers: [u64; 3], units: Unit
     put_units(reply, units);
 }
 
-/// The last element of what tells of a grant of numbered units: their numbers.
+/// The last element of a reply about a grant of numbered units: the numbers.
 #[inline]
 pub fn put_units(reply: Reply<'_>, units: Units<'_>) {
     let Some(units) = units else { return };

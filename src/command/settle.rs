@@ -142,14 +142,13 @@ pub const REFUND: Spec = Spec {
     ..vocabulary::operator(refund)
 };
 
-/// KEEP as it was given.
+/// The given value of KEEP.
 enum Keep {
     AtMost(u64),
     These(Vec<u32>),
 }
 
-/// Which grant and what to do with it; and the units of KEEP UNITS, which the action is still
-/// without.
+/// The grant, the action, and the numbers of KEEP UNITS, which the caller still adds to the action.
 type Wanted<'a> = (Which<'a>, Deed<'a>, Vec<u32>);
 
 fn confirm(call: &mut Call<'_>) {

@@ -1,6 +1,5 @@
 //! The table of commands, and the texts made from it. Registration, COMMAND DOCS, HELP,
 //! docs/commands.md and tests read it.
-//! HELP, docs/commands.md and tests read it.
 //!
 //! Each command's entry is in the command's own file, next to its parser and handler; `vocabulary`
 //! has the shared parts of entries.
@@ -139,7 +138,8 @@ pub fn replies(spec: &Spec) -> Vec<String> {
     reply_rules(spec).iter().map(|line| filled(line, ", ")).collect()
 }
 
-/// The rule's text with the sections of terms in place of their names: a new term changes no rule.
+/// The reply rules of a command. Terms appear as the name of their section of STATUS, so a new term
+/// changes no rule.
 pub fn reply_rules(spec: &Spec) -> Vec<String> {
     let answer = |row: &Row| {
         let elements: Vec<_> = [row.word].iter().chain(row.fields).copied().collect();

@@ -58,7 +58,7 @@ const GRABS: Arg = number("grabs", "GRABS", 0, INTEGER_MAX)
     .optional()
     .about("live grants a user may have (a new sale: 0, no limit)")
     .zh("一个用户最多可以有的有效抢购记录数（新活动：0，不限）");
-/// How long grants are held.
+/// Time for which a grant is held, ms.
 pub const HOLD: Arg = span("hold", "HOLD", 0, HOLD_MS_MAX)
     .optional()
     .about(
@@ -171,7 +171,7 @@ pub const WAITLIST: Arg =
         "最多这么多人候补（不超过 10000000），用 `SECKILL.GRAB ... WAIT` 加入；回补的先给他们（新活动：0，没有候补）。\
          不能和 DRAW 或 EVERY 一起用",
     );
-/// How long an offer stands, in ms.
+/// Lifetime of an offer, ms.
 pub const OFFER: Arg = span("offer", "OFFER", 0, HOLD_MS_MAX)
     .optional()
     .about("how long an offer stands, at most 30 days (default 0: as long as HOLD)")
@@ -295,7 +295,7 @@ const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED")
     .zh("每一件都有号，从 1 开始：座位、兑换码、抽奖号（docs/zh/units.md）。最多 10000000 件。\
          不能和 DRAW、EVERY、PART 一起用");
 
-/// How the value of an option is read.
+/// The way to read an option's value.
 pub enum Read {
     /// A number within the row's bounds.
     Number(&'static Arg, fn(&mut Options) -> &mut Option<u64>),
@@ -305,7 +305,8 @@ pub enum Read {
     Other(fn(&mut Options, &mut Args<'_>) -> Parsed<()>),
 }
 
-/// How each option of [`TERMS`] is read, in its order. Options may stand in any order.
+/// The way to read each option of [`TERMS`], in the order of that table. Options may stand in any
+/// order.
 pub static READ: [(&str, Read); TERMS.len()] = [
     ("LIMIT", Read::Number(&LIMIT, |options| &mut options.change.limit)),
     ("GRABS", Read::Number(&GRABS, |options| &mut options.change.grabs)),

@@ -1,5 +1,5 @@
-//! `SECKILL.UNITS key first [COUNT n]`: which numbered units are free, held and sold. `SECKILL.UNIT
-//! key u`: whose one of them is.
+//! `SECKILL.UNITS key first [COUNT n]`: the state of numbered units: free, held or sold.
+//! `SECKILL.UNIT key u`: the grant that has one unit.
 
 use super::args::{Args, Parsed};
 use super::vocabulary::{self, Arg, ArgKind, Spec};

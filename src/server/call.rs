@@ -73,7 +73,7 @@ impl<'a> Call<'a> {
         self.args
     }
 
-    /// The moment of this call, which each command takes once.
+    /// The time of this call. Each command reads it once.
     pub fn now(&self) -> Now {
         Now { clock_ms: clock_ms(), node_epoch: epoch::NODE_EPOCH.load(Ordering::Relaxed) }
     }
@@ -190,9 +190,9 @@ impl<'a> Call<'a> {
         unsafe { api!(RedisModule_ReplicateVerbatim)(self.ctx.raw()) };
     }
 
-    /// Puts a new sale at a missing key. The sweeper gets its deadline first, and the change is
-    /// replicated first: the server notifies of the new key, and foreign code may then change or
-    /// move the sale.
+    /// Puts a new sale at a missing key. Called after the change is replicated. Filling the key
+    /// comes last here, too: the server then notifies of the new key, and foreign code may change
+    /// or move the sale.
     pub fn put(&mut self, key_arg: usize, mut sale: Sale) {
         if let Some(key) = self.args.get(key_arg) {
             timer::watch_sale(self.ctx.lock(), self.ctx.db(), key, &mut sale);
@@ -271,7 +271,8 @@ fn many(
         change.encode(scratch);
         effects.push(OwnString::new(&scratch[split..]));
     }
-    // SAFETY: as for one change; each of the vector is a pointer to a string, which lives as long.
+    // SAFETY: as for one change; each element of the vector points to a string that is alive during
+    // the call.
     unsafe {
         api!(RedisModule_Replicate)(
             ctx.raw(),

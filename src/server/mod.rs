@@ -1,7 +1,7 @@
 //! The shell: all code that touches the server's C API, and all unsafe code.
 //!
-//! The server knows sales but no command: the crate that loads the module hands in the table of
-//! commands.
+//! The shell knows sales but no command: `module::load` gets the table of commands as an
+//! argument.
 
 /// The server's C API as safe types: functions, memory, contexts, the log.
 #[macro_use]

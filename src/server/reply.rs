@@ -1,4 +1,4 @@
-//! A call's reply: what the client that called, or that was unblocked, is sent.
+//! The reply to the client that called a command or is unblocked.
 
 use super::ffi::api::with_c_str;
 use super::ffi::ctx::Ctx;

@@ -24,8 +24,8 @@ pub struct Swept {
     pub next_look: Option<u64>,
 }
 
-/// Expires what is due in the sale named by the call's first argument, at most as many holds as
-/// given. With None it changes nothing and only frees memory.
+/// Makes the due changes of the sale at the call's first argument; expires at most the given number
+/// of holds. With None it changes nothing and only frees memory.
 pub type Sweep = fn(&mut Call<'_>, Option<usize>) -> Swept;
 
 /// Holds that expire in one sale before the next sale is swept.
@@ -124,8 +124,8 @@ fn owns(ctx: Ctx<'_>, name: &OwnString) -> bool {
     if !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER) {
         return true;
     }
-    // The server refuses a call for a key of another node. A command of this module exists whatever
-    // `rename-command` did; this one reads little.
+    // The server refuses a call for a key of another node. PLACE is called because it is cheap, and
+    // because `rename-command` can't take away a module's command.
     // SAFETY: the format names one string and one text.
     let reply = CallReply(unsafe {
         let (place, nobody) = (c"SECKILL.PLACE".as_ptr(), c"-".as_ptr());

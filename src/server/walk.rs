@@ -207,7 +207,8 @@ unsafe extern "C" fn reply(
     guarded((), || {
         // SAFETY: the context is alive during the callback, which the server makes under its lock.
         let reply = unsafe { Reply::new(Ctx::new(ctx)) };
-        // SAFETY: what the server has is what `Blocked::answer` gave it; it is freed afterwards.
+        // SAFETY: the private data is the answer that `Blocked::answer` passed; the server frees it
+        // afterwards.
         let answer =
             unsafe { api!(RedisModule_GetBlockedClientPrivateData)(ctx).cast::<Answer>().as_ref() };
         match answer {

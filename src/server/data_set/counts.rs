@@ -80,8 +80,8 @@ static FIRST: Counts = Counts::new();
 /// Points to `FIRST` or to leaked counts, which are never freed.
 static SERVED: AtomicPtr<Counts> = AtomicPtr::new(ptr::from_ref(&FIRST).cast_mut());
 
-/// Counts of data sets that are no longer served. Those without a sale are used again, so there are
-/// only as many as there ever were sets at a time.
+/// Counts of data sets that are no longer served. Counts without a sale are used again, so there
+/// are never more than the most data sets that existed at one time.
 static RETIRED: Mutex<Vec<&'static Counts>> = Mutex::new(Vec::new());
 
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
@@ -90,7 +90,7 @@ fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
 
 /// The counts of the data set that is being served.
 pub(crate) fn served() -> &'static Counts {
-    // SAFETY: what it points to stays for good and is only shared.
+    // SAFETY: the pointer is to counts that are never freed and only shared.
     unsafe { &*SERVED.load(Ordering::Acquire) }
 }
 

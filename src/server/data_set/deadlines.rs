@@ -1,4 +1,4 @@
-//! Deadlines of keys: each sale with something due has one, the time at which to look at its key.
+//! Deadlines of keys: a key's deadline is the time at which the sweeper must look at its sale.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::raw::c_int;

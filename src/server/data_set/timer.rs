@@ -1,9 +1,9 @@
 //! Background expiry's timer, and the deadlines of the data set that is served and of one that is
 //! being loaded.
 //!
-//! The sales hold the truth: a sale has at most one deadline here, which moves with its key and
-//! ends with the sale. Only a primary arms the timer. A replica keeps deadlines in case it is
-//! promoted.
+//! A sale has at most one deadline here, computed from its state. The deadline moves with the
+//! sale's key and ends with the sale. Only a primary arms the timer. A replica keeps deadlines in
+//! case it is promoted.
 
 use std::mem;
 use std::os::raw::{c_int, c_void};
@@ -158,7 +158,8 @@ pub(crate) fn arriving_counts(lock: ServerLock<'_>) -> Option<&'static Counts> {
     TIMER.with(lock, |timer| timer.arriving.as_ref().map(|arriving| arriving.counts))
 }
 
-/// Adds the deadline of a sale in the data set that is being loaded; it counts once that is served.
+/// Adds the deadline of a sale in the data set that is being loaded. It takes effect when that data
+/// set is served.
 pub(crate) fn watch_arriving(lock: ServerLock<'_>, db: c_int, key: &[u8], sale: &mut Sale) {
     let Some(deadline) = sale.next_look(clock_ms()) else { return };
     TIMER.with(lock, |timer| {
@@ -247,7 +248,7 @@ impl Timer {
         self.armed = Some((timer, at));
     }
 
-    /// Adds `turns` timers, as soon as a round comes while there is a backlog.
+    /// Adds `turns` timers, which fire after the pause between rounds of a backlog.
     fn add_turns(&mut self, turns: usize) {
         for _ in 0..turns {
             let delay = BACKLOG_MS as i64;

@@ -71,7 +71,7 @@ unsafe impl GlobalAlloc for ServerAlloc {
             // SAFETY: a block of this layout came from `wide::alloc`.
             return unsafe { wide::free(block) };
         }
-        // SAFETY: the block came from the server's `RedisModule_Alloc` or one of its kin.
+        // SAFETY: the block came from the server's `RedisModule_Alloc`, `Calloc` or `Realloc`.
         unsafe { api!(RedisModule_Free)(block.cast()) }
     }
 

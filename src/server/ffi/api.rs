@@ -1,4 +1,5 @@
-//! The server's functions, and the values that cross their border: panics, texts, strings, replies.
+//! The server's functions, and safe forms of their arguments and results: texts, strings, replies.
+//! Panics are stopped here, too.
 //!
 //! The server fills in a pointer for each function that it has; older servers lack newer functions.
 //! `api!` is for functions of Redis 7.0: loading fails with a log line if one is missing, so no
@@ -150,7 +151,7 @@ pub fn with_c_str<T>(text: &str, body: impl FnOnce(*const libc::c_char) -> T) ->
 /// The bytes of a server's string.
 ///
 /// # Safety
-/// The string must outlive `'s` and not be changed in it.
+/// The string must live for `'s`, and nobody may change it meanwhile.
 pub(crate) unsafe fn bytes_of<'s>(string: *const RedisModuleString) -> &'s [u8] {
     let mut len = 0;
     // SAFETY: the string is valid by the caller's word.

@@ -37,7 +37,7 @@ impl<'c> Ctx<'c> {
         self.raw
     }
 
-    /// The server's lock, whose holding the maker of this context has vouched for.
+    /// The server's lock, which is held by the contract of `Ctx::new`.
     #[inline]
     pub(crate) fn lock(self) -> ServerLock<'c> {
         ServerLock(PhantomData)
@@ -89,7 +89,7 @@ impl<'c> Ctx<'c> {
 
 /// Whether a flag of `REDISMODULE_CTX_FLAGS` is set, for flags that need no context.
 pub(crate) fn server_has_flag(flag: u32) -> bool {
-    // SAFETY: the call takes none, too.
+    // SAFETY: the server's function also takes a null context.
     unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) as u32 & flag != 0 }
 }
 
@@ -109,8 +109,8 @@ impl ServerLock<'_> {
 /// A value that only the holder of the server's lock can reach.
 pub(crate) struct Locked<T>(RefCell<T>);
 
-// SAFETY: `with` asks for the word that the lock is held, so one thread at a time gets at the
-// value, and `T` may go from thread to thread.
+// SAFETY: `with` takes a proof that the lock is held, so one thread at a time reaches the value,
+// and `T` may be sent between threads.
 unsafe impl<T: Send> Sync for Locked<T> {}
 
 impl<T> Locked<T> {

@@ -74,15 +74,15 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
     0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31
 );
 
-/// The error of a call that must change nothing here; none when it may go on. The server itself
-/// holds clients back, so refused calls come from other modules, whose call flags decide what the
-/// server checks, or are the rest of a transaction. Calls of the primary, of the AOF and of a slot
-/// that moves here always go on. Refused is a call:
+/// The error of a write that this node must not make now; none if the call may go on. The server
+/// itself checks calls of clients. So a refused call comes from another module, whose call flags
+/// choose the server's checks, or from the rest of a transaction. Calls of the primary, of the AOF
+/// and of a slot that moves here always go on. A call is refused:
 ///
 /// - while an AOF loads: the AOF has only APPLY, so any other write comes from another module's
 ///   callback, and its effects are in the AOF already;
 /// - on a read-only replica: the replica would differ from its primary;
-/// - while writes are paused: the server aborts when anybody replicates then.
+/// - while writes are paused: the server aborts if a module replicates during the pause.
 fn refusal(ctx: Ctx<'_>, command: &Command) -> Option<&'static str> {
     if !command.writes {
         return None;

@@ -143,7 +143,7 @@ const ALL_DATABASES: c_int = -1;
 
 /// An AOF begins to load, whose transactions may be dropped; or a primary's data set begins to
 /// load, is loaded, or was given up. Depending on its configuration the server empties its own data
-/// before, or serves it until then.
+/// before the load, or serves it until the load ends.
 unsafe extern "C" fn loading(
     ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,

@@ -1,4 +1,4 @@
-//! `INFO seckill`: counters since this node started, and why changes were refused.
+//! `INFO seckill`: counters since this node started. Refused changes are counted and logged here.
 
 use std::ffi::CStr;
 use std::os::raw::c_int;

@@ -65,7 +65,8 @@ const NAME_TAKEN: &str =
     second loadmodule line, also in the files that are included";
 const FAILED: &str = "seckill failed inside while loading, so it is not loaded";
 
-/// Logs why the server refuses the module at once: at first it checks the module's name only.
+/// Logs the reason when registering the module fails: the server then checks only the module's
+/// name.
 pub(crate) fn name_is_taken() {
     log::warning(NAME_TAKEN);
 }
@@ -129,8 +130,8 @@ fn keep_context(ctx: Ctx<'_>) {
     }
 }
 
-/// Undoes [`keep_context`]: the server forgets the module now, and frees what the context belongs
-/// to.
+/// Undoes [`keep_context`]: the server now unloads the module and frees the data that the context
+/// points to.
 fn give_context_back() {
     let kept = log::context();
     log::set_context(ptr::null_mut());
@@ -148,7 +149,7 @@ fn server_version() -> c_int {
     version.map_or(0, |version| unsafe { version() })
 }
 
-/// Panics are caught at the callback's border; this hook logs file and line.
+/// Makes every panic log its file and line. Each callback catches its panics, see `guarded`.
 fn log_panics() {
     panic::set_hook(Box::new(|panic| log::warning(&format!("failed inside: {panic}"))));
 }

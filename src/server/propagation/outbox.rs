@@ -42,7 +42,7 @@ pub struct Stream<'c> {
     pub(super) is_named: bool,
 }
 
-/// Why there is no stream at a key.
+/// The reason why a key has no stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum NoStream {
     Nothing,
@@ -99,7 +99,7 @@ pub struct Open<'s, 'k> {
 impl<'s, 'k> Open<'s, 'k> {
     /// Appends the entries of `plan`. `arg` is the index of the sale's key among the arguments.
     /// `given` is the first entry's id if another node chose it. Otherwise the stream chooses the
-    /// ids, and after one refusal it takes none.
+    /// ids, and after one refusal no further entry is appended.
     #[inline(always)]
     pub fn append(
         self,
@@ -190,7 +190,7 @@ impl<'s> OpenStream<'s> {
                 None => (raw::REDISMODULE_STREAM_ADD_AUTOID, Some(StreamId { ms: 0, seq: 0 })),
                 Some(first) => (0, first.after(self.len + missed)),
             };
-            // There is no id after the last one.
+            // No id follows the largest one.
             let Some(StreamId { ms, seq }) = id else {
                 missed += 1;
                 return;
@@ -312,8 +312,8 @@ struct Words {
     events: [OwnString; EVENTS.len()],
 }
 
-// SAFETY: whoever uses these strings has the server's lock, see `append`, and nobody changes
-// or frees one.
+// SAFETY: these strings are used under the server's lock, see `append`, and are never changed or
+// freed.
 unsafe impl Send for Words {}
 // SAFETY: as above.
 unsafe impl Sync for Words {}

@@ -13,7 +13,7 @@ use crate::server::ffi::api::{bytes_of, CallReply};
 /// The smallest id: that of the entry that creates a stream and is deleted again.
 const FIRST_ID: RedisModuleStreamID = RedisModuleStreamID { ms: 0, seq: 1 };
 
-/// Why entries can't be appended. None of them is left in a stream.
+/// The reason why entries can't be appended. No entry is left in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotTaken {
     /// The stream is missing and must not be created: in a cluster its slot may be moving.
@@ -38,8 +38,8 @@ impl Stream<'_> {
     }
 
     /// Makes an empty stream at a missing key. Nothing is replicated: a replica creates the stream
-    /// when it applies the change, so that a change of one sale stays one command. Foreign code may
-    /// run in it, and may leave entries in the stream or another type at the key.
+    /// when it applies the change, so that a change of one sale stays one command. It may run
+    /// foreign code, which may leave entries in the stream or another type at the key.
     fn make(&self) {
         let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
         let (mut id, mut pair) = (FIRST_ID, [self.name.raw(); 2]);
@@ -56,7 +56,7 @@ impl Stream<'_> {
     }
 
     /// Removes a stream that [`Stream::make`] made for a change that is not committed, unless
-    /// foreign code has appended to it. No other node has that stream. Foreign code may run in it.
+    /// foreign code has appended to it. No other node has that stream. It may run foreign code.
     fn unmake(&self) {
         let Ok(open) = self.open() else { return };
         // SAFETY: the key is open for writing and holds a stream.
@@ -69,7 +69,7 @@ impl Stream<'_> {
 
     /// Opens the stream for entries that another node has appended, and creates it if it is
     /// missing. The primary has the stream, with one exception: if a module wrote to it while it
-    /// was being deleted, the DEL reaches this node after the entries. Foreign code may run in it;
+    /// was being deleted, the DEL reaches this node after the entries. It may run foreign code;
     /// afterwards `is_as_judged` checks the sale, see [`ready_all`].
     pub fn ready_to_follow(&self, is_as_judged: impl FnOnce() -> bool) -> Option<Ready<'_>> {
         self.ready()
@@ -90,7 +90,7 @@ impl Stream<'_> {
     }
 
     /// Whether the stream has room for `count` more entries: its last id may be near the largest
-    /// one. Foreign code may run in it.
+    /// one. It may run foreign code.
     fn has_room(&self, count: usize) -> bool {
         // SAFETY: the name is alive and the format names what follows it.
         let reply = CallReply(unsafe {
@@ -130,8 +130,8 @@ pub fn ready_all<'s>(
 /// Checks that each stream has room for its entries or may be created. Returns the missing streams,
 /// or the index of one that takes no entries. No sale may be open, because foreign code may run.
 fn missing<'s>(wanted: &Wanted<'s>) -> Result<Vec<&'s Stream<'s>>, (usize, NotTaken)> {
-    // A single entry is taken or refused. With several, deleting the first ones again would have
-    // raised the stream's last id for nothing.
+    // A single entry needs no check: the stream takes or refuses it. If one of several entries is
+    // refused, the ones before it are deleted again, but the stream's last id stays raised.
     let is_single = wanted.iter().map(|(_, entries)| entries).sum::<usize>() == 1;
     let mut missing = Vec::new();
     for (index, stream) in all(wanted) {
@@ -147,8 +147,8 @@ fn missing<'s>(wanted: &Wanted<'s>) -> Result<Vec<&'s Stream<'s>>, (usize, NotTa
     Ok(missing)
 }
 
-/// Checks that all streams exist, whatever foreign code did while some were created; else returns
-/// the index of a missing one.
+/// Checks that all streams exist, or returns the index of a missing one: foreign code may have
+/// deleted one while others were created.
 fn are_there(wanted: &Wanted<'_>) -> Result<(), (usize, NotTaken)> {
     all(wanted).try_for_each(|(index, stream)| match stream.open() {
         Ok(_) => Ok(()),

@@ -176,7 +176,8 @@ fn guarded_writing(body: impl FnOnce()) {
 }
 
 /// Marks an incomplete sale that a child writes into a file. A replica that loads this file beside
-/// its served data also gets payloads of clients meanwhile, and could not tell them apart.
+/// its served data also gets payloads of clients meanwhile, and could not distinguish the two
+/// without the mark.
 const OF_FILE: &[u8] = b"~";
 
 /// Whether this process is a forked child that writes a file.
@@ -320,7 +321,7 @@ unsafe extern "C" fn aof_rewrite(
 
 fn emit_pieces(io: *mut RedisModuleIO, key: *mut RedisModuleString, sale: &Sale) {
     let pieces = sale.pieces();
-    // The base sets the sale's version to the one before all other pieces, each of which adds one.
+    // Each other piece adds 1 to the sale's version, so the base starts that much lower.
     let (count, at_most) = pieces.size_hint();
     debug_assert_eq!(at_most, Some(count), "the number of pieces is known");
     let others = count.saturating_sub(1) as u64;

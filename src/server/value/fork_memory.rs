@@ -74,8 +74,8 @@ fn is_saving() -> bool {
 /// Saves a sale with `save`. A child gives the sale's memory back on the way.
 pub(crate) fn saving(sale: &mut Sale, save: impl FnOnce(&Sale)) {
     if SPENT.load(Ordering::Relaxed) == process::id() {
-        // No server saves twice in one child, but another module's child might: better no file than
-        // a wrong one.
+        // No server saves twice in one child, but another module's child might. It ends here,
+        // because its file would be wrong.
         // SAFETY: the child of a fork ends without running what belongs to its parent.
         unsafe { libc::_exit(1) };
     }

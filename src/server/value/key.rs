@@ -1,5 +1,5 @@
-//! The value at a key: a sale, and what is counted of it. Only here does a value of the server
-//! become a sale.
+//! The value at a key: a sale and its share of the counters. Only this file turns a value of the
+//! server into a sale.
 
 use std::marker::PhantomData;
 use std::os::raw::{c_int, c_void};
@@ -92,7 +92,7 @@ pub(super) fn set_type_handle(handle: *mut RedisModuleType) {
     TYPE.store(handle, Ordering::Relaxed);
 }
 
-/// Why a key has no sale.
+/// The reason why a key has no sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoSale {
     /// The key is missing.
