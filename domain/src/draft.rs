@@ -1,6 +1,6 @@
 //! The draft of a sale: the sale as it would stand after the changes drafted so far, and their
 //! events. A request is decided on a draft, a plan is made from it, and changes decided elsewhere
-//! are checked on it. It knows no effect and no request.
+//! are checked on it. A draft knows neither effects nor requests.
 
 mod holdings;
 mod numbers;
@@ -285,7 +285,7 @@ impl Draft<'_> {
     ) -> Result<(), Refused> {
         let view = self.moved(view);
         self.change_round_of(kind, view, |it| match view.state {
-            // The units came back when it expired.
+            // The units came back when the grant expired.
             State::Forfeited => Ok(()),
             to => it.transfer(view.qty, from, to),
         })?;
@@ -353,7 +353,7 @@ impl Draft<'_> {
         touched.is_restocking = true;
     }
 
-    /// Updates the last restock's count after units moved within its step. It depends on the
+    /// Updates the last restock's count after units moved within its step. The count depends on the
     /// changes only, not on how many of them share a command.
     pub(crate) fn note_restocked(&mut self) {
         let available = self.balances.available;
@@ -370,7 +370,8 @@ impl Draft<'_> {
         Ok(self.touched_mut().escrow.get_or_insert(stored))
     }
 
-    /// Adds a grant that Redis lost to what its user holds. Only a waiting list asks for that.
+    /// Adds an imported grant to the holdings of its user. Only the waiting list reads them
+    /// afterwards.
     pub(crate) fn gain(&mut self, user: &[u8], qty: u64) {
         let sale = self.sale;
         if sale.waiters().is_some() {

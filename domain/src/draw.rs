@@ -3,8 +3,7 @@
 //! A draw is a keyed pseudo-random function of the sale's secret and the grant's seq, reduced to a
 //! range without bias. Earlier amounts reveal nothing of later ones. Nodes can't differ: the
 //! primary draws while it decides, and the effect carries the amount. Packets need no memory of
-//! their own: the number of packets left and the units left say everything, except for a list,
-//! which is kept.
+//! their own: the numbers of packets and of units left are enough. Only a list is kept.
 //!
 //! PACKETS follows the double-mean method known from WeChat's red packets: each packet is
 //! uniform up to twice the mean of the rest.
@@ -24,7 +23,7 @@ use crate::model::limits::{DRAW_AMOUNTS_MAX, GRANTS_MAX, INTEGER_MAX};
 use crate::model::outcome::Misuse;
 use crate::model::wire;
 
-/// How a sale draws its amounts. Fixed at INIT.
+/// The kinds of draws of a sale. Fixed at INIT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Draw {
     /// A fixed number of packets of at least `min`, each uniform up to twice the mean of the rest.
@@ -267,10 +266,10 @@ const NODE_BYTES: usize = 192;
 /// The amounts of DRAW LIST that a sale has still to give, in order.
 ///
 /// Amounts are drawn from the front; a returned amount goes to the end. A late payment takes an
-/// amount equal to its own, the last one. It searches the returned amounts only, which is enough:
-/// while an amount before them is left, none of them was drawn, so the amount of every grant that
-/// is no longer live is among them. They are indexed by position and by amount, so each step is
-/// O(log n).
+/// amount equal to its own, the last one. Only the returned amounts are searched. That is enough:
+/// they come last, so none was drawn while an earlier amount is left. So the amount of every grant
+/// that is no longer live is among them. They are indexed by position and by amount, so each step
+/// is O(log n).
 #[derive(Clone, Debug, Default)]
 pub struct Amounts {
     /// Amounts of INIT that nobody has drawn; they come before all others.

@@ -32,7 +32,7 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// Values that users chose and an event is about: the fields of an entry that it is raw in.
+/// Values chosen by callers. They are separate fields of the entry, as raw bytes.
 #[derive(Default)]
 pub(crate) struct Raw<'e> {
     pub user: Option<&'e [u8]>,

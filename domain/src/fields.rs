@@ -92,7 +92,7 @@ pub enum Kind {
     Numbers,
 }
 
-/// The entries that have a key. One without a value is left out.
+/// The entries that have a key. A key without a value is left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
     /// All.

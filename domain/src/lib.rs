@@ -1,8 +1,8 @@
 //! The domain: sales of countable units to users, with limits per user.
 //!
 //! Pure: no Redis, no clock, no randomness of its own. `decide` reads a sale and makes a plan, and
-//! `commit` applies the plan. A replica or an AOF `check`s the primary's changes into a plan and
-//! commits that by the same function, so the results can't differ.
+//! `commit` applies the plan. A replica or an AOF `check`s the primary's changes into a plan.
+//! `commit` applies that plan, too, so the results can't differ.
 //!
 //! The modules, from the ground up: each uses only those above it in this list.
 

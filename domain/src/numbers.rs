@@ -1,5 +1,5 @@
-//! The numbers of a sale whose units have one: which are free, which each grant has or had last,
-//! and whose each of them is.
+//! The numbers of a sale's units: the free ones, those that each grant has or had last, and the
+//! owner of each.
 //!
 //! This file knows nothing of states and rules: callers say which grants are live.
 
@@ -26,7 +26,7 @@ const OWNERS_PER_BLOCK: u32 = 4096;
 /// Marks the last number of a grant.
 const LAST: u32 = 1 << 31;
 
-/// Marks a number that its grant has given back, or was not re-taken with: it keeps others.
+/// Marks a number that its grant no longer has, while the grant keeps others.
 const GIVEN_BACK: u32 = 1 << 30;
 
 const _: () = assert!(UNITS_MAX < GIVEN_BACK as u64);
@@ -60,7 +60,7 @@ impl Numbers {
         numbers
     }
 
-    /// Which numbers are free.
+    /// The free and the taken numbers.
     pub fn units(&self) -> &Units {
         &self.units
     }
@@ -72,7 +72,7 @@ impl Numbers {
         self.owners.resize_with(blocks, Vec::new);
     }
 
-    /// Seq of the live grant that has a number; none if it is free or no number.
+    /// Seq of the live grant that has a number; none if the number is free or does not exist.
     pub fn owner(&self, unit: u32) -> Option<u64> {
         let (block, at) = owner_at(unit)?;
         let seq = self.owners.get(block)?.get(at).copied()?;
@@ -108,7 +108,7 @@ impl Numbers {
         Some(offset + read * NUMBER_BYTES as u64)
     }
 
-    /// Adds the next grant. Its numbers are free if it is live.
+    /// Adds the next grant. The numbers of a live grant must be free.
     pub fn grant(&mut self, units: &[u32], is_live: bool) {
         let room = match self.grants % GRANTS_PER_OFFSET {
             // Grants of one offset are in one page.
@@ -130,13 +130,13 @@ impl Numbers {
         }
     }
 
-    /// A grant becomes live again, and takes its numbers; or is no longer, and they are free.
+    /// Makes a grant live again, which takes its numbers, or ends it, which frees them.
     pub fn set_live(&mut self, seq: u64, is_live: bool) {
         let owner = if is_live { seq as u32 } else { 0 };
         self.own(&self.of(seq), owner);
     }
 
-    /// A grant that is not live is left with these of its first numbers.
+    /// Leaves a grant that is not live with `units`, some of its first numbers.
     pub fn keep(&mut self, seq: u64, units: &[u32]) {
         let first = self.marked(seq).count() * NUMBER_BYTES;
         let offset = self.offset(seq);
@@ -149,7 +149,7 @@ impl Numbers {
         }
     }
 
-    /// A grant is live and has these of its first numbers. Others that it had are free.
+    /// Makes a grant live with `units`, some of its first numbers, and frees its other numbers.
     pub fn renumber(&mut self, seq: u64, units: &[u32], was_live: bool) {
         if was_live {
             self.set_live(seq, false);

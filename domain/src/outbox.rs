@@ -82,8 +82,8 @@ fn put_units(data: &mut Vec<u8>, sale: &Sale, plan: &Plan<'_>, grant: Option<&Gr
     data.push(b']');
 }
 
-/// Fields of an entry about a grant. `epoch` and `t` are the positions of the event's digits: the
-/// grant's own are mostly equal, and are copied then.
+/// Fields of an entry about a grant. `epoch` and `t` are the positions of the event's digits in
+/// `data`. The grant's own epoch and time are mostly equal and are then copied from there.
 fn put_grant(
     data: &mut Vec<u8>,
     [epoch, t]: [Range<usize>; 2],

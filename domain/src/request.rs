@@ -53,9 +53,9 @@ pub struct Grab<'a> {
 /// A GRAB of numbered units whose buyer names the numbers.
 #[derive(Clone, Debug)]
 pub struct Pick<'a> {
-    /// The GRAB, of as many units as they name.
+    /// The GRAB, whose quantity is the number of named units.
     pub grab: Grab<'a>,
-    /// Which units.
+    /// The wanted units.
     pub wish: Wish,
     /// Whether the request says WAIT, too, which is refused.
     pub waits: bool,
@@ -95,7 +95,7 @@ pub struct Restock<'a> {
     pub req: &'a [u8],
 }
 
-/// Which of a user's grants a request means.
+/// The choice of one of a user's grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which<'a> {
     /// The user's only grant.
@@ -125,7 +125,7 @@ pub enum Deed<'a> {
     Refund,
     /// A part is given back.
     Keep {
-        /// The command that says so.
+        /// The command that gives the rest back.
         by: Keeper,
         /// The units that the grant keeps.
         kept: Kept<'a>,
@@ -144,11 +144,11 @@ pub enum Kept<'a> {
 /// A command that may keep a part of a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keeper {
-    /// HELD to SOLD, with what is left.
+    /// The kept units go from HELD to SOLD.
     Confirm,
-    /// HELD stays HELD.
+    /// The kept units stay HELD.
     Cancel,
-    /// SOLD stays SOLD.
+    /// The kept units stay SOLD.
     Refund,
 }
 
@@ -222,7 +222,7 @@ pub struct Elsewhere<'a> {
     pub split: &'a [u8],
     /// Units that the other parts may still have.
     pub units: u64,
-    /// Number of the balancer's pass that found this.
+    /// Number of the balancer's pass that found these units.
     pub pass: u64,
 }
 
@@ -231,7 +231,7 @@ pub struct Elsewhere<'a> {
 pub struct Wait<'a> {
     /// The GRAB to grant or to put on the waiting list.
     pub grab: Grab<'a>,
-    /// Time at which they stop waiting, Unix ms; 0 for none.
+    /// Time at which the user stops waiting, Unix ms; 0 for none.
     pub until: u64,
 }
 

@@ -102,7 +102,7 @@ pub struct Total {
     pub winners: u64,
 }
 
-/// A round that is over and still kept. Its numbers obey the same law.
+/// A round that is over and still kept. Its numbers obey the law of the sale's numbers.
 #[derive(Clone, Debug)]
 pub struct OldRound {
     /// The supply, available, held, sold and packets; the other numbers are unused.

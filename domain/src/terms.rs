@@ -21,7 +21,7 @@ pub struct Terms {
     /// Live grants a user may have.
     #[serde(deserialize_with = "wire::integer")]
     pub grabs: u64,
-    /// How long a grant stays reserved before it returns by itself, in milliseconds.
+    /// Time for which a grant is held before it expires, in milliseconds.
     #[serde(deserialize_with = "wire::integer")]
     pub hold_ms: u64,
     /// Time from which GRAB is accepted.
@@ -157,7 +157,7 @@ impl Terms {
         has_list || !is_counted || self.schedule.is_some() || !self.admission.is_open()
     }
 
-    /// How long an offer to a waiter stands, in ms; 0 if no term says it.
+    /// Lifetime of an offer to a waiter, in ms; 0 if no term sets it.
     pub fn offer_ms(&self) -> u64 {
         let offer_ms = self.waitlist.map_or(0, |list| list.offer_ms);
         if offer_ms > 0 {
@@ -295,8 +295,8 @@ fn some(number: u64) -> Option<u64> {
     (number > 0).then_some(number)
 }
 
-/// All terms. Entries and STATUS show them in this order. What is secret, or of any bytes, has no
-/// field.
+/// All terms. Entries and STATUS show them in this order. Secret terms and terms of arbitrary bytes
+/// have no field.
 pub static TERMS: [Term; 26] = [
     term("LIMIT").number("limit", |it| some(it.limit)).status(Section::Sale, |it| Some(it.limit)),
     term("GRABS").number("grabs", |it| some(it.grabs)).status(Section::Sale, |it| Some(it.grabs)),

@@ -1,7 +1,7 @@
-//! Which numbers of 1 to N are free.
+//! The free numbers among 1 to N.
 //!
-//! One bit for each number, and over blocks of bits a tree that knows the longest runs: no question
-//! walks all numbers. What a number stands for, and whose it is, is the caller's to know.
+//! One bit for each number, and a tree over blocks of bits with their longest runs: no question
+//! walks all numbers. The caller knows the meaning and the owner of a number.
 
 use core::ops::RangeInclusive;
 
@@ -19,8 +19,8 @@ const WORDS_PER_BLOCK: usize = (BLOCK / WORD) as usize;
 
 /// The numbers 1 to `len`, each free or taken.
 ///
-/// Lookups and changes of one number take O(log N) steps. 1 to 2 bits a number, a cache line or two
-/// at least. N is at most 2^31: callers bound it far below.
+/// Lookups and changes of one number take O(log N) steps. Memory: 1 to 2 bits a number, but at
+/// least one or two cache lines. N is at most 2^31; callers have much lower limits.
 #[derive(Clone, Debug, Default)]
 pub struct Units {
     /// Number `u` is bit `u - 1`: 1 is free. Bits behind the last number are 0.
@@ -43,7 +43,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Of the bits of one word.
+    /// The runs of the bits of one word.
     fn of_word(word: u64) -> Self {
         if word == u64::MAX {
             return Self { head: WORD, tail: WORD, longest: WORD };
@@ -58,7 +58,7 @@ impl Runs {
         Self { head: word.trailing_ones(), tail: word.leading_ones(), longest }
     }
 
-    /// Of a block.
+    /// The runs of a block.
     fn of_block(words: &[u64]) -> Self {
         let mut runs = Self::default();
         for (i, word) in words.iter().enumerate() {
@@ -67,7 +67,8 @@ impl Runs {
         runs
     }
 
-    /// Of this stretch, `length` numbers long, and the `next_length` numbers behind it.
+    /// The runs of this stretch of `length` numbers joined with the `next` one of `next_length`
+    /// numbers.
     fn join(self, length: u32, next: Self, next_length: u32) -> Self {
         let whole = self.head == length;
         let next_whole = next.tail == next_length;
@@ -111,7 +112,7 @@ pub trait Free {
     }
 
     /// Whether `unit` is free and in a run of `n` free numbers or more, in O(n / 512) blocks. A run
-    /// that comes to be when numbers are freed has one of them.
+    /// that exists only since numbers were freed contains one of them.
     fn is_in_run(&self, unit: u32, n: u32) -> bool {
         let Some(bit) = unit.checked_sub(1).filter(|bit| *bit < self.len()) else { return false };
         let (block, at) = ((bit / BLOCK) as usize, bit % BLOCK);
@@ -171,7 +172,8 @@ pub trait Free {
         }
         let leaves = self.leaves();
         let mut node = leaves + block;
-        // Up to the first node whose right neighbor has one, and down again along its left side.
+        // Climbs to the first node whose right neighbour has a free number, then descends along
+        // that neighbour's left side.
         while node & 1 == 1 || self.runs(node + 1).longest == 0 {
             node /= 2;
             if node <= 1 {
@@ -235,7 +237,8 @@ impl Units {
     ///
     /// # Errors
     ///
-    /// The first, in the order given, that is not free or no number. Nothing is taken then.
+    /// The first number, in the order given, that is not free or does not exist. Nothing is taken
+    /// then.
     pub fn take(&mut self, units: &[u32]) -> Result<(), u32> {
         match units.iter().find(|unit| !self.is_free(**unit)) {
             Some(unit) => Err(*unit),
@@ -250,7 +253,8 @@ impl Units {
     ///
     /// # Errors
     ///
-    /// The first, in the order given, that is free already or no number. Nothing is freed then.
+    /// The first number, in the order given, that is free already or does not exist. Nothing is
+    /// freed then.
     pub fn give_back(&mut self, units: &[u32]) -> Result<(), u32> {
         let is_taken = |unit: u32| unit >= 1 && unit <= self.len && !self.is_free(unit);
         match units.iter().find(|unit| !is_taken(**unit)) {
@@ -288,7 +292,7 @@ impl Units {
         self.words.capacity() * size_of::<u64>() + self.runs.capacity() * size_of::<Runs>()
     }
 
-    /// Makes numbers free or taken that were not; one that is named twice counts once.
+    /// Marks numbers as free or taken; a number named twice counts once.
     fn mark(&mut self, units: &[u32], free: bool) {
         let block_of = |unit: &u32| ((unit - 1) / BLOCK) as usize;
         for together in units.chunk_by(|a, b| block_of(a) == block_of(b)) {
@@ -385,7 +389,7 @@ fn run_below(words: &[u64], to: u32) -> u32 {
 
 /// The first bit of a block's lowest run of `n` free ones.
 fn lowest_run_in(words: &[u64], n: u32) -> Option<u32> {
-    // The run that ends where the word begins.
+    // The length of the run that ends at the start of the word.
     let mut open = 0;
     for (i, word) in words.iter().enumerate() {
         let start = i as u32 * WORD;

@@ -1,12 +1,11 @@
-//! Admission: lists of users, number ranges, a random share, the first distinct users.
-//! Every hash is keyed by the sale's secret: no user can choose an id that passes, and all nodes
-//! agree. A refusal allocates nothing.
-//! agree. A refusal allocates nothing.
+//! Admission: lists of users, number ranges, a random share, the first distinct users. Every hash
+//! is keyed by the sale's secret: no user can choose an id that passes, and all nodes agree. A
+//! refusal allocates nothing.
 //!
-//! A list is a set of users, kept in the ledger's kind of pages and index, without grants. A
-//! removed user's record stays, marked, so removing and adding a user again costs no memory; when
-//! the last user is removed the set starts again, empty. The order of the records is part of the
-//! state, so equal nodes have equal pieces.
+//! A list is a set of users. Pages and an index keep it as they keep the ledger's records. The
+//! record of a removed user stays and is marked, so removing and adding a user again costs no
+//! memory. When the last user is removed, the set starts again, empty. The order of the records is
+//! part of the state, so equal nodes have equal pieces.
 
 mod tests;
 
@@ -177,7 +176,7 @@ const RECORD_BYTES_MAX: usize = HEAD_BYTES + USER_BYTES_MAX;
 /// A member of the set, or a removed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Listed<'a> {
-    /// The user\'s id, 1 to 256 bytes.
+    /// The user's id, 1 to 256 bytes.
     #[serde(with = "wire::user")]
     pub user: &'a [u8],
     /// Whether the user is a member.

@@ -84,7 +84,7 @@ fn a_million_users_are_compact_and_found() {
     assert!(bytes < 36, "{bytes} bytes a user of 17");
 }
 
-/// A user may waste the end of a page, which is at most one longest record.
+/// A record that does not fit leaves the end of a page unused: less than one longest record.
 #[test]
 fn a_list_has_room_up_to_its_bound() {
     let mut users = Users::new([1, 2]);

@@ -4,7 +4,7 @@ use crate::admission::List;
 use crate::model::outcome::{Mask, Outcome};
 use crate::Sale;
 
-/// How a user is judged.
+/// The result of admission for one user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admittance {
     /// The user may ask.
@@ -28,7 +28,7 @@ impl Admittance {
     }
 }
 
-/// How a GRAB of this user is judged as far as admission goes.
+/// The result of admission for a GRAB of this user.
 #[inline]
 pub(super) fn admittance(sale: &Sale, user: &[u8]) -> Admittance {
     // A plain sale admits everybody.

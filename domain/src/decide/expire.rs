@@ -16,7 +16,7 @@ pub(super) struct Expiries {
     pub(super) own: u32,
     /// Holds of others.
     pub(super) others: u32,
-    /// Numbers that all of them give back, in a sale whose units have numbers.
+    /// Unit numbers that the expiries may free, in a sale whose units have numbers.
     pub(super) units: u32,
 }
 
@@ -74,9 +74,9 @@ impl Planning<'_, '_> {
         Ok(own.len() > most)
     }
 
-    /// Expires further due holds in the round of `ledger`, of any user, earliest first, until
-    /// `enough` holds, at most as many as a call may; `enough` is told which hold expired last.
-    /// Returns true if that bound stopped it with more holds due.
+    /// Expires due holds of any user in the round of `ledger`, earliest first, until `enough`
+    /// returns true. `enough` gets the seq of the hold that expired last. Returns true if the limit
+    /// of a call was reached and more holds are due.
     #[inline]
     pub(super) fn expire_until(
         &mut self,
@@ -106,7 +106,7 @@ impl Planning<'_, '_> {
     }
 
     /// Expires the due holds that have one of these numbers, earliest first. Returns whether the
-    /// bound of a call stopped it.
+    /// limit of a call was reached.
     pub(super) fn expire_holders(&mut self, units: &[u32], most: u32) -> Result<bool, Misuse> {
         let (sale, t) = (self.sale(), self.t());
         let Some(numbers) = sale.numbers() else { return Ok(false) };
@@ -141,9 +141,9 @@ pub(super) fn next_round<'a>(sale: &Sale, now: &Now) -> Option<Effect<'a>> {
     })
 }
 
-/// The supply of a new round. With CARRY every round leaves its available units to the next,
-/// even a round that passed while the server was down: the result doesn't depend on who was
-/// awake. A round before the sale existed leaves nothing.
+/// The supply of a new round. With CARRY every round leaves its available units to the next, even a
+/// round that passed while the server was down. So the result doesn't depend on when the server
+/// ran. A round before the sale existed leaves nothing.
 fn supply_of(sale: &Sale, schedule: &Schedule, round: u64) -> u64 {
     let base = sale.rounds().map_or(0, |rounds| rounds.base_supply);
     if !schedule.carry {

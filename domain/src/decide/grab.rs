@@ -1,4 +1,4 @@
-//! GRAB. [`grab`] is the contract's "Order of judgement", an answer a line, from top to bottom.
+//! GRAB. [`grab`] is the contract's "Order of judgement" as code, from top to bottom.
 
 use super::admission::{self, Admittance};
 use super::expire::Expiries;
@@ -24,7 +24,7 @@ pub(super) struct Manner<'r> {
     pub(super) expiries: Expiries,
     /// With WAIT: if the units are gone the user waits until this time, Unix ms; 0 for no end.
     pub(super) until: Option<u64>,
-    /// With ADJACENT or UNITS: which numbered units they want.
+    /// With ADJACENT or UNITS: the numbered units that the buyer wants.
     pub(super) wish: Option<&'r Wish>,
 }
 
@@ -54,7 +54,7 @@ impl<'r> Manner<'r> {
 const FENCED: GrantView = GrantView { seq: 0, qty: 0, state: State::Cancelled, deadline: 0 };
 
 /// Decides a GRAB.
-#[expect(clippy::too_many_lines)] // It is to be read beside the contract.
+#[expect(clippy::too_many_lines)] // It follows the contract line by line.
 pub(super) fn grab<'a>(
     plan: &mut Planning<'_, 'a>,
     grab: &Grab<'a>,
@@ -97,7 +97,7 @@ pub(super) fn grab<'a>(
         }
     }
 
-    // The user has all they may have, or waits.
+    // The user has reached their limit, or is on the waiting list.
     let holding = plan.draft.holding(&sale.ledger, grab.user, &user);
     let allowance = sale.allowance(&holding).unwrap_or(u64::MAX);
     if allowance == 0 {
@@ -137,7 +137,8 @@ pub(super) fn grab<'a>(
         return Ok(Outcome::OverLimit { allowance });
     }
 
-    // The stock: after all waiters; the drawn amount; or the amount asked for.
+    // The quantity: a turn behind all waiters, the drawn amount, the named units, or the amount
+    // asked for.
     let mut turn = None;
     let qty = if let Some(list) = waitlist::in_the_way(sale, t) {
         turn = waitlist::turn_behind(plan, list, grab, wanted)?;
@@ -185,7 +186,7 @@ pub(super) fn grab<'a>(
         return Err(Misuse::GrantsFull);
     }
 
-    // Granted. The user's own entry that is over is dropped, and earlier waiters are served first.
+    // Granted. First the user's own ended entry is dropped, and the pass of the head is counted.
     plan.drop_gone(grab.user)?;
     if let Some(ticket) = turn.as_ref().and_then(|turn| turn.passed) {
         plan.push(effect::Pass { ticket })?;
@@ -237,7 +238,7 @@ fn known<'s>(sale: &'s Sale, user: &[u8], id: &[u8], found: &Lookup, t: u64) -> 
     }
 }
 
-/// Whether `amount` is how this grant was asked for.
+/// Whether a request for `amount` repeats the request of this grant.
 fn asks_for(amount: Amount, sale: &Sale, grant: &Grant<'_>) -> bool {
     let asked = grant.req.map(|req| req.asked);
     match amount {
@@ -247,8 +248,8 @@ fn asks_for(amount: Amount, sale: &Sale, grant: &Grant<'_>) -> bool {
     }
 }
 
-/// Due holds of others expire until `wanted` units are available. Answers whether the bound of a
-/// call stopped it.
+/// Expires due holds of others until `wanted` units are available. Returns whether the limit of a
+/// call was reached.
 #[inline(always)]
 fn make_room(
     plan: &mut Planning<'_, '_>,

@@ -31,7 +31,8 @@ pub(super) fn import<'a>(
     if let Some(grant) = known.seq().and_then(|seq| sale.ledger.grant(seq)) {
         return import_again(plan, &grant, import);
     }
-    // An entry of the waiting list that stands must ask for as many; it waits no more.
+    // A waiter with this request id must have asked for the same quantity; the import removes the
+    // entry.
     if waitlist::waiting_at(sale, user, t).is_some_and(|it| it.req == req && it.qty != qty) {
         return Err(Misuse::ReqMismatch);
     }
@@ -50,8 +51,8 @@ pub(super) fn import<'a>(
     Ok(Outcome::Granted { grant, available: plan.complete()? })
 }
 
-/// Checks that an import names as many units as it asks for where units have numbers, and none
-/// where they have not.
+/// Checks the numbers that an import names: one for each unit if the sale's units have numbers,
+/// else none.
 fn check_units(sale: &Sale, import: &Import<'_>) -> Result<(), Misuse> {
     match sale.numbers() {
         None if import.units.is_empty() => Ok(()),
@@ -84,8 +85,8 @@ fn import_again(
     Ok(Outcome::Replay(plan.push_about(effect::Reimport { seq: grant.seq })?))
 }
 
-/// A repeated IMPORT where units have numbers: it names some of the first ones, and the grant has
-/// them beside those that it holds.
+/// A repeated IMPORT in a sale whose units have numbers. It names some of the grant's first
+/// numbers, and the grant gets them in addition to the numbers that it holds.
 fn import_numbers_again(
     plan: &mut Planning<'_, '_>,
     numbers: &Numbers,
@@ -111,7 +112,7 @@ fn import_numbers_again(
     Ok(Outcome::Replay(plan.push_about(Box::new(effect))?))
 }
 
-/// The refusal of an import whose further `units` are not there and may not be promised beyond the
+/// The refusal of an import if `units` more are not available and may not be promised beyond the
 /// supply.
 fn cover(
     plan: &mut Planning<'_, '_>,

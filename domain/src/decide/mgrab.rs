@@ -36,10 +36,10 @@ pub enum MultiOutcome {
 pub struct MultiDecision<'a> {
     /// The outcome.
     pub outcome: MultiOutcome,
-    /// One for each decided sale, in order, with the changes to commit there. Without a grant these
-    /// are only the changes that a refused call makes, too: expiry of due holds and first
-    /// admissions. After a mistake there are none. Outcomes are for each sale's own counters; those
-    /// after the refusing sale have no meaning.
+    /// One for each decided sale, in order, with the changes to commit there. If the MGRAB is
+    /// refused, only expiries of due holds and first admissions are left. After a mistake there are
+    /// no changes. Outcomes are for each sale's own counters; those after the refusing sale have no
+    /// meaning.
     pub decisions: Vec<Decision<'a>>,
 }
 
@@ -105,7 +105,7 @@ fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
     if let Some(misuse) = misuse {
         return MultiOutcome::Misuse(misuse);
     }
-    // This sale was not asked whether it knows the request id.
+    // A sale with this outcome has not looked up the request id, so a replay is not yet known.
     let ending = |decision: &Decision<'_>| decision.outcome == Outcome::ManyOwnEnding;
     if let Some(index) = decisions.iter().position(ending) {
         return MultiOutcome::Refused { index, outcome: Outcome::ManyOwnEnding };

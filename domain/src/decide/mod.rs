@@ -59,8 +59,8 @@ fn misused<'a>(misuse: Misuse) -> Decided<'a> {
     Ok(Decision { outcome: Outcome::Misuse(misuse), plan: None })
 }
 
-/// The decision of `judge`, which adds its changes to a plan, with offers to waiters that these
-/// allow.
+/// The decision of `judge`, which adds its changes to a plan. Offers to waiters that the changes
+/// allow are added after them.
 #[inline(always)]
 fn decided<'a>(
     sale: &Sale,
@@ -83,8 +83,8 @@ fn decided<'a>(
 }
 
 impl Sale {
-    /// The numbers of the grant that a decision on this sale answers with; empty if it answers with
-    /// none. `None` if units have no numbers.
+    /// The unit numbers of the grant in an outcome's reply; empty if the reply has no grant. `None`
+    /// if units have no numbers.
     pub fn units_replied(&self, outcome: &Outcome, plan: Option<&Plan<'_>>) -> Option<UnitList> {
         let seq = match *outcome {
             Outcome::Granted { grant, .. } => grant.seq,
@@ -118,7 +118,7 @@ impl Sale {
     }
 
     /// The step before any other decision if the current round is over: the next round, or the
-    /// mistake for which it can't begin.
+    /// error that prevents it.
     pub fn decide_round<'a>(&self, now: &Now) -> Option<Decided<'a>> {
         let next = expire::next_round(self, now).filter(|_| self.awaits == 0)?;
         let begun = decided(self, now, |plan| plan.push(next).map(|()| Outcome::Done));

@@ -1,4 +1,4 @@
-//! GRAB in a sale whose units have numbers: which of them a buyer gets.
+//! GRAB in a sale whose units have numbers: the choice of a buyer's units.
 
 mod tests;
 
@@ -48,7 +48,7 @@ fn check_amount(qty: u64) -> Result<(), Misuse> {
     }
 }
 
-/// Whether a request for these units, in any order, is the one that this grant was made for.
+/// Whether a request for these units, in any order, repeats the request of this grant.
 pub(super) fn asks_for(sale: &Sale, wish: Option<&Wish>, grant: &Grant<'_>) -> bool {
     match (wish, sale.numbers()) {
         (Some(Wish::These(units)), Some(numbers)) => rising(units) == numbers.first_of(grant.seq),
@@ -56,15 +56,15 @@ pub(super) fn asks_for(sale: &Sale, wish: Option<&Wish>, grant: &Grant<'_>) -> b
     }
 }
 
-/// Numbers in the order in which a grant has them.
+/// The numbers in ascending order, in which a grant stores them.
 pub(super) fn rising(units: &[u32]) -> UnitList {
     let mut rising = UnitList::from_slice(units);
     rising.sort_unstable();
     rising
 }
 
-/// Expires due holds of others until the wish of a GRAB for `qty` units can be met. The answer if
-/// it can't.
+/// Expires due holds of others until the wish of a GRAB for `qty` units can be met. Returns the
+/// refusal if it can't.
 pub(super) fn make_room(
     plan: &mut Planning<'_, '_>,
     wish: &Wish,
@@ -76,7 +76,7 @@ pub(super) fn make_room(
     }
     let balances = &plan.draft.balances;
     let can_be = qty <= balances.available + balances.held;
-    // A hold that expires can only make runs that have one of its numbers.
+    // An expired hold can only make runs that contain one of its numbers.
     let has_run = |plan: &mut Planning<'_, '_>, last: Option<u64>| match last {
         None => u64::from(plan.draft.longest_run()) >= qty,
         Some(seq) => plan.draft.is_in_run(seq, qty),
@@ -87,7 +87,7 @@ pub(super) fn make_room(
     }
 }
 
-/// Expires due holds that have one of these numbers. The answer if one of them is not free.
+/// Expires due holds that have one of these numbers. Returns the refusal if a number is not free.
 pub(super) fn make_free(
     plan: &mut Planning<'_, '_>,
     units: &[u32],
@@ -103,7 +103,7 @@ fn taken(plan: &Planning<'_, '_>, units: &[u32]) -> Option<Outcome> {
     plan.draft.first_taken(units).map(|unit| Outcome::Taken { unit })
 }
 
-/// The answer to a wish that can't be met as the numbers stand.
+/// The refusal of a wish that the free numbers can't meet.
 pub(super) fn refusal(plan: &mut Planning<'_, '_>, wish: &Wish, qty: u64) -> Option<Outcome> {
     match wish {
         Wish::These(units) => taken(plan, units),

@@ -64,7 +64,7 @@ fn check_keep(sale: &Sale, kept: Kept<'_>) -> Result<(), Misuse> {
     }
 }
 
-/// KEEP: the grant is left with what is kept of it, and the rest is given back.
+/// KEEP: the grant keeps some of its units and gives the rest back.
 #[cold]
 fn keep(
     plan: &mut Planning<'_, '_>,
@@ -122,7 +122,8 @@ fn only_grant(sale: &Sale, user: &[u8]) -> Result<Option<u64>, Misuse> {
     }
 }
 
-/// A CANCEL that overtook its GRAB, or of an entry of the waiting list: it leaves a fence.
+/// A CANCEL of a request without a grant: its GRAB has not arrived yet, or waits on the list.
+/// Leaves a fence.
 fn cancel_ahead<'a>(
     plan: &mut Planning<'_, 'a>,
     user: &'a [u8],
@@ -162,7 +163,7 @@ fn reclaim(
     let most = Expiries::OF_A_CALL;
     let is_cut = match sale.numbers() {
         _ if !permitted => false,
-        // Others than those that have its numbers don't help.
+        // Only holds that have this grant's numbers can help, so no others are expired.
         Some(numbers) => plan.expire_holders(&numbers.of(seq), most.units)? && !is_free(plan),
         None => plan.expire_until(ledger, most, |plan, _| is_free(plan))?,
     };

@@ -183,7 +183,7 @@ fn a_change_up_to_the_last_version_rev_moment_and_epoch() {
     }
 }
 
-/// Whatever is asked for a user of another part, it is asked elsewhere.
+/// Every request for a user of another part is refused with WRONGPART.
 #[test]
 fn users_are_judged_at_home() {
     let sale = part(|it, escrow| {
@@ -292,7 +292,7 @@ fn a_request_id_is_known_across_rounds() {
     assert!(matches!(run(&mut sale, &ask(b"u"), 270), Outcome::Granted { .. }));
 }
 
-/// Units elsewhere at the beginning of a part, and how long an offer stands.
+/// Units elsewhere at the beginning of a part, and the lifetime of an offer.
 #[test]
 fn what_terms_say_at_the_beginning() {
     for (parts, total, supply, elsewhere) in

@@ -88,8 +88,8 @@ pub(super) fn does_anybody_wait(sale: &Sale, t: u64) -> bool {
     sale.waiters().is_some_and(|list| !is_closed(sale, t) && !list.are_all_over(t))
 }
 
-/// The waiting list for a GRAB while the sale is open, if anybody on it comes first. Entries
-/// that are over don't, up to the number that one step can drop.
+/// The waiting list for a GRAB while the sale is open, if anybody on it comes first. Ended entries
+/// don't block a GRAB, up to the number that one step can drop.
 pub(super) fn in_the_way(sale: &Sale, t: u64) -> Option<&Waitlist> {
     sale.waiters().filter(|list| !list.are_all_over(t) || list.len() > GONE_AT_ONCE)
 }
@@ -162,8 +162,8 @@ pub(super) struct Turn {
     pub(super) served: Vec<Effect<'static>>,
 }
 
-/// Judges a grab of `wanted` units as an entry behind all that wait: it is granted them only if
-/// such an entry would be offered its units now.
+/// Judges a GRAB of `wanted` units like an entry at the end of the list: it is granted only if that
+/// entry would be offered its units now.
 #[cold]
 pub(super) fn turn_behind(
     plan: &Planning<'_, '_>,
@@ -204,8 +204,8 @@ impl Planning<'_, '_> {
         }
     }
 
-    /// Ends a plan with the offers that it allows. Returns the units that are available after it,
-    /// which an answer tells.
+    /// Ends a plan with the offers that it allows. Returns the units available after the plan, for
+    /// the reply.
     #[inline(always)]
     pub(super) fn complete(&mut self) -> Result<u64, Misuse> {
         // A plain sale has no waiters.
@@ -226,7 +226,7 @@ impl Planning<'_, '_> {
         Ok(())
     }
 
-    /// Appends offers whatever has changed, and drops entries that are over.
+    /// Appends offers even if no change freed units, and drops ended entries.
     pub(super) fn sweep_list(&mut self) -> Result<(), Misuse> {
         self.is_served = true;
         let Some(list) = self.sale().waiters() else { return Ok(()) };
@@ -263,7 +263,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
     }
 
     /// Serves waiters up to the limit of a step; with `expires` it expires due holds of any user
-    /// for them. Returns whether no one is left who can be served.
+    /// for them. Returns true if no waiter is left who can be served.
     pub(super) fn run(&mut self, expires: bool) -> Result<bool, Misuse> {
         let t = self.plan.t();
         if !offers_at(self.sale(), t) {
@@ -363,7 +363,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
             return Ok(false);
         }
         self.expiries += 1;
-        // Expiries for waiters are changes of their own.
+        // Expiries for waiters don't join the changes of the decision before.
         match self.plan.changes().len() > self.begun {
             true => self.plan.expire(seq)?,
             false => self.plan.push(effect::Expire(Seqs::from_slice(&[seq])))?,
@@ -372,7 +372,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
     }
 }
 
-/// The reason why an entry gets no offer at `t`, whatever its user has.
+/// The reason why an entry gets no offer at `t`. The limits of its user are checked elsewhere.
 fn refusal(sale: &Sale, waiter: &Waiter<'_>, t: u64) -> Option<Reason> {
     let over = drop_reason(sale, waiter, t);
     if over.is_some() {

@@ -61,7 +61,7 @@ impl Touched {
     }
 }
 
-/// Adds the difference that a change of a grant makes to its user.
+/// Adds the change of one grant to the sums of its user.
 fn note_gained(
     gained: &mut Gained,
     ledger: &Ledger,

@@ -10,17 +10,17 @@ use crate::units::{Free, Overlaid, Overlay, Units};
 /// The numbers of a sale's units as they would stand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NumbersDraft {
-    /// All numbers with those that were added, if some were.
+    /// All numbers including added ones; None if none were added.
     grown: Option<Units>,
     changes: Overlay,
     /// New grants.
     grants: u64,
-    /// The numbers of grants that are new or have others than before.
+    /// The numbers of new grants and of grants whose numbers changed, by seq.
     lists: BTreeMap<u64, UnitList>,
 }
 
 impl Touched {
-    /// The numbers of a grant, if it is new or has others than before.
+    /// The numbers of a grant that is new or whose numbers changed.
     pub(crate) fn units_of(&self, seq: u64) -> Option<&UnitList> {
         self.numbers.as_ref()?.lists.get(&seq)
     }
@@ -31,7 +31,7 @@ impl<'s> Draft<'s> {
         self.touched.as_ref()?.numbers.as_deref()
     }
 
-    /// The numbers under the changes so far; of a sale whose units have numbers.
+    /// The numbers under the changes so far; None if units have no numbers.
     fn units(&self) -> Option<Overlaid<'_>> {
         let draft = self.numbers();
         let grown = draft.and_then(|draft| draft.grown.as_ref());
@@ -70,7 +70,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// A live grant has exactly these numbers, rising; `had` are those that it had.
+    /// Changes the numbers of a live grant from `had` to `has`, both ascending.
     pub(crate) fn renumber(&mut self, seq: u64, had: &[u32], has: &[u32]) -> Result<(), Refused> {
         self.set_units(&without(had, has), true)?;
         self.set_units(&without(has, had), false)?;
@@ -95,8 +95,8 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// Adds numbers behind the last, if units have any. It is refused behind other changes of
-    /// numbers: a RESTOCK is the first of its step.
+    /// Adds numbers after the last one, if units have numbers. Refused after other changes of
+    /// numbers: a RESTOCK comes first in its step.
     pub(crate) fn add_units(&mut self, more: i64) -> Result<(), Refused> {
         let Some(numbers) = self.sale.numbers() else { return Ok(()) };
         let draft = self.touched_mut().numbers.get_or_insert_with(Box::default);
@@ -106,8 +106,7 @@ impl<'s> Draft<'s> {
         Ok(())
     }
 
-    /// Whether the draft numbers as many new grants as it makes, and leaves as many numbers free as
-    /// there are units available.
+    /// Whether every new grant has numbers, and as many numbers are free as units are available.
     pub(crate) fn numbers_agree(&self) -> bool {
         let Some(units) = self.units() else { return true };
         let free = units.overlay.map_or(units.units.free(), |it| it.free(units.units));
@@ -121,7 +120,7 @@ impl<'s> Draft<'s> {
         self.numbers().map_or(0, |draft| draft.changes.freed())
     }
 
-    /// Whether all of these are numbers and free.
+    /// Whether all of `these` exist and are free.
     pub(crate) fn are_free(&self, these: &[u32]) -> bool {
         self.first_taken(these).is_none()
     }
@@ -143,7 +142,8 @@ impl<'s> Draft<'s> {
         self.units_of(seq).iter().any(|unit| units.is_in_run(*unit, qty as u32))
     }
 
-    /// The numbers for a grant of `qty` units: the lowest run, or where there is none the lowest.
+    /// The numbers for a grant of `qty` units: the lowest run, or the lowest free numbers if no run
+    /// is long enough.
     pub(crate) fn lowest_units(&mut self, qty: u64) -> UnitList {
         let Some(units) = self.runs() else { return UnitList::new() };
         match units.lowest_run(qty as u32) {

@@ -1,4 +1,4 @@
-//! Drawn amounts, the list of those that are still to be drawn, and the hash under it all.
+//! Drawn amounts, the list of amounts left, and the hash that draws use.
 
 #![cfg(test)]
 
@@ -131,7 +131,7 @@ fn what_would_favour_a_number_is_drawn_again() {
 }
 
 /// A packet has at least the minimum and at most twice the mean, and leaves each later one its
-/// minimum; all between is drawn.
+/// minimum. Every amount between occurs.
 #[test]
 fn packets_of_every_size_are_drawn() {
     for (packets, min, supply, most) in [(2, 1, 10, 9), (2, 3, 10, 7), (3, 1, 12, 8), (3, 3, 12, 6)]
@@ -144,7 +144,7 @@ fn packets_of_every_size_are_drawn() {
     }
 }
 
-/// Drawn amounts that a dump may name.
+/// Drawn amounts that a dump may contain.
 #[test]
 fn amounts_that_a_draw_can_come_to() {
     let list = [5, 3];
@@ -176,13 +176,13 @@ fn the_first_is_drawn_and_the_last_equal_one_is_taken() {
     assert_eq!((list.len(), list.sum(), list.is_empty()), (0, 0, true));
 }
 
-/// A planned list of amounts is the list after the commit.
+/// The list of amounts as planned equals the list after the commit.
 #[test]
 fn a_plan_does_what_the_list_does() {
     const STEPS: u64 = 400;
     for seed in 0..50u64 {
         let mut list: Amounts = (0..seed % 9).map(|index| 1 + index % 3).collect();
-        // Some came back before, at indexes that do not begin with 0.
+        // Some amounts were returned before, at indexes that do not begin with 0.
         (0..seed % 7).for_each(|index| list.push(1 + index % 4));
         (0..seed % 3).for_each(|_| assert!(list.take_first() != Some(0)));
         let (before, mut planned) = (list.clone(), PlannedAmounts::default());

@@ -1,4 +1,4 @@
-//! Terms of grants to come change.
+//! ALTER: the terms of future grants change.
 
 use super::*;
 use crate::entry::put_terms;

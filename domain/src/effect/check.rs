@@ -12,7 +12,7 @@ use crate::Sale;
 /// Changes that have been checked, and the draft after them.
 pub(crate) struct Checker<'s> {
     pub draft: Draft<'s>,
-    /// Where the last grant that was checked belongs.
+    /// The index slots of the last checked grant.
     pub new_grant: Option<Slots>,
     /// Whether the change is the only one of its command.
     pub alone: bool,
@@ -47,9 +47,9 @@ pub(super) fn list_agrees(sale: &Sale) -> Result<(), Refused> {
     check(sale.amounts().is_none_or(agrees))
 }
 
-/// Changes of one command that can't be checked before some of them are made: two bring the same
-/// new request id, change the terms, move units between parts or join the list, or one joins it
-/// while the terms change.
+/// The other changes of a command, to find conflicts. Two changes conflict if both bring one new
+/// request id, change the terms, move units between parts, or join the list. A change that joins
+/// the list also conflicts with one that changes the terms.
 #[derive(Default)]
 pub(crate) struct Others<'e> {
     /// Users and request ids of new grants and waiters.

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A GRAB with this request id that comes late takes nothing.
+/// A later GRAB with this request id is granted nothing.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Fence<'a> {
     /// The user's id, 1 to 256 bytes.

@@ -75,7 +75,7 @@ impl Act for Grant<'_> {
 }
 
 impl Grant<'_> {
-    /// Enters it as of `at`; it belongs to `slots` if that was looked up.
+    /// Enters the grant with time `at`, at its index `slots` if they were looked up.
     #[inline]
     pub(super) fn record(&self, sale: &mut Sale, at: u64, slots: Option<&Slots>) {
         let Grant { user, req, qty, hold_ms } = *self;

@@ -107,7 +107,7 @@ impl Act for Reimport {
 /// IMPORT of a known request id in a sale whose units have numbers.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ReimportNumbered {
-    /// The numbers that the grant has then, rising: some of its first.
+    /// The grant's numbers after the import, ascending: some of its first numbers.
     #[serde(with = "rising")]
     pub units: UnitList,
     /// The grant's seq.
@@ -148,7 +148,7 @@ fn check_again(checker: &mut Checker<'_>, seq: u64) -> Result<(), Refused> {
     takes_imports(checker)
 }
 
-/// The grant is SOLD with `qty` units, those that it holds included.
+/// Makes the grant SOLD with `qty` units in all, the units that it holds included.
 fn plan_again(draft: &mut Draft<'_>, seq: u64, qty: u64) -> Result<(), Refused> {
     let from = draft.look(seq)?;
     let held = if from.state == State::Held { from.qty } else { 0 };

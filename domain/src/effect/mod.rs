@@ -1,4 +1,4 @@
-//! The only way state changes, and what is replicated of it: a file for each effect.
+//! Effects: state changes only by them, and changes are replicated as effects. One file an effect.
 //!
 //! `GRAB sale alice QTY 2 REQ o-7` replicates as `SECKILL.APPLY sale 1z EFFECT`: `1z` is its
 //! position, see [`crate::plan::Position`], and EFFECT the bytes of a [`Change`]. Times are
@@ -143,18 +143,18 @@ pub(crate) trait Act {
         true
     }
 
-    /// Refuses what no decision can have come to.
+    /// Refuses an effect that no decision can produce.
     fn check(&self, _checker: &mut Checker<'_>) -> Result<(), Refused> {
         Ok(())
     }
 
-    /// Drafts its numbers and events; without this it has none. Refused where a number would leave
-    /// its limits.
+    /// Drafts the effect's numbers and events; by default there are none. Refused if a number would
+    /// leave its limits.
     fn plan(&self, _draft: &mut Draft<'_>) -> Result<(), Refused> {
         Ok(())
     }
 
-    /// Changes the sale, except for the numbers, which the plan has.
+    /// Changes the sale, except for its numbers, which come from the plan.
     fn make(&self, sale: &mut Sale, planned: &mut Planned<'_>);
 
     /// The stream that the sale's entries go to from now on.
@@ -162,15 +162,15 @@ pub(crate) trait Act {
         None
     }
 
-    /// The grant `seq` that an event of it is about, for the outbox.
+    /// The fields of grant `seq` for the outbox entry of an event of this effect.
     fn subject<'e>(&'e self, sale: &'e Sale, seq: u64, _numbers: &Numbers) -> Option<Subject<'e>> {
         let grant = sale.stored_grant(seq)?;
         let req = grant.req_id();
         Some(Subject { user: grant.user, req, at: grant.at, born: grant.epoch })
     }
 
-    /// Appends what the entry of its event `kind` has beside the numbers of the sale and the fields
-    /// of a grant.
+    /// Appends this effect's own fields to the entry of its event `kind`. The sale's numbers and
+    /// the grant's fields are written elsewhere.
     fn put<'e>(&'e self, _sale: &'e Sale, _kind: EventKind, _data: &mut Vec<u8>) -> Raw<'e> {
         Raw::default()
     }
@@ -178,7 +178,7 @@ pub(crate) trait Act {
 
 /// Results of planning that making the effects needs.
 pub(crate) struct Planned<'p> {
-    /// Where the one new grant belongs, if that is known.
+    /// The index slots of the only new grant, if known.
     pub new_grant: Option<&'p Slots>,
     /// Available units after each restock to come.
     pub restocked: slice::Iter<'p, u64>,
@@ -190,8 +190,8 @@ macro_rules! effects {
         /// The effect of a change. Effects carry results, never requests: applying one decides
         /// nothing.
         ///
-        /// The order of the variants, and of the fields of each, is their form: a later version may
-        /// add variants behind these, fields never.
+        /// The order of the variants, and of the fields of each, is the encoding: a later version
+        /// may append variants, but never fields.
         #[derive(Clone, Debug, Serialize, Deserialize)]
         pub enum Effect<'a> {
             $($(#[$doc])* $name($(#[$attribute])* $payload),)*

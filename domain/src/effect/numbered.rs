@@ -16,7 +16,7 @@ pub struct Numbered<E> {
     pub of: E,
 }
 
-/// Rising numbers, written as the gaps between them: those next to each other take a byte each.
+/// Ascending numbers, encoded as the gaps between them: adjacent numbers take one byte each.
 pub(crate) mod rising {
     use super::*;
 

@@ -96,7 +96,7 @@ pub struct Elsewhere {
     /// Units.
     #[serde(deserialize_with = "wire::integer")]
     pub units: u64,
-    /// Number of the balancer's pass that found this.
+    /// Number of the balancer's pass that found these units.
     #[serde(deserialize_with = "wire::integer")]
     pub pass: u64,
 }

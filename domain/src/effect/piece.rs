@@ -3,8 +3,9 @@
 use super::*;
 use crate::snapshot::{self, pieces, Piece};
 
-/// A piece is many changes at once: it comes alone and is checked as it is read, which moves the
-/// numbers. The base is the first change of a sale, and never made on one that exists.
+/// A piece stands for many changes. It is the only change of its command, and its check also
+/// updates the sale's numbers. The base is the first change of a sale, and never made on one that
+/// exists.
 impl Act for Piece<'_> {
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
         check(checker.alone)?;

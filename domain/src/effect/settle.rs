@@ -1,4 +1,4 @@
-//! CONFIRM, CANCEL, REFUND, a RECLAIM that is refused for good; and holds that run out.
+//! CONFIRM, CANCEL, REFUND, a RECLAIM that is refused for good; and holds that expire.
 
 use super::*;
 use crate::ledger::Ledger;
@@ -107,8 +107,8 @@ pub(super) fn end_offer(sale: &mut Sale, seq: u64) {
     }
 }
 
-/// In a sale with numbered units, frees those of a grant; in one with DRAW LIST, puts its amount at
-/// the list's end.
+/// In a sale with numbered units, frees the grant's numbers; in one with DRAW LIST, puts its amount
+/// at the list's end.
 fn return_units(sale: &mut Sale, seq: u64) {
     if let Some(numbers) = sale.numbers_mut() {
         numbers.set_live(seq, false);

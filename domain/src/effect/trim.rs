@@ -34,7 +34,7 @@ impl Act for Trim {
     const FREES: bool = true;
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
-        // A packet is whole, and which numbers are given back is said, see below.
+        // A packet can't be split, and numbered units are trimmed by `TrimNumbered`.
         check(checker.sale().terms.kind == UnitKind::Counted)
     }
 
@@ -66,7 +66,7 @@ pub struct TrimNumbered {
     /// The numbers that are left, rising.
     #[serde(with = "rising")]
     pub units: UnitList,
-    /// How many are given back.
+    /// The trim itself: grant, units given back, state of the rest.
     pub of: Trim,
 }
 

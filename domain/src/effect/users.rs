@@ -1,4 +1,4 @@
-//! Users come onto lists and off them: ALLOW, DENY and ADMIT.
+//! Users are added to lists and removed: ALLOW, DENY and ADMIT.
 
 use super::*;
 use crate::admission::List;

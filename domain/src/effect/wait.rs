@@ -1,11 +1,11 @@
-//! Users come onto the waiting list and off it, and nothing is granted.
+//! Users join or leave the waiting list, and nothing is granted.
 
 use super::*;
 use crate::entry::{put_some, put_word};
 use crate::fields;
 use crate::waitlist::{Reason, Waiter};
 
-/// A user joins the waiting list; once it is made, they are a `Waiter` of the list.
+/// A user joins the waiting list and becomes a `Waiter`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Join<'a> {
     /// The waiter's new ticket.
@@ -20,7 +20,7 @@ pub struct Join<'a> {
     /// Units.
     #[serde(deserialize_with = "wire::quantity")]
     pub qty: u64,
-    /// Time at which they stop waiting, Unix ms; 0 for none.
+    /// Time at which the user stops waiting, Unix ms; 0 for none.
     #[serde(deserialize_with = "wire::moment")]
     pub until: u64,
 }
@@ -43,7 +43,7 @@ impl Act for Join<'_> {
         let sale = checker.sale();
         let list = sale.waitlist().ok_or(Refused::Law)?;
         check(list.has_room() && self.ticket == list.totals.last_ticket + 1)?;
-        // An offer needs an end, as long as anybody waits.
+        // An offer needs a time limit.
         check(sale.terms.offer_ms() > 0)?;
         if let Some(waiter) = list.find(self.user) {
             // Only an entry dropped in this step makes room for another.

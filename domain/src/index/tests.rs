@@ -182,7 +182,7 @@ fn a_gap_of_another_time_or_key_does_no_harm() {
         let hash = mix(key.into());
         let Entry::Vacant(vacant) = index.entry(hash, |v| v.number == key) else { panic!("{key}") };
         gaps.push(vacant);
-        // Its own slot, one that was right long ago, or that of a key elsewhere.
+        // The key's own slot, an outdated slot, or the slot of another key.
         let gap = match key % 4 {
             0 => gaps[key as usize / 2],
             1 => gaps[key as usize - 1],
@@ -190,7 +190,7 @@ fn a_gap_of_another_time_or_key_does_no_harm() {
             _ => Vacant { slot: gaps[key as usize - 1].slot + 1, ..gaps[key as usize - 1] },
         };
         index.insert_into(gap, hash, value(key));
-        // The index grows as it would without a given slot.
+        // An index whose insert gets no slot grows equally.
         other.insert(hash, value(key));
         assert_eq!(index.heap_bytes(), other.heap_bytes(), "{key}");
     }
@@ -365,7 +365,8 @@ fn words_lie_as_if_they_had_come_in_order() {
     assert!(inserted > 9000 && refused > 1000, "{inserted} {refused}");
 }
 
-/// Otherwise all keys of a shard would be in one run, and be searched one by one.
+/// Every home position gets its share of the fragments. Otherwise all keys of a shard would be in
+/// one run, searched one by one.
 #[test]
 fn every_home_has_its_share_of_the_fragments() {
     for (depth, homes) in [(0, 1), (0, 13), (3, 12), (5, 100)] {

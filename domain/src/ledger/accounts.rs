@@ -40,7 +40,8 @@ impl Holds {
     /// Whether any hold is due at `t`.
     #[inline]
     pub fn are_due(&self, t: u64) -> bool {
-        // Most sales have no hold, and asking a tree for its first entry is a search.
+        // Emptiness is checked first: most sales have no hold, and a tree's first entry takes a
+        // search.
         !self.is_empty() && self.next_deadline().is_some_and(|at| at <= t)
     }
 

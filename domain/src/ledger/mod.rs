@@ -256,7 +256,8 @@ impl Ledger {
         ascending
     }
 
-    /// Whether every epoch has a grant once there are `grants` grants; loading must end with that.
+    /// Whether every epoch has a grant once there are `grants` grants; required at the end of
+    /// loading.
     pub fn all_epochs_granted(&self, grants: u64) -> bool {
         self.epochs.last().is_none_or(|(first, _)| u64::from(*first) <= grants)
     }

@@ -36,7 +36,7 @@ pub(super) const ASKED: [Asked; 4] = [Asked::Exactly, Asked::UpTo, Asked::Either
 /// Longest record: head, deadline, prev, user, req and two varints.
 pub const RECORD_BYTES_MAX: usize = 2 + 6 + 4 + USER_BYTES_MAX + 2 + REQ_BYTES_MAX + 10 + 10;
 
-/// How a request asked for its amount; a repeat of it must match.
+/// The form in which a request named its amount; a repeated request must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Asked {
     /// QTY: the repeat must name the same number.
@@ -49,7 +49,7 @@ pub enum Asked {
     Offered,
 }
 
-/// A request id and how it asked for its amount.
+/// A request id and the form of the request's amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReqTag<'a> {
     /// The request id, 1 to 128 bytes.
@@ -110,8 +110,8 @@ pub(super) fn set_state(bytes: &mut [u8], state: State, deadline: u64) {
     }
 }
 
-/// Changes the quantity of the record at the start of `bytes` to one that takes no more bytes than
-/// the one it was written with. The number keeps its width.
+/// Sets the quantity of the record at the start of `bytes`. `qty` must take no more bytes than the
+/// quantity first written, whose width is kept.
 pub(super) fn set_qty(bytes: &mut [u8], qty: u64) {
     debug_assert!(bytes[0] & HAS_QTY != 0, "who can be trimmed has more than one unit");
     let user = user(bytes);

@@ -28,7 +28,7 @@ pub struct Recount {
     /// Held grants that are offers.
     pub offered: u64,
     /// Users whose sums differ from their grants, plus grants that are not found by their user,
-    /// that differ from their user's account, or that have more than they had at first.
+    /// that differ from their user's account, or that have more units than at first.
     pub holdings_wrong: u64,
 }
 
@@ -47,7 +47,7 @@ pub struct Recounting {
 }
 
 /// The counted sum of a user's grants. Each grant's presence in the live and held sets is checked
-/// grant by grant, so only the sizes of these sets are left to compare.
+/// when it is counted. So only the sizes of these sets are compared at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sum {
     live_units: u64,
@@ -191,7 +191,8 @@ impl Recounting {
         self.count.winners -= u64::from(before.live > 0);
     }
 
-    /// A counted grant has changed. `account` is its user's, if they have other grants.
+    /// A counted grant has changed. `account` is the account of its user, if the user has other
+    /// grants.
     #[cold]
     pub(super) fn moved(&mut self, account: Option<u32>, from: Counted, to: Counted) {
         self.count.remove(from);

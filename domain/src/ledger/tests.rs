@@ -197,7 +197,7 @@ fn the_memory_of_a_ledger_is_that_of_its_parts() {
     let holds = ledger.holds.heap_bytes();
     assert!((20_000 * 16..20_000 * 40).contains(&holds));
     assert_eq!(ledger.heap_bytes(), records + accounts + epochs + holds + indexes);
-    // The lists inside the indexes are not lent.
+    // The lists inside the indexes are not among the lent blocks.
     assert_eq!(ledger.heap_blocks(), ledger.blocks_mut().count() + 4);
 }
 

@@ -1,6 +1,6 @@
-//! Grants of which a part was given back. A record has the quantity that is left; how many units
-//! were granted at first, which a repeated request is compared with, is kept here. A grant that was
-//! never trimmed has nothing here.
+//! Grants of which a part was given back. A record has the quantity that is left. The quantity
+//! first granted is kept here, because a repeated request is compared with it. A grant that was
+//! never trimmed has no entry.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ impl Trims {
 }
 
 impl Ledger {
-    /// The number of entries that tell what trimmed grants had at first.
+    /// The number of trimmed grants whose first quantity is kept.
     pub fn trims_len(&self) -> u64 {
         self.trims.0.as_ref().map_or(0, |first| first.0.len() as u64)
     }
@@ -65,7 +65,7 @@ impl Ledger {
         self.trims.iter().skip(skipped)
     }
 
-    /// Seq of the last grant that is here or is announced to be.
+    /// Seq of the last grant with a first quantity, kept or announced.
     pub fn last_trim(&self) -> u64 {
         self.trims.iter().next_back().map_or(0, |(seq, _)| seq)
     }

@@ -243,8 +243,8 @@ impl Balances {
         Ok(())
     }
 
-    /// Sends units to another part. `owed` of them are not here but promised, which happens only
-    /// when none is available.
+    /// Sends units to another part. `owed` of them are only promised; that is possible only while
+    /// no unit is available.
     pub fn send(&mut self, units: u64, owed: u64) -> Result<(), Refused> {
         let taken = units.checked_sub(owed).ok_or(Refused::Law)?;
         let available = self.available.checked_sub(taken).ok_or(Refused::Law)?;

@@ -18,8 +18,9 @@ pub const HOLD_MS_MAX: u64 = 30 * 24 * 60 * 60 * 1000;
 /// Most grants of a sale: a seq fits in 32 bits.
 pub const GRANTS_MAX: u64 = u32::MAX as u64;
 
-/// Largest rev at which a command is accepted, so that all its entries can still be numbered: all
-/// grants may expire and one be made, and each entry may be followed by a stock transition.
+/// Largest rev at which a command is accepted, so that all its entries can still be numbered. One
+/// command may expire all grants and make one, and each entry may be followed by a stock
+/// transition.
 pub const REV_LAST: u64 = INTEGER_MAX - 4 * GRANTS_MAX;
 
 /// Most parts of one split.

@@ -1,5 +1,5 @@
-//! The mistakes that only the sale's state reveals, each with its text. Those that parsing finds
-//! are in `errors` of the shell.
+//! Errors of callers that only the sale's state reveals, each with its text. Errors that parsing
+//! finds are in src/command/errors.rs.
 
 macro_rules! misuses {
     ($($(#[$doc:meta])* $name:ident $text:literal,)*) => {
@@ -10,7 +10,7 @@ macro_rules! misuses {
         }
 
         impl Misuse {
-            /// Every one.
+            /// All mistakes.
             pub const ALL: &'static [Misuse] = &[$(Misuse::$name,)*];
 
             /// The text: constant, plain ASCII, and a code first.

@@ -137,7 +137,7 @@ pub enum Outcome {
     },
     /// A grant in its state after a CONFIRM, CANCEL, EXTEND or REFUND.
     Stands(GrantView),
-    /// The user has no such grant.
+    /// The user has no grant that the request names.
     NoGrant,
     /// A request id was cancelled before its GRAB: a fence.
     Fenced,
@@ -391,7 +391,7 @@ impl Mask {
     }
 }
 
-/// Why an effect was not applied. Replicas and AOFs meet this only if something is corrupt.
+/// The reason why an effect was not applied. On a replica or in an AOF it means corruption.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// Not an effect, or one of a newer build.
@@ -404,7 +404,7 @@ pub enum Refused {
     Key,
 }
 
-/// Refuses what does not hold.
+/// Refuses if a condition does not hold.
 #[inline]
 pub(crate) fn check(holds: bool) -> Result<(), Refused> {
     holds.then_some(()).ok_or(Refused::Law)

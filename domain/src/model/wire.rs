@@ -2,9 +2,9 @@
 //!
 //! The codec is postcard, whose format is specified and stable: numbers are varints, byte strings
 //! are preceded by their length, enums by the index of their variant. This module adds the checks
-//! that every encoding needs: bytes after a value are refused, memory is not allocated on a
-//! length's word alone, and impossible values (an empty id, a number no client could hold) are
-//! refused.
+//! that every encoding needs. Bytes after a value are refused, and so are impossible values (an
+//! empty id, a number no client could hold). Memory is allocated as values come, not by their
+//! announced length.
 //!
 //! The first byte of an encoding is its version's index. A later version appends a variant and
 //! keeps the earlier ones readable; a build refuses variants that it does not know.

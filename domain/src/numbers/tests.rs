@@ -5,7 +5,8 @@
 use super::*;
 use crate::model::limits::PAGE_BYTES;
 
-/// The numbers of grants of every size are found again, over many pages, and so is whose each is.
+/// The numbers of grants of every size are found again over many pages, and so is each number's
+/// owner.
 #[test]
 fn each_grant_has_its_numbers_and_each_number_its_grant() {
     const GRANTS: u32 = 1500;

@@ -1,6 +1,6 @@
 //! Checks changes decided elsewhere: by a primary, an AOF, a dump or a caller of APPLY. A local
-//! decision needs no check, because it can't produce what is refused here. Decoding has checked
-//! that numbers and ids are within their limits, see [`Change::decode`].
+//! decision needs no check, because it can't produce a change that is refused here. Decoding has
+//! checked that numbers and ids are within their limits, see [`Change::decode`].
 
 use crate::effect::{Act, Change, Checker, Others};
 use crate::ledger::HashKey;
@@ -61,8 +61,8 @@ impl Checker<'_> {
     }
 }
 
-/// Whether changes of one command depend on each other, which is refused, because each is checked
-/// against the sale before all of them.
+/// Whether changes of one command depend on each other. They are then refused, because each change
+/// is checked against the sale before the command.
 pub(super) fn are_entangled(changes: &[Change<'_>]) -> bool {
     let mut others = Others::default();
     changes.len() > 1 && !changes.iter().all(|change| change.effect.is_apart(&mut others))

@@ -151,7 +151,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// The sale that begins this way, with these numbers.
+/// A new sale from its INIT, with these numbers.
 fn begun(start: &Init, balances: &Balances, node_epoch: Option<u64>, key: HashKey) -> Sale {
     let mut sale = Sale::blank(start.id, start.secret, start.terms.clone(), key);
     sale.initial_supply = start.supply;

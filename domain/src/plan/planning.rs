@@ -50,11 +50,12 @@ impl<'s, 'a> Planning<'s, 'a> {
         &self.changes
     }
 
-    /// The offers and drops among the effects from that index on.
+    /// The offers and drops among the effects from index `from` on.
     pub(crate) fn of_list(&self, from: usize) -> impl Iterator<Item = Effect<'static>> + '_ {
         self.changes().iter().skip(from).filter_map(|change| match change.effect {
             Effect::Offer(offer) => Some(offer.into()),
-            // The numbers are chosen again, behind a grant that comes before.
+            // The unit numbers are chosen again later, because a grant that comes first may take
+            // some.
             Effect::OfferNumbered(ref offer) => Some(offer.of.into()),
             Effect::Drop(drop) => Some(drop.into()),
             _ => None,
@@ -127,8 +128,8 @@ impl<'s, 'a> Planning<'s, 'a> {
         self.push(Expire(Seqs::from_slice(&[seq])))
     }
 
-    /// Adds an effect that makes a grant of `qty` units: in a sale whose units have numbers, of the
-    /// lowest, or of these.
+    /// Adds an effect that makes a grant of `qty` units. If units have numbers, the grant gets
+    /// `these` numbers, or the lowest ones.
     #[inline]
     pub(crate) fn push_units<E>(
         &mut self,

@@ -1,4 +1,4 @@
-//! Positions: which version a replicated command follows, and where its entries go.
+//! Positions: the version that a replicated command follows, and the stream id of its first entry.
 
 use crate::fields::EntryVersion;
 use crate::memory::put_number;

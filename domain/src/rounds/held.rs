@@ -1,8 +1,8 @@
 //! The held grants of a repeating sale, of all rounds.
 //!
 //! Each round has a ledger of its own, and very many rounds may be kept while each has a held
-//! grant. Questions about all of them are answered here without searching each: the next deadline,
-//! a user's due holds, the grant of a request id.
+//! grant. This index answers questions about all rounds without a search in each: the next
+//! deadline, a user's due holds, the grant of a request id.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;

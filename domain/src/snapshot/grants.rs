@@ -67,12 +67,12 @@ pub struct NumberedGrants<'a> {
     units: Vec<Had>,
 }
 
-/// The numbers of a grant, rising. Written as the gaps between the first ones, twice each, and one
-/// more for those that it has not any longer.
+/// The numbers of a grant, ascending. Encoded as the gaps between its first numbers, doubled, plus
+/// 1 for a number that the grant no longer has.
 #[derive(Clone, Debug)]
 struct Had {
     first: UnitList,
-    /// Some of the first: those that it has or had last.
+    /// The numbers that the grant has or had last: some of `first`.
     last: UnitList,
 }
 
@@ -133,7 +133,7 @@ impl<'a> NumberedGrants<'a> {
         check(self.units.len() == self.grants.grants.len())?;
         let rows = (self.grants.first..).zip(&self.grants.grants).zip(&self.units);
         let is_had = |((seq, grant), had): ((u64, &Standing<'_>), &Had)| {
-            // The first quantity is kept of grants with a request id.
+            // The first quantity is kept only for grants with a request id.
             let first = draft.sale.ledger.trimmed_from(seq).unwrap_or(grant.qty);
             let is_first = had.first.len() as u64 == first || grant.req.is_none();
             is_first && had.last.len() as u64 == grant.qty

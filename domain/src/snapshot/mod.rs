@@ -107,9 +107,9 @@ enum Section {
     Grants(u64, usize),
     /// The round at this index among all kept rounds.
     Round(usize),
-    /// Waiters after the first n users.
+    /// Waiters after the first n.
     Waiters(u64),
-    /// Trimmed grants after the first n users, of the round at this index among all kept rounds.
+    /// Trimmed grants of the round at this index among all kept rounds, after the first n.
     Trims(usize, usize),
 }
 

@@ -180,7 +180,7 @@ pub(crate) fn check_amounts(sale: &Sale, added: &[u64]) -> Result<(), Refused> {
 }
 
 /// Checks trimmed grants, which are still to come in this round. `balances` are the numbers after
-/// them. What a grant has left is compared with it when the grant comes.
+/// them. A grant's quantity is compared with its first quantity when the grant is loaded.
 pub(crate) fn check_trims(
     sale: &Sale,
     added: &[Trimmed],

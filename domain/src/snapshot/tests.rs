@@ -276,7 +276,7 @@ fn users_behind_amounts_are_refused() {
     assert_eq!(after(&behind, users.clone()), Err(Refused::Law));
 }
 
-/// This holds even if the version has room for them.
+/// Restock ids and fences after users are refused, even if the version has room for them.
 #[test]
 fn ids_and_fences_behind_users_are_refused() {
     let schedule = Some(SCHEDULE);

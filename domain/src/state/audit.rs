@@ -45,8 +45,8 @@ pub struct Audit {
 
 /// An audit in steps, between which the sale may change. It counts the waiting list, then the kept
 /// rounds from the oldest on, then the index of all holds (in a sale with rounds), and last the
-/// current round. Each is compared when its count is complete with the numbers of that moment, so a
-/// change in between is no difference.
+/// current round. Each count is compared, when it is complete, with the sale's numbers at that
+/// moment. So a change in between is no difference.
 #[derive(Clone, Debug)]
 pub struct AuditWalk {
     /// Identifies the walk within the sale.
@@ -216,8 +216,8 @@ impl Sale {
         [("held_index", stored as u64, counted as u64), ("held_index_wrong", 0, wrong)]
     }
 
-    /// Continues checking whose each number is. Returns how many are wrong at the end: free and a
-    /// live grant's, or neither, or of a grant that has them not.
+    /// Continues checking the owner of each number. At the end returns how many are wrong: free but
+    /// owned, taken but not owned, or owned by a grant that does not have the number.
     fn recount_units(&self, walk: &mut UnitsRecount, most: u64) -> Option<u64> {
         let Some(numbers) = self.numbers() else { return Some(0) };
         let units = numbers.units();

@@ -79,8 +79,8 @@ impl Sale {
     }
 
     /// The sale's next epoch on a node with this epoch (Unix ms), above all epochs of the sale's
-    /// history. If another node or a copy of the sale could compute an equal one, a part of it is
-    /// drawn from the key of the indexes, which no two values of a sale share.
+    /// history. If another node or a copy of the sale could compute an equal epoch, some bits come
+    /// from the key of the indexes, which no two values of a sale share.
     pub(crate) fn next_epoch(&self, node_epoch: u64) -> u64 {
         let last = self.balances.epoch;
         if node_epoch > last && !self.arrived {
@@ -138,7 +138,7 @@ impl Sale {
         now.clock_ms.max(self.balances.t)
     }
 
-    /// The window at `t`, that of the rounds and that of the series.
+    /// The window at `t`: within OPENAT and CLOSEAT, and within a round.
     #[inline]
     pub(crate) fn window_at(&self, t: u64) -> Window {
         let Terms { open_at, close_at, schedule, .. } = &self.terms;
@@ -161,8 +161,8 @@ impl Sale {
         (terms.limit != 0).then(|| terms.limit.saturating_sub(holding.live_units))
     }
 
-    /// Whether it has no state that only some sales have: no rounds, no lists of users, no waiting
-    /// list.
+    /// Whether the sale has no `Extras`: no listed amounts, rounds, waiting list, unit numbers or
+    /// lists of users.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.extras.is_none()
@@ -340,7 +340,7 @@ impl Sale {
         }
     }
 
-    /// The state of the stock. While anybody waits, available units count as spoken for.
+    /// The state of the stock. While anybody waits, available units are reserved for the waiters.
     pub(crate) fn stock(&self) -> Stock {
         match self.waiters() {
             Some(_) => Stock::AllHeld,

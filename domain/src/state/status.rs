@@ -64,9 +64,9 @@ const UNMET: &str = "unmet_units";
 /// A dump has at most this many counters, whatever version wrote it.
 const COUNTERS_MAX: usize = 64;
 
-/// Name and number of the counters that are not 0, in the order of the table. A version that knows
-/// more answers writes more, and a counter that this version does not know is dropped: it is of one
-/// node, and no number of the sale depends on it.
+/// Name and number of the counters that are not 0, in the order of the table. A newer version may
+/// write more counters. An unknown counter is dropped, because refusal counters belong to one node
+/// and no number of the sale depends on them.
 impl Serialize for Refusals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let names = OUTCOMES[1..].iter().map(|row| row.counter.to_str().unwrap_or_default());

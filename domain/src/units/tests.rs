@@ -37,7 +37,7 @@ enum Step {
     Grow(u32),
     Take(Vec<u32>),
     GiveBack(Vec<u32>),
-    /// Takes or frees whatever of `n` numbers from `first` is not so yet.
+    /// Takes or frees those of `n` numbers from `first` that are not yet in that state.
     Sweep {
         first: u32,
         n: u32,
@@ -47,7 +47,7 @@ enum Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    // 0 and numbers behind the last are among them.
+    // 0 and numbers after the last one are drawn, too.
     let unit = || 0..2400_u32;
     let length = || prop_oneof![1..5_u32, 60..70_u32, 500..530_u32, 1..1500_u32];
     let step = prop_oneof![
@@ -64,7 +64,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 fn apply(step: Step, units: &mut Units, naive: &mut Naive) {
     match step {
         Step::Grow(more) => {
-            // Small enough that the numbers asked for are mostly there, and past four blocks.
+            // At most 2300 numbers: more than four blocks, and most drawn numbers exist.
             let more = more.min(2300 - naive.0.len() as u32);
             units.grow(more);
             naive.0.resize(naive.0.len() + more as usize, true);
@@ -130,7 +130,7 @@ proptest! {
         }
     }
 
-    /// Changes that are not made yet answer as made ones do, and leave what is below them alone.
+    /// An overlay answers as if its changes were made, and leaves the numbers below it unchanged.
     #[test]
     fn an_overlay_answers_as_if_its_changes_were_made(
         steps in steps(),
@@ -198,7 +198,7 @@ fn ten_million_numbers_take_at_most_six_bits_each() {
     assert!(units.heap_bytes() * 8 <= 6 * 10_000);
 }
 
-/// Behind the last number there is none, however long a run is asked for.
+/// No run extends beyond the last number, however long the run asked for.
 #[test]
 fn a_run_ends_with_the_last_number() {
     for len in [2 * BLOCK, 2 * BLOCK + 9] {

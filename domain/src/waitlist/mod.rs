@@ -33,10 +33,10 @@ pub struct WaitTerms {
     /// Most entries; 0: the list takes no more users.
     #[serde(deserialize_with = "wire::integer")]
     pub max: u64,
-    /// How long an offer stands, in ms; 0: as long as HOLD.
+    /// Lifetime of an offer, in ms; 0: as long as HOLD.
     #[serde(deserialize_with = "wire::integer")]
     pub offer_ms: u64,
-    /// How often the head may be passed by users who ask for less.
+    /// Times that users who ask for less may pass the head.
     #[serde(deserialize_with = "wire::integer")]
     pub overtake: u64,
 }
@@ -102,12 +102,12 @@ pub struct Waiter<'a> {
     /// Time of joining, Unix ms.
     #[serde(deserialize_with = "wire::moment")]
     pub at: u64,
-    /// Time at which they stop waiting, Unix ms; 0 for none.
+    /// Time at which the user stops waiting, Unix ms; 0 for none.
     #[serde(deserialize_with = "wire::moment")]
     pub until: u64,
 }
 
-/// Why an entry is dropped.
+/// The reason for dropping an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {
     /// The UNTIL has come.

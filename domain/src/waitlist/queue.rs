@@ -239,7 +239,7 @@ impl Branch {
         }
     }
 
-    /// Blocks of heap in use: what freeing costs.
+    /// Number of heap blocks: the cost of freeing them.
     pub(super) fn heap_blocks(&self) -> usize {
         match &self.node {
             Node::Leaf(_) => 1,
@@ -328,7 +328,8 @@ impl Queue {
     }
 
     fn leaf_with(&self, from: u64, fits: &impl Fn(&Sum) -> bool) -> Option<&[u8]> {
-        // The digits alone could take a ticket before or after all entries for one of them.
+        // The prefix is compared first: by its digits alone a ticket before or after all entries
+        // looks like one of them.
         match (from >> bits_of(self.height)).cmp(&self.prefix) {
             core::cmp::Ordering::Less => self.root.leaf_with(self.height, 0, fits),
             core::cmp::Ordering::Equal => self.root.leaf_with(self.height, from, fits),

@@ -101,7 +101,7 @@ fn these_units_or_the_first_that_is_taken() {
     run(&mut sale, &these("b", &[2]), 2);
     assert_eq!(run(&mut sale, &these("c", &[1, 5, 2]), 2), Outcome::Taken { unit: 5 });
     assert_eq!(map(&sale), ".h..h.");
-    // The due hold of 2 ends, that of 5 is of no use.
+    // The due hold of 2 expires. The due hold of 5 does not: its number is not wanted.
     assert_eq!(replied(&mut sale, &these("c", &[2, 1]), 60), [1, 2]);
     assert_eq!(map(&sale), "hh..h.");
     for (units, misuse) in [(&[7][..], Misuse::NoSuchUnit), (&[1; 101], Misuse::TooManyAtOnce)] {
@@ -234,7 +234,7 @@ fn offers_are_of_the_lowest_numbers() {
     assert_eq!(map(&sale), "hhhhhhhhh.");
     let has = |sale: &Sale, seq| sale.numbers().unwrap().of(seq).to_vec();
     assert_eq!([2, 3].map(|seq| has(&sale, seq)), [vec![5, 6, 7], vec![8, 9]]);
-    // A buyer can take it by its number: the waiting list is empty.
+    // A buyer can take unit 10 by its number: the waiting list is empty.
     assert_eq!(replied(&mut sale, &these("c", &[10]), 4), [10]);
 }
 
@@ -249,8 +249,8 @@ fn who_waits_comes_before_who_names_a_unit() {
         let grab = Grab { user: b"x", ..grab("x", units.len() as u64) };
         Request::Pick(Pick { grab, wish: Wish::These(units.to_vec()), waits: false })
     };
-    // As a quantity of two it would find one unit; as a quantity of one it may pass, and its number
-    // is judged then.
+    // A wish for two units finds only one available. A wish for one unit may pass the head; then
+    // its number is checked.
     assert_eq!(run(&mut sale, &other(&[4, 1]), 4), Outcome::SoldOut { held: 3 });
     assert_eq!(run(&mut sale, &other(&[3]), 4), Outcome::Taken { unit: 3 });
     assert_eq!(replied(&mut sale, &other(&[4]), 4), [4]);
@@ -339,7 +339,7 @@ fn map_len(sale: &Sale, state: u8) -> usize {
     numbers.iter().filter(|it| **it == state).count()
 }
 
-/// Of several sales that an MGRAB asks each answers with its own numbers.
+/// Each sale of an MGRAB answers with its own numbers.
 #[test]
 fn several_sales_at_once() {
     let mut sales = [hall(5), hall(3)];
@@ -361,7 +361,7 @@ fn several_sales_at_once() {
     assert!(decided.decisions.iter().all(|decision| decision.plan.is_none()));
 }
 
-/// In a step that grants and offers, the grant comes first, and so do its numbers.
+/// In a step with a grant and offers, the grant gets its numbers first.
 #[test]
 fn a_grant_gets_its_numbers_before_the_offers_of_its_step() {
     let list = WaitTerms { max: 9, offer_ms: HOLD, overtake: 1 };

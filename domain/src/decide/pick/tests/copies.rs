@@ -1,4 +1,4 @@
-//! Numbered units in changes decided elsewhere and in dumps: what is wrong is refused.
+//! Numbered units in changes decided elsewhere and in dumps: wrong numbers are refused.
 
 use super::*;
 use crate::effect::{
@@ -7,8 +7,9 @@ use crate::effect::{
 use crate::plan::Loader;
 use crate::testing::bytes_of;
 
-/// A replica refuses as a whole a grant that no decision makes: without numbers, with too few, with
-/// numbers that are taken or beyond the last, or with numbers in a sale that has none.
+/// A replica refuses a grant that no decision can make: without numbers, with too few, or with
+/// numbers that are taken or beyond the last one. It also refuses numbers in a sale whose units
+/// have none.
 #[test]
 fn a_replica_takes_no_grant_whose_numbers_are_wrong() {
     let mut sale = hall(5);
@@ -51,8 +52,8 @@ fn a_replica_takes_no_grant_whose_numbers_are_wrong() {
     assert!(takes(&plain, &[Effect::Grant(of)]) && !takes(&plain, &[numbered(&[1, 5])]));
 }
 
-/// Numbers that a grant keeps, or is imported with, must be some of its first numbers, as many as
-/// its units, and free or its own.
+/// A grant keeps, or is imported with, some of its first numbers: one for each unit. Each of them
+/// must be free or belong to this grant.
 #[test]
 fn a_replica_takes_no_part_that_is_wrong() {
     let mut sale = hall(5);
