@@ -63,8 +63,9 @@ fn drained(mut sale: Sale) -> Vec<u64> {
     amounts
 }
 
-/// The double-mean method as it is known of WeChat's red packets, in the plainest form: a random
-/// share of twice the mean, rounded down to a cent, a cent at least, and the last takes the rest.
+/// The double-mean method known from WeChat's red packets, in its plainest form. A packet is a
+/// random share of twice the mean, rounded down to a cent, but at least a cent. The last packet
+/// gets the rest.
 fn double_mean(random: &mut Random, packets: usize, mut total: u64) -> Vec<u64> {
     let mut amounts = Vec::new();
     for left in (1..=packets as u64).rev() {
@@ -115,8 +116,8 @@ fn assert_uniform(counts: &[u64], what: &str) {
     assert!((low..high).contains(&chi), "{what}: chi-square {chi}, expected {low} to {high}");
 }
 
-/// 10 packets of 100.00 yuan, again and again: at each position the amounts are distributed like
-/// those of the naive method, with the same mean everywhere.
+/// Many sales of 10 packets of 100.00 yuan. At each position the amounts are distributed like those
+/// of the naive method, and all positions have one mean.
 // Rules: 8401
 #[test]
 fn packets_follow_the_double_mean_method() {
@@ -182,7 +183,7 @@ fn uniform_amounts_are_uniform() {
     }
 }
 
-/// Ranges that don't divide what a hash can say, up to the largest there is.
+/// Ranges that don't divide the range of a hash, up to the largest possible range.
 #[test]
 fn huge_ranges_are_uniform_too() {
     for high in [INTEGER_MAX / 3 * 2, INTEGER_MAX] {
@@ -201,8 +202,8 @@ fn huge_ranges_are_uniform_too() {
     }
 }
 
-/// Every packet at least `min`, as many as promised, and together the total: also where there is
-/// nothing to spare, and where the numbers are the largest there are.
+/// Every packet is at least `min`, their number is as promised, and their sum is the total. This
+/// also holds with the smallest possible total, and with the largest numbers.
 // Rules: 7999
 #[test]
 fn packets_are_exactly_the_total() {
@@ -257,7 +258,7 @@ fn what_can_not_be_kept_is_refused() {
     for (draw, misuse) in cases {
         assert_eq!(refused(draw, 5), misuse, "{draw:?}");
     }
-    // A range of one amount is one.
+    // A range of one amount always gives that amount.
     let mut always = created(Draw::Uniform { low: 5, high: 5 }, &[], 15, 1, 0).unwrap();
     assert_eq!(
         [1, 2, 3, 4].map(|user| draw(&mut always, user, 2)),
@@ -307,8 +308,8 @@ fn deed(sale: &mut Sale, user: u64, deed: Deed, clock_ms: u64) {
     commit(sale, &decision);
 }
 
-/// An amount and its packet come back together, whoever returns them and in whatever order; in the
-/// end everything is paid out, to the last unit.
+/// A returned amount becomes available together with its packet, whatever the order of returns. In
+/// the end every unit is paid out.
 #[test]
 fn what_is_given_back_is_paid_out_in_the_end() {
     let list = [9, 1, 1, 30, 4, 4, 12, 2];

@@ -1,5 +1,5 @@
-//! A sale between calls: its next due time, the round of a grant, the cursor of a page, the failure
-//! of its outbox.
+//! The state of a sale between calls: its next due time, the round of a grant, the cursor of a
+//! page, a failed outbox.
 
 use seckill_domain::outcome::Outcome;
 use seckill_domain::request::{Amount, Grab, Now, Request, Terms, Wait};
@@ -25,7 +25,7 @@ fn repeating(rules: Rules) -> Sale {
     opened(9, Rules { every: Some(every), ..rules })
 }
 
-/// Decides and commits a request, after rounds that begin.
+/// Commits the rounds that begin first, then decides and commits a request.
 fn make(sale: &mut Sale, request: &Request<'_>, ms: u64) -> Outcome {
     let decision = after_rounds(sale, request, &at(START + ms));
     commit(sale, &decision);
@@ -58,7 +58,7 @@ fn what_is_due_next_in_a_sale_that_repeats() {
         assert_eq!(sale.next_look(START), due(1000));
         grab(&mut sale, 2, 700);
         grab(&mut sale, 1, 1100);
-        // Two of the round before until 2200, one of this round until 2600.
+        // Two holds of the previous round until 2200, one hold of this round until 2600.
         assert_eq!((sale.next_deadline(), sale.holds_len()), (due(2200), 3));
         assert_eq!(sale.next_round_at(&at(START + 1100)), next.and_then(due));
         assert_eq!(sale.next_due(), due(next.unwrap_or(2200)), "{closes}");
@@ -90,7 +90,7 @@ fn rounds_have_their_grants_and_pages_go_on() {
     for (count, ms) in [(2, 500), (3, 1500), (1, 2500)] {
         grab(&mut sale, count, ms);
     }
-    // Of the first round only its total is kept.
+    // Only the total of the first round is kept.
     let rounds = [None, None, None, Some(1), Some(1), Some(1), Some(2), None];
     for (seq, round) in (0..).zip(rounds) {
         assert_eq!(sale.grant(seq).map(|grant| grant.round), round, "{seq}");
@@ -118,7 +118,7 @@ fn the_oldest_totals_are_forgotten() {
     }
 }
 
-/// The sweeper has something to do exactly when a waiter can be served or their time is over.
+/// The sweeper has work exactly when a waiter can be served or a waiter's time is over.
 #[test]
 fn when_those_who_wait_are_served() {
     let list = super::oracle::ListRules { max: 9, offer_ms: 40, overtake: 0 };

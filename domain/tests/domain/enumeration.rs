@@ -1,11 +1,13 @@
-//! Every sequence of up to six operations on a small sale: two users, at most two units in all. Up
-//! to five where the alphabet is large, or the simulation goes on: plain sales and repeating ones.
+//! Every sequence of up to six operations on a small sale: two users, at most two units in all.
+//! Sequences of plain and of repeating sales have up to five, because there are more operations to
+//! choose from.
 //!
 //! The sequences form a tree that is walked by cloning the world, so that a common beginning is
-//! executed once. Two cuts lose nothing. An operation that changes nothing leaves the world as it
-//! was (`decide` only reads, and the world checks the rest), so it adds no new sequences. A world
-//! that was met before with at least as many operations left is not walked again: it is equal in
-//! everything that replicates, in clock and epoch, and its grants were appended in the same order.
+//! executed once. Two kinds of branches are cut without a loss. An operation that changes nothing
+//! leaves the world as it was (`decide` only reads, and the world checks the rest), so it adds no
+//! new sequences. A world that was met before with at least as many operations left is not walked
+//! again: it is equal in everything that replicates, in clock and epoch, and its grants were
+//! appended in the same order.
 
 mod draws;
 mod gates;
@@ -29,7 +31,8 @@ use super::world::{World, EPOCH_STEP};
 
 /// Operations in the longest sequence, INIT not counted.
 const DEPTH: usize = 6;
-/// Operations for plain sales, whose alphabet is large, and for repeating ones.
+/// Operations in the longest sequence of plain sales, whose alphabet is large, and of repeating
+/// ones.
 const SHORT_DEPTH: usize = 5;
 const START: u64 = 1000;
 const OPENS: u64 = 1010;
@@ -51,8 +54,8 @@ fn restock(delta: i64, req: &str) -> Op {
     Op::Restock { delta, req: req.as_bytes().to_vec() }
 }
 
-/// The commands of a sale without holds, each with the few arguments that can matter at this scale.
-/// `same` is the INIT that the sale began with.
+/// The commands of a sale without holds, each with the few arguments that matter in so small a
+/// sale. `same` is the INIT that the sale began with.
 fn alphabet(same: (u64, Rules)) -> Vec<Op> {
     let (supply, rules) = same;
     vec![
@@ -107,7 +110,7 @@ struct Walk {
     alphabet: Rc<[Op]>,
     /// The operations that led here, as places in the alphabet.
     path: Vec<usize>,
-    /// Operations that were left, at the most, when a world was met.
+    /// The most operations that were left when a world was met, by the world's hash.
     met: HashMap<u64, usize>,
     executed: u64,
 }

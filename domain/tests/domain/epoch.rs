@@ -53,7 +53,7 @@ fn the_first_change_in_a_node_epoch_carries_the_epoch_and_no_other() {
 #[test]
 fn an_epoch_is_above_the_last_even_when_the_clock_stepped_back() {
     let mut sale = opened(500);
-    // Another node epoch, although its number was reached.
+    // A new node epoch begins, even if its number is not above the last epoch.
     for node_epoch in [499, 1, 500] {
         let last = sale.balances().epoch;
         let epoch = grab(&mut sale, node_epoch).0.expect("an epoch");
@@ -88,7 +88,7 @@ fn a_change_that_grants_nothing_carries_it_too() {
     assert_eq!(commit(&mut sale, &Request::Pause, 600), (Some(600), effect("Pe600")));
     assert_eq!(commit(&mut sale, &Request::Resume, 600), (None, effect("U")));
     assert_eq!(grab(&mut sale, 600).0, None);
-    // An epoch without a grant leaves no mark in the list of those that granted.
+    // An epoch without a grant is not in the list of epochs with grants.
     commit(&mut sale, &Request::Pause, 650);
     commit(&mut sale, &Request::Resume, 700);
     assert_eq!(grab(&mut sale, 700).0, None);

@@ -52,7 +52,7 @@ const EDGES: [u64; 16] = [
     u64::MAX,
 ];
 
-/// A sale with everything that a sale without holds can have, and the texts of its changes.
+/// A sale with every kind of state that needs no holds, and the texts of its changes.
 fn full_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
     let rules = Rules { limit: 9, grabs: 4, close_at: START * 9, ..Rules::default() };
     let mut world = World::open(grabs * 2 + 7, rules, START, 500).unwrap().unwrap();
@@ -111,8 +111,8 @@ fn flipped_bytes_are_refused_or_leave_a_sound_sale() {
     assert!(loaded > 100, "some alterations make another sale: {loaded}");
 }
 
-/// The numbers of a base of a sale whose id is small, and the bytes before them: all is numbers
-/// behind version, kind, id and secret, if there is no outbox.
+/// The numbers of a base, and the bytes before them. After version, kind, id and secret there are
+/// only numbers, if the sale's id is small and it has no outbox.
 fn numbers_of(base: &[u8]) -> (Vec<u8>, Vec<u64>) {
     let (head, mut rest) = base.split_at(1 + 1 + 1 + 16);
     let mut numbers = Vec::new();
@@ -165,7 +165,7 @@ fn two_numbers_of_a_base_at_once() {
                 altered[0] = base_with(&head, &others);
                 try_load(&altered, &format!("numbers {one} and {two} moved together"));
             }
-            // As much supply as there can be, all of it available or sold.
+            // The largest possible supply, all of it available or sold.
             let room = INTEGER_MAX - sale.balances().supply;
             let mut others = numbers.clone();
             others[one] = others[one].saturating_add(room);
@@ -223,7 +223,7 @@ fn every_refusal_counter_at_every_edge() {
 }
 
 /// A dump may hold one piece of rows where the sale itself would write several; its version must
-/// have room for those.
+/// have room for all of those pieces.
 #[test]
 fn a_version_has_room_for_the_pieces_of_its_sale() {
     let mut world = World::open(1000, Rules::default(), START, 500).unwrap().unwrap();
@@ -317,7 +317,8 @@ fn altered_effects_are_refused_or_leave_a_sound_sale() {
     assert!(applied > 1000, "some alterations make another effect: {applied}");
 }
 
-/// Pieces are how a log is rewritten, but whoever may APPLY may send them to any sale.
+/// Pieces belong to a rewritten AOF, but a caller with the right to APPLY may send them to any
+/// sale.
 #[test]
 fn pieces_for_a_sale_that_is_sold_from() {
     let restocks = |count: u64| {
@@ -328,7 +329,7 @@ fn pieces_for_a_sale_that_is_sold_from() {
     let world = World::open(900, Rules::default(), START, 500).unwrap().unwrap();
     let full = || full_sale(12).0;
     let new = || world.sale.clone();
-    // A sale that awaits none takes none, however well it would fit.
+    // A sale that awaits no piece refuses every piece, even one that would fit.
     let cases = [
         (full(), plain_rows(13, 1)),
         (full(), plain_rows(13, 300)),

@@ -26,7 +26,7 @@ struct Plain {
 }
 
 impl Plain {
-    /// A grant as different as grants can be, to one of `users` users.
+    /// A random grant with every kind of field, to one of `users` users.
     fn any(random: &mut Random, seq: u64, users: u64) -> Plain {
         let number = random.below(users);
         // Ids of every length; a number is always in them, so that they differ.
@@ -84,7 +84,7 @@ fn assert_row(ledger: &Ledger, seq: u64, plain: &Plain) {
     assert_eq!(grant.view().deadline, deadline);
 }
 
-/// Compares what `user` has, from their grants in the list.
+/// Compares the holdings of `user` with the grants in the list.
 fn assert_user(ledger: &Ledger, user: &[u8], mine: &[(u64, &Plain)]) {
     let newest_first: Vec<u64> = mine.iter().rev().map(|(seq, _)| *seq).collect();
     assert_eq!(ledger.grants_of(user).map(|grant| grant.seq).collect::<Vec<_>>(), newest_first);
@@ -125,7 +125,7 @@ fn assert_all(ledger: &Ledger, plains: &[Plain]) {
     assert_eq!((count.held, count.sold), (units(State::Held), units(State::Sold)));
 }
 
-/// Grants that are as different as they can be, to this many users.
+/// Random grants with every kind of field, to this many users.
 fn grow(grants: u64, users: u64, seed: u64) -> (Ledger, Vec<Plain>) {
     let mut random = Random(seed);
     let mut ledger = Ledger::new([seed, 4]);
@@ -191,9 +191,8 @@ fn announced_epochs_ascend_and_count_once_they_grant() {
     assert!(ledger.all_epochs_granted(3));
 }
 
-/// Ids that run together must stay apart: user "ab" with "c" is not user "a" with "bc".
-/// Grants that are loaded many at a time are as if each had come alone: what they are, where they
-/// lie, who finds them.
+/// Grants that are loaded in bulk equal grants that are added one by one: in their fields, their
+/// positions, and in lookups.
 #[test]
 fn strangers_who_come_together_are_as_if_they_had_come_alone() {
     const COUNT: u64 = 20_000;
@@ -255,7 +254,7 @@ fn a_request_id_belongs_to_its_user() {
     }
 }
 
-/// Among this many users with the same request id some share what the index keeps of a hash.
+/// Among this many users with one request id, some share the part of a hash that the index keeps.
 #[test]
 fn users_with_the_same_request_id_are_kept_apart() {
     let mut ledger = Ledger::new([1, 2]);
@@ -293,7 +292,7 @@ fn a_million_winners_take_at_most_forty_bytes_each() {
         }
         let bytes = ledger.heap_bytes();
         assert!(bytes >= before, "appending gives nothing back");
-        // No doubling of the whole: one page, one chunk, a few shards at a time.
+        // Memory never doubles: it grows by one page, one chunk and a few shards at a time.
         assert!(bytes - before < 400_000, "{before} to {bytes} at {number}");
         before = bytes;
     }

@@ -1,18 +1,18 @@
-//! The domain without a server: everything that it promises, against a naive oracle.
+//! The domain without a server: all its promises, compared with a naive oracle.
 //!
-//! * `oracle` is the sale as the specification tells it: a list of grants and nothing clever.
+//! * `oracle` is the sale as the specification describes it: a plain list of grants.
 //! * `world` puts a primary, a replica that only applies effects and the oracle side by side and
 //!   compares them after every step.
-//! * `draws` holds drawn amounts against the published method, and their sums against the total.
+//! * `draws` compares drawn amounts with the published method, and their sums with the total.
 //! * `rebuild` saves and loads a sale in both binary forms.
 //! * `enumeration` walks every short sequence of operations, `property` long random ones.
 //! * `hostile` alters and truncates what is loaded and applied.
-//! * `sound` tells whether what came out is a sale like any other; `make fuzz` uses it too.
-//! * `ledger` holds the grant log against a plain list, `epoch` the rules of runs and epochs.
-//! * `due` is what a sale says between calls: what is due next, and in which round a grant is.
-//! * `waiting` is whom the waiting list serves, and whom it drops.
+//! * `sound` checks that a loaded or changed sale is lawful and works; `make fuzz` uses it too.
+//! * `ledger` compares the grant log with a plain list; `epoch` checks the rules of epochs.
+//! * `due` checks the state of a sale between calls: its next due time, and the round of a grant.
+//! * `waiting` checks which waiters the list serves and which it drops.
 //! * `simulation` is a short piece of `make sim`: nodes, logs and faults around the oracle.
-//! * `masses` brings many holds and fences to their bounds, and loads what older builds wrote.
+//! * `masses` has sales with the most holds and fences, and loads files of older builds.
 
 // A test that can't go on says so and fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]

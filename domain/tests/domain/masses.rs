@@ -57,7 +57,7 @@ fn cancel<'a>(user: &'a [u8], req: &'a [u8]) -> Request<'a> {
     Request::Settle(Settle { user, which: Which::Req(req), deed: Deed::Cancel })
 }
 
-/// A sale of which `count` holds of one unit fall due in the same millisecond.
+/// A sale with `count` holds of one unit that are due in one millisecond.
 fn all_held(count: u64) -> (Sale, Sale) {
     let mut sale = opened(count);
     let mut replica = sale.clone();
@@ -90,7 +90,7 @@ fn holds_that_fall_due_together_are_settled_batch_by_batch() {
         let plan = decision.plan.as_ref().unwrap();
         let mut entries = 0;
         sale.each_entry(plan, &mut Vec::new(), |_| entries += 1);
-        // The first batch frees units, and adds the entry that says so: the sale is no longer sold
+        // The first batch frees units, and adds the AVAILABLE entry: the sale is no longer sold
         // out.
         assert_eq!(entries, 2500 + usize::from(left == COUNT));
         sale.commit(plan);
@@ -137,7 +137,7 @@ fn a_grab_lets_no_more_holds_expire_than_it_needs() {
     assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
 }
 
-/// UPTO gets the units that the first batch of expiries frees.
+/// A GRAB with UPTO gets the units that the first batch of expiries frees.
 #[test]
 fn a_grab_that_takes_less_takes_what_a_part_of_the_holds_frees() {
     const COUNT: u64 = 3000;
@@ -180,7 +180,7 @@ fn a_drawn_amount_is_cut_to_what_a_part_of_the_holds_frees() {
     };
     (0..2).for_each(|number| world.step(&import(number)).unwrap());
     let grab = || Op::Grab { user: b"u".to_vec(), ask: Ask::Unsaid, req: None };
-    // Two units are left; then those of holds, one at a time.
+    // Two units are left, and then the units of expired holds, one at a time.
     while world.sale.balances().held < 2 {
         world.step(&grab()).unwrap();
     }
@@ -195,15 +195,15 @@ fn a_drawn_amount_is_cut_to_what_a_part_of_the_holds_frees() {
     world.step(&import(2)).unwrap();
     world.step(&other).unwrap();
     assert_eq!(world.sale.tallies().expired - before, 1000);
-    // All units were owed.
+    // All returned units paid off the deficit.
     let balances = world.sale.balances();
     assert!(balances.available == 0 && balances.deficit > 0, "{balances:?}");
     world.step(&other).unwrap();
     assert!(world.sale.tallies().expired - before < 2000);
 }
 
-/// An MGRAB expires no more holds than a GRAB, over all its sales: holds of others and the user's
-/// own.
+/// An MGRAB expires, in all its sales together, no more holds than one GRAB. Holds of others and
+/// the user's own are limited separately.
 #[test]
 fn a_grab_of_several_sales_lets_a_part_of_the_holds_expire() {
     let (sale, _) = all_held(1500);
@@ -242,8 +242,8 @@ fn a_grab_of_several_sales_lets_a_part_of_the_holds_expire() {
     assert!(matches!(run(b"u", [1; 3]).0, MultiOutcome::Granted(_)));
 }
 
-/// Units add up to what a late payment asks for: it waits for them too. What there can't be is
-/// refused at once, for good.
+/// Calls of a late payment expire holds until there are enough units for it. A payment for more
+/// units than can become available is refused at once, for good.
 #[test]
 fn a_late_payment_of_many_units_lets_a_part_of_the_holds_expire() {
     for (withdrawn, answers) in [(0, 3), (1, 1)] {
@@ -275,7 +275,7 @@ fn a_late_payment_of_many_units_lets_a_part_of_the_holds_expire() {
     }
 }
 
-/// EXTEND and CONFIRM leave no entries behind.
+/// EXTEND and CONFIRM remove the old entries of the index of holds.
 #[test]
 fn a_hold_that_is_extended_again_and_again_takes_no_memory() {
     let mut sale = opened(9);
@@ -358,7 +358,7 @@ fn the_oldest_of_too_many_fences_goes_first_and_is_counted() {
     assert!(!is_fenced(&loaded, 3) && is_fenced(&loaded, 4));
 }
 
-/// Winners of a round that is over and users on a list are in blocks that a defragmenter is lent.
+/// Winners of an ended round and users on a list are in blocks that are lent to the defragmenter.
 #[test]
 fn the_bulk_of_the_memory_is_in_blocks_that_can_be_moved() {
     const COUNT: u64 = 30_000;
@@ -388,13 +388,13 @@ fn bytes_of(block: Block<'_>) -> usize {
     match block {
         Block::Page(page) => page.capacity(),
         Block::Offsets(offsets) => offsets.capacity() * 4,
-        // Their own heap is small and is allocated and freed often.
+        // The heap of single accounts is small, and is allocated and freed often.
         Block::Accounts(accounts) => size_of_val(&accounts[..]),
         Block::Slots(slots) => size_of_val(&slots[..]),
     }
 }
 
-/// If the base announces grants of distinct users, loading looks up no user. A user who comes twice
+/// If the base announces grants of distinct users, loading looks up no user. A user with two grants
 /// is found at the end.
 #[test]
 fn a_user_who_comes_twice_among_different_ones_is_refused() {
@@ -452,7 +452,7 @@ fn unescaped(text: &str) -> Vec<u8> {
     bytes
 }
 
-/// Executes all steps on the sale and on its oracle, side by side.
+/// More of a user's own holds are due than one call may expire: each call expires a part.
 #[test]
 fn very_many_own_holds_end_in_parts() {
     const HOLDS: u64 = 1003;
@@ -476,7 +476,7 @@ fn very_many_own_holds_end_in_parts() {
     }
 }
 
-/// Holds of a round that is over count as well.
+/// Holds of an ended round count as well.
 #[test]
 fn very_many_own_holds_of_an_older_round_end_in_parts() {
     let every = Every { period: 100, offset: START, lasts: 100, carry: false };
@@ -487,7 +487,7 @@ fn very_many_own_holds_of_an_older_round_end_in_parts() {
         (0..holds).for_each(|_| world.step(&grab(1)).unwrap());
         world.step(&Op::Wait(150)).unwrap();
         world.step(&grab(1)).unwrap();
-        // With one more than a call lets expire nothing is granted yet.
+        // With one due hold more than a call may expire, nothing is granted yet.
         assert_eq!((world.sale.tallies().expired, world.sale.balances().grants), (1000, first));
         world.step(&grab(1)).unwrap();
         assert_eq!(
@@ -541,8 +541,8 @@ fn a_late_payment_lets_a_part_of_the_due_holds_expire() {
     rebuild::check(&sale).unwrap();
 }
 
-/// Ten times as many due holds and amounts are no more work for one call. Of nine times the
-/// shortest is compared: other work of the machine only adds to a time.
+/// One call does no more work if there are ten times as many due holds and amounts. The shortest of
+/// nine times is compared, because other work of the machine only adds to a time.
 #[test]
 fn a_late_payment_is_no_more_work_in_a_larger_sale() {
     let shortest = |count: u64| {
@@ -564,8 +564,8 @@ fn a_late_payment_is_no_more_work_in_a_larger_sale() {
 
 const PERIOD: u64 = 100;
 
-/// A sale with this many kept rounds, each kept for the one hold that is open in it: `u` has all
-/// of the second half, others those before.
+/// A sale with this many kept rounds, each kept because of its one hold. User `u` has the holds of
+/// the second half of the rounds, other users have the earlier ones.
 fn keeping(rounds: u64) -> Sale {
     let every = Every { period: PERIOD, offset: START, lasts: PERIOD, carry: false };
     let hold_ms = 30 * 24 * 3600 * 1000;
@@ -581,7 +581,7 @@ fn keeping(rounds: u64) -> Sale {
     sale
 }
 
-/// Rounds that begin first are made, too.
+/// Commits the rounds that begin first, then the request.
 fn made(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     let now = Now { clock_ms, node_epoch: NODE_EPOCH };
     let decision = after_rounds(sale, request, &now);
@@ -589,8 +589,7 @@ fn made(sale: &mut Sale, request: &Request<'_>, clock_ms: u64) -> Outcome {
     decision.outcome
 }
 
-/// No call is more work when very many rounds of the sale are kept. The shortest of many times is
-/// compared.
+/// No call does more work when very many rounds are kept. The shortest of many times is compared.
 #[test]
 fn rounds_that_are_kept_are_not_walked() {
     let shortest = |sale: &Sale, work: &dyn Fn(&mut Sale)| {
@@ -633,8 +632,8 @@ fn rounds_that_are_kept_are_not_walked() {
     }
 }
 
-/// A round is let go of when its last hold ends, wherever it is among those that are kept; a user's
-/// grants and request ids of rounds before the previous one are known while they are held.
+/// A kept round is dropped when its last hold ends, whatever its position. In rounds before the
+/// previous one only held grants and their request ids are known.
 #[test]
 fn a_round_goes_with_its_last_hold() {
     let mut sale = keeping(6);

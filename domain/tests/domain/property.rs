@@ -1,8 +1,8 @@
 //! Long random sequences with numbers at every edge and ids of any bytes.
 //!
 //! Proptest generates a plan: amounts and times relative to the sale's state. So the edges that
-//! matter are met often, and a failing case shrinks to a short one. The numbers are
-//! seeded: the same cases in every run. `SECKILL_SEED` chooses others, `PROPTEST_CASES` how many.
+//! matter are met often, and a failing case shrinks to a short one. The numbers are seeded: the
+//! same cases in every run. `SECKILL_SEED` chooses other cases, `PROPTEST_CASES` their number.
 
 mod plan;
 mod strategies;
@@ -121,13 +121,13 @@ fn long_random_sequences() {
     if let Err(failure) = outcome {
         panic!("{failure}");
     }
-    // A generator that no longer gets anywhere would pass too.
+    // Otherwise a generator that only makes refused commands would pass, too.
     for outcome in OUTCOMES {
         assert!(seen.borrow().contains(outcome), "no case met {outcome}");
     }
 }
 
-/// Big sales without a limit, where accounts, pieces and pages get long.
+/// Big sales without a limit, with large accounts, pieces and pages.
 #[test]
 fn many_grants_of_few_users() {
     let rules = Rules::default();
@@ -144,12 +144,12 @@ struct Done {
     op: Op,
     /// The deadline that an EXTEND asked for.
     deadline: u64,
-    /// From when on the same words are a new wish: a fence is forgotten.
+    /// Time from which the command counts as new, because its fence is forgotten.
     until: u64,
 }
 
 impl Done {
-    /// The note of `op`, which changed something at `t`.
+    /// The record of `op`, if it changes something other than expiries.
     fn of(world: &World, op: &Op) -> Option<Done> {
         let t = world.sale.time(&world.now());
         let changes = world.changes(op)?;
@@ -158,7 +158,7 @@ impl Done {
             Op::Settle { deed: Deed::Extend(ms), .. } => t + ms,
             Op::Settle { .. } | Op::Import { .. } | Op::Restock { .. } => 0,
             Op::KeepUnits { .. } | Op::ImportUnits { .. } => 0,
-            // A SEND may take later what it could not take at first.
+            // SEND is left out: a repeated SEND may move units that were not available at first.
             Op::Receive { .. } | Op::Elsewhere { .. } => 0,
             _ => return None,
         };
@@ -186,8 +186,8 @@ fn expires(change: &Change<'_>) -> bool {
     matches!(change.effect, Effect::Expire(_))
 }
 
-/// Every duplicate of what was done, at every later point of an order's life. In a sale with rounds
-/// an order is forgotten with its round, and its words are a new wish.
+/// Every command is repeated at every later point of an order's life. Sales with rounds are left
+/// out: an order is forgotten with its round, and its command then counts as new.
 #[test]
 fn what_was_done_is_not_done_again() {
     let once = sale().prop_map(|(supply, rules)| (supply, Rules { every: None, ..rules }));
@@ -198,7 +198,7 @@ fn what_was_done_is_not_done_again() {
         let mut done: Vec<Done> = Vec::new();
         for plan in plans {
             let op = plan.settle(&world);
-            // An IMPORT brings back all that was granted at first: who knows of less says so again.
+            // An IMPORT restores the quantity first granted, so an earlier KEEP takes effect again.
             if matches!(op, Op::Import { .. }) {
                 done.retain(|done| !matches!(done.op, Op::Settle { deed: Deed::Keep(..), .. }));
             }

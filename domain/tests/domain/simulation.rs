@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::sim::tally::{Tally, FIRST_FAULT, KINDS};
 use super::sim::{run, shrink};
 
-/// About two seconds of it.
+/// Number of runs, about two seconds.
 const RUNS: u64 = 2000;
 
 #[test]
@@ -22,7 +22,7 @@ fn nodes_agree_with_the_oracle_through_faults() {
             );
         }
     }
-    // A generator that no longer gets anywhere would pass too.
+    // Otherwise a generator that only makes refused commands would pass, too.
     for (place, (kind, (times, changed))) in KINDS.iter().zip(tally.kinds).enumerate() {
         let may_change = place < FIRST_FAULT && *kind != "INIT";
         assert!(times > 0 && (changed > 0 || !may_change), "{kind}: {changed} of {times}");

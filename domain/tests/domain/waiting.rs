@@ -23,7 +23,8 @@ fn unlimited() -> Terms {
     Terms { limit: 0, ..Terms::default() }
 }
 
-/// `supply` units under `terms`, all of them held by one user from 2 on; one waits for a unit.
+/// `supply` units under `terms`. One user holds all of them from time 2 on, and one user waits for
+/// a unit.
 fn sold_out(supply: u64, terms: Terms) -> Sale {
     let mut sale = created(supply, Terms { hold_ms: 50, waitlist: Some(LIST), ..terms });
     let ask = |user, qty, req| Grab { user, amount: Amount::Exactly(qty), req: Some(req) };
@@ -38,7 +39,7 @@ fn waiting(sale: &Sale) -> u64 {
     sale.waitlist().map_or(0, |list| list.len())
 }
 
-/// A waiting list is refused whose offers would never end, or end at once.
+/// A waiting list is refused if its offers would never end, or would end at once.
 #[test]
 fn nobody_waits_where_offers_have_no_time() {
     let waitlist = WaitTermsChange { max: Some(0), ..WaitTermsChange::default() };
@@ -63,7 +64,8 @@ fn an_import_counts_for_one_who_waits() {
         let mut sale = sold_out(2, Terms { limit: limit.max(2), ..Terms::default() });
         let terms = TermsChange { limit: Some(limit), grabs: Some(grabs), ..Default::default() };
         run(&mut sale, &Request::Alter(terms), 4);
-        // The hold is due: one of its units is owed to the import, the other is for the waiter.
+        // The hold is due: one of its units pays off the import's deficit, the other one is for the
+        // waiter.
         let import =
             Import { user: b"w", qty: 1, req: b"other", at: None, no_deficit: false, units: &[] };
         run(&mut sale, &Request::Import(import), 60);
@@ -72,7 +74,7 @@ fn an_import_counts_for_one_who_waits() {
     }
 }
 
-/// From the moment on that ends an entry it is as if it were gone, before anything drops it.
+/// An ended entry counts as gone from its end on, before it is dropped.
 #[test]
 fn an_entry_is_over_when_its_time_has_come() {
     let ask = |user| Grab { user, amount: Amount::Exactly(1), req: Some(b"r") };
@@ -141,7 +143,8 @@ fn who_waits_is_on_the_list_once_and_for_one_order() {
     }
 }
 
-/// An order that waits for one sale can't be one for several; another of its user is refused there.
+/// A request id that waits in one sale can't be used for several sales. Another request of its user
+/// is refused in that sale.
 #[test]
 fn an_order_that_waits_is_none_for_several_sales() {
     let (waits, other) = (sold_out(1, unlimited()), created(9, unlimited()));
@@ -200,8 +203,8 @@ fn entries_that_are_over_are_dropped_in_parts() {
     }
 }
 
-/// A list on which all entries are over counts as empty, even before they are dropped: for another
-/// user's GRAB, for a full list, for SEND, IMPORT and the user's own PLACE.
+/// A list on which all entries have ended counts as empty, even before they are dropped. This holds
+/// for another user's GRAB, for a full list, for SEND, for IMPORT and for the user's own PLACE.
 #[test]
 fn entries_that_are_over_stand_in_nobodys_way() {
     let ask = |user, qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };
@@ -220,7 +223,7 @@ fn entries_that_are_over_stand_in_nobodys_way() {
         Outcome::Granted { grant, available } => (grant.qty, available),
         other => panic!("{other:?}"),
     };
-    // Due holds of others make room for a GRAB, and who takes less takes what there is.
+    // Due holds of others make room for a GRAB, and a GRAB with UPTO takes the available units.
     let mut sale = over();
     assert_eq!(run(&mut sale, &wait(b"v", 0), 39), Outcome::Busy);
     assert_eq!(run(&mut sale, &Request::Grab(ask(b"v", 1)), 52), {
@@ -242,7 +245,7 @@ fn entries_that_are_over_stand_in_nobodys_way() {
         let refused = run(&mut sale, &Request::Grab(ask(b"v", 1)), at);
         assert_eq!(refused, Outcome::SoldOut { held });
     }
-    // The list has room again, once as many as wait are over.
+    // The list has room again as soon as enough entries have ended.
     assert_eq!(sale.place(b"w", &sales::at(39)).map(|place| place.ticket), Some(1));
     assert_eq!(sale.place(b"w", &sales::at(40)), None);
     let place = Place { ticket: 3, ahead: 2, units_ahead: 2 };
@@ -250,14 +253,14 @@ fn entries_that_are_over_stand_in_nobodys_way() {
     let place = Place { ticket: 4, ahead: 3, units_ahead: 3 };
     assert_eq!(run(&mut sale, &wait(b"y", 0), 41), Outcome::Waiting(place));
     assert_eq!(run(&mut sale, &wait(b"z", 0), 42), Outcome::Busy);
-    // Another quantity may be imported under the request id, and their entry is dropped.
+    // Another quantity may be imported under the request id, and the user's ended entry is dropped.
     let import = |user| Import { user, qty: 2, req: b"r", at: None, no_deficit: false, units: &[] };
     let mut sale = over();
     let refused = run(&mut sale, &Request::Import(import(b"w")), 39);
     assert_eq!(refused, Outcome::Misuse(Misuse::ReqMismatch));
     assert_eq!(granted(run(&mut sale, &Request::Import(import(b"w")), 40)), (2, 0));
     assert_eq!((sale.list_totals(), waiting(&sale)), ((0, 2), 0));
-    // Units may leave a part.
+    // A part may send its units.
     let split =
         Split { part: 0, parts: NonZeroU16::MIN.saturating_add(1), id: b"s"[..].into(), total: 9 };
     let terms =
@@ -297,7 +300,7 @@ fn very_many_entries_that_are_over_are_dropped_first() {
     }
 }
 
-/// Replies tell what is available after what the step offers, and so do their repeats.
+/// Replies have the units available after the step's offers, and so have their replays.
 #[test]
 fn what_is_offered_in_the_same_step_is_available_no_more() {
     let restock = Restock { delta: 3, req: b"more" };
@@ -307,7 +310,7 @@ fn what_is_offered_in_the_same_step_is_available_no_more() {
         assert_eq!(run(&mut sale, &Request::Restock(restock), 4), restocked);
         assert_eq!((sale.balances().available, sale.list_totals().0), (2, 1));
     }
-    // Expiries for the sake of waiters belong to the step, too.
+    // Expiries on behalf of waiters belong to the step, too.
     let mut sale = sold_out(3, unlimited());
     let withdrawal = Restock { delta: -2, req: b"less" };
     let withdrawn = Outcome::Restocked { applied: 0, available: 2 };
@@ -332,8 +335,8 @@ fn what_is_offered_in_the_same_step_is_available_no_more() {
     }
 }
 
-/// A hold that is due by T is due by every clock: by one that has stepped back, and by that of a
-/// replica that is slower.
+/// A hold that is due at T is due by every clock: also by a clock that has stepped back, and by the
+/// clock of a slow replica.
 #[test]
 fn who_waits_is_served_soon_after_a_step_back_of_the_clock() {
     const MANY: u64 = OFFERS_PER_STEP_MAX as u64 + 5;
@@ -353,7 +356,7 @@ fn who_waits_is_served_soon_after_a_step_back_of_the_clock() {
         assert_eq!((sale.list_totals().0, waiting(&sale)), (64, 5));
         sale.forget_look();
         assert_eq!((sale.next_look(due), sale.next_look(due)), (Some(due), None));
-        // A hold that was watched before is no reason to wait.
+        // An earlier deadline that was watched for the hold does not delay the waiter.
         sale.forget_look();
         assert_eq!(sale.next_look(1000), Some(1000));
     }

@@ -1,4 +1,4 @@
-//! Sales that draw their amounts: what is taken, given back and taken again, in every order.
+//! Sales that draw their amounts: taking, returning and taking again in every order.
 
 use super::holds::{deed, import, req};
 use super::{grab, restock, walk_all, Ask, Op, Rules};
@@ -10,7 +10,7 @@ fn drawing(drawing: Drawing) -> Rules {
     Rules { grabs: 1, hold_ms: HOLD, drawing, ..Rules::default() }
 }
 
-/// Operations of buyers and of the clock; `more` are those of this kind of sale alone.
+/// Operations of buyers and of the clock; `more` are operations for one kind of sale.
 fn alphabet(more: &[Op]) -> Vec<Op> {
     let common = vec![
         grab("a", Ask::Unsaid, None),
@@ -46,7 +46,7 @@ fn two_equal_parts() {
     walk_all(5, drawing(Drawing::Equal { packets: 2 }), alphabet(&more));
 }
 
-/// The one kind of which more can be had, and owed.
+/// The only draw that takes RESTOCK, and that can have a deficit.
 #[test]
 fn uniform_amounts_of_a_small_budget() {
     let more = [import("b", 2, "r"), import("c", 2, "s"), restock(2, "m"), restock(-2, "n")];

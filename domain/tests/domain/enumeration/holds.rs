@@ -1,5 +1,5 @@
-//! Sales with holds: one small alphabet for each thing that can go wrong, because all commands at
-//! once would be too many sequences. Time steps are operations too.
+//! Sales with holds. Each kind of fault has a small alphabet of its own: with all commands together
+//! there would be too many sequences. Time steps are operations too.
 
 use super::{grab, restock, walk_all, Ask, Op, Patch, Rules, NO_PATCH};
 use crate::oracle::{Deed, Keeper, Pick, FENCE_MS};
@@ -26,7 +26,7 @@ fn held(limit: u64) -> Rules {
     Rules { limit, hold_ms: HOLD, ..Rules::default() }
 }
 
-/// The life of one grant each, and the race for its units.
+/// All states of one buyer's grant, and the race for its unit.
 #[test]
 fn one_unit_two_buyers() {
     let alphabet = vec![

@@ -1,4 +1,4 @@
-//! Parts of a split: units that are sent, received and owed, in every order, late and twice.
+//! Parts of a split: units are sent, received and owed in every order, late and twice.
 
 use super::holds::{deed, import, req};
 use super::{grab, restock, walk_to, Ask, Op, Patch, Rules, DEPTH, NO_PATCH, SHORT_DEPTH};

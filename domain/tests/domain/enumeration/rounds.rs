@@ -35,7 +35,7 @@ fn two_units_in_every_round() {
     walk_all(2, rounds(EVERY, HOLD), alphabet);
 }
 
-/// Units given back by an older round's grant are that round's.
+/// Units returned by a grant of an older round belong to that round.
 #[test]
 fn a_part_of_an_older_round() {
     let alphabet = vec![

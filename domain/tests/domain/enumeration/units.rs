@@ -1,4 +1,4 @@
-//! Three units with numbers: which buyer gets which number.
+//! Three units with numbers, and the number that each buyer gets.
 
 use super::holds::{deed, req};
 use super::{grab, restock, walk_to, Ask, Op, Rules, START};
@@ -81,7 +81,7 @@ fn keep(by: Keeper, user: &str, pick: Pick, units: &[u32]) -> Op {
     Op::KeepUnits { user: user.as_bytes().to_vec(), pick, by, units: units.to_vec() }
 }
 
-/// Parts that are given back by name, and what is left is taken again or imported.
+/// Parts of a grant are returned by number, and the rest is reclaimed or imported.
 #[test]
 fn three_units_kept_in_part() {
     let alphabet = vec![

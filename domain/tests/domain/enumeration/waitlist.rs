@@ -61,8 +61,8 @@ fn one_passes_the_head() {
     quantities(1);
 }
 
-/// How often a head may be passed by grabs and by offers, and which grants count as a pass, where
-/// holds expire and all users may give back units.
+/// GRABs and offers that pass the head, and the grants that count as a pass. Holds expire, and all
+/// users may return units.
 fn passes(overtake: u64) {
     let alphabet = vec![
         grab("z", Ask::Qty(1), Some("z")),

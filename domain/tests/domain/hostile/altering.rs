@@ -27,7 +27,7 @@ pub fn fewer_and_more(dump: &[Vec<u8>], at: usize) -> [Vec<Vec<u8>>; 2] {
 }
 
 /// Loads `dump` with each byte changed `flips` times, and `tries` times with several bytes changed.
-/// Tells how often another sale came out.
+/// Returns how often the result was another sale.
 pub fn load_altered(dump: &[Vec<u8>], seed: u64, flips: u64, tries: u64, what: &str) -> u64 {
     let (mut random, mut loaded) = (Random(seed), 0);
     for (at, piece) in dump.iter().enumerate() {
@@ -50,8 +50,8 @@ pub fn load_altered(dump: &[Vec<u8>], seed: u64, flips: u64, tries: u64, what: &
     loaded
 }
 
-/// Applies up to three effects of the sale's history `texts` or of its rewritten log at a time,
-/// `tries` times, most of them altered. Tells how often they were taken.
+/// Applies up to three effects at a time, `tries` times, most of them altered. They come from the
+/// sale's history `texts` or from its rewritten AOF. Returns how often they were accepted.
 pub fn apply_altered(
     sale: &Sale,
     texts: impl IntoIterator<Item = Vec<u8>>,
@@ -75,7 +75,7 @@ pub fn apply_altered(
     applied
 }
 
-/// Appends a number as every form has it.
+/// Appends a number as a varint, which every encoding uses.
 pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
@@ -84,7 +84,7 @@ pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Takes a number out of the front.
+/// Removes a varint from the front.
 pub fn take_varint(bytes: &mut &[u8]) -> u64 {
     let (number, mut shift) = (0, 0);
     let mut number = number;
@@ -105,7 +105,7 @@ pub fn as_effect(piece: &[u8]) -> Vec<u8> {
     [&effect[..effect.len() - 2], &piece[1..]].concat()
 }
 
-/// Rows as a log brings them: each is one unit, sold to "u" when the world began.
+/// Rows of grants as in an AOF: each is one unit, sold to "u" at the start of the world.
 pub fn plain_rows(first: u64, count: u64) -> Vec<u8> {
     let mut piece = vec![0, 5];
     [first, START, count].iter().for_each(|number| put_varint(&mut piece, *number));
@@ -113,8 +113,8 @@ pub fn plain_rows(first: u64, count: u64) -> Vec<u8> {
     as_effect(&piece)
 }
 
-/// The bytes with each number in them at each edge: all that is no user's is a varint, and of what
-/// is a user's that does no harm either.
+/// The bytes with each number replaced by each edge. Every byte is treated as part of a varint,
+/// bytes of user ids included, which does no harm.
 pub fn at_edges(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> + '_ {
     (0..bytes.len()).flat_map(move |from| {
         let len = bytes[from..].iter().take_while(|byte| **byte >= 0x80).count() + 1;
@@ -138,8 +138,8 @@ pub fn apply_shapes(sale: &Sale, shapes: &[&str], numbers: &[String]) {
     }
 }
 
-/// Applies each of these effects with each of its numbers at each edge. Tells how often it was
-/// taken.
+/// Applies each of these effects with each of its numbers at each edge. Returns how often an effect
+/// was accepted.
 pub fn apply_at_edges(sale: &Sale, texts: impl IntoIterator<Item = Vec<u8>>) -> u64 {
     let altered = texts.into_iter().flat_map(|text| at_edges(&text).collect::<Vec<_>>());
     altered.map(|text| u64::from(apply_to_copy(sale, &[&text], &format!("{text:?}")))).sum()

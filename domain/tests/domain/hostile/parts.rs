@@ -5,7 +5,7 @@ use seckill_domain::outcome::State;
 use super::*;
 use crate::oracle::{Deed, List, Part, Pick};
 
-/// Of three parts; all these users are at home in it, `b` is not.
+/// Part 0 of three. It is the home of all these users, but not of `b`.
 const PART: Part = Part { number: 0, of: 3, split: "s-1", total: 90 };
 const USERS: [&str; 5] = ["a", "c", "d", "e", "erin"];
 
@@ -17,7 +17,7 @@ fn receive(from: u64, total: u64) -> Op {
     Op::Receive { split: PART.split, from, total }
 }
 
-/// A part with everything that it can have, and the texts of its changes.
+/// A part with every kind of state, and the texts of its changes.
 fn a_part() -> (Sale, Vec<Vec<u8>>) {
     let part = Some(PART);
     let rules = Rules { limit: 9, hold_ms: 40, outbox: Some('s'), part, ..Rules::default() };
@@ -122,7 +122,8 @@ fn what_no_part_decides_is_refused() {
     ]
     .map(|effect| vec![effect]);
     let impossible = [
-        // A total that falls, more than there is, and less promised than could be.
+        // A smaller total than before, more units than available, and fewer units owed than
+        // missing.
         vec![send(1, 4, 0)],
         vec![send(1, 38, 0)],
         vec![send(1, 40, 4)],
@@ -144,7 +145,7 @@ fn what_no_part_decides_is_refused() {
         vec![tell(4, 2)],
         vec![tell(3, 2)],
         vec![tell(9, 1)],
-        // Two at once.
+        // Two moves in one command.
         vec![send(1, 6, 0), send(2, 1, 0)],
         vec![send(1, 6, 0), receive(2, 8)],
         vec![receive(1, 1), receive(1, 1)],

@@ -168,7 +168,7 @@ pub fn replayed(log: &[Vec<u8>]) -> Result<Sale, Refused> {
     Ok(sale)
 }
 
-/// A log that lacks some pieces: with those it has the sale can be saved.
+/// A log that lacks some pieces: the sale from the other pieces can be saved.
 #[test]
 fn more_amounts_than_the_rows_leave_are_refused() {
     let rules = Rules { limit: 0, drawing: Drawing::List(&[5, 1, 9]), ..Rules::default() };

@@ -69,7 +69,7 @@ fn every_truncation_and_every_piece_out_of_place_is_refused() {
     }
 }
 
-/// In a dump and in a log: what no sale can have been.
+/// Trims that no sale can have, in a dump and in a log.
 #[test]
 fn trims_that_no_history_leaves_are_refused() {
     let (sale, _) = trimmed_sale(None);
@@ -101,7 +101,8 @@ fn trims_that_no_history_leaves_are_refused() {
         let mut altered = dump.clone();
         altered[1].clone_from(&trims);
         assert!(!try_load(&altered, what), "{what}");
-        // A log is told of no counts: without the first it is another sale's.
+        // A log has no counts, so the case without the first trim is valid there: it belongs to
+        // another sale.
         if what != "one fewer" {
             log[1] = as_effect(&trims);
             assert!(replayed(&log).is_err(), "{what}, in a log");

@@ -44,7 +44,7 @@ fn with_number(sale: &Sale, place: usize, number: u64) -> (bool, bool) {
     (try_load(&dump, "another number"), replays(&log))
 }
 
-/// Whether a log begins a sale and all of it is taken.
+/// Whether a log begins a sale and every further piece is accepted.
 fn replays(log: &[Vec<u8>]) -> bool {
     let Ok((mut sale, _)) = Sale::create(Change::decode(&log[0]).unwrap(), [1, 2]) else {
         return false;
@@ -86,7 +86,7 @@ fn amounts_that_never_come() {
     assert!(replays(&log));
     assert!(!replays(&log[..1]), "the rows and the amounts are to come");
     assert!(!replays(&log[..2]), "the rows are to come");
-    // As many pieces as announced, but not those amounts.
+    // As many pieces as announced, but with other amounts.
     for amounts in [&[7][..], &[8, 7, 1], &[8, 6]] {
         let mut other = log.clone();
         other[1] = amounts_of(amounts);

@@ -33,13 +33,13 @@ pub(super) enum Tick {
     To(u64),
 }
 
-/// Which grant a deed is about, to be made a user and a pick where the sale stands then.
+/// The grant of an action. The state of the sale at that moment turns it into a user and a pick.
 #[derive(Clone, Debug)]
 pub(super) enum Aim {
     /// The grant with this number modulo the grants that there are, named by seq, by request id if
     /// it has one, or not at all.
     At(usize, u8),
-    /// Whatever the user has, named as it comes.
+    /// A user and a pick, whether or not the user has that grant.
     Blind(Bytes, Pick),
 }
 
@@ -149,7 +149,7 @@ impl Aim {
     }
 }
 
-/// Numbers of these, one for each bit of `which`; the first of them if no bit says any.
+/// Some of `these` numbers, one for each set bit of `which`; the first one if no bit is set.
 fn some_of(these: &[u64], which: u64) -> Vec<u32> {
     let of = these.iter().enumerate().filter(|(place, _)| which >> (place % 64) & 1 == 1);
     let mut some: Vec<u32> = of.map(|(_, unit)| *unit as u32).collect();
@@ -167,7 +167,8 @@ impl Plan {
         }
     }
 
-    /// `settle` with numbers, where units have them and the plan can name some; one may be no unit.
+    /// `settle` with unit numbers, if units have numbers and the plan can name some. One number may
+    /// not exist.
     fn settle_numbered(&self, world: &World) -> Option<Op> {
         let oracle = &world.oracle;
         let all: Vec<u64> = (1..=oracle.supply().min(12) + 1).collect();
@@ -254,7 +255,7 @@ impl Plan {
                 let (sent, received) =
                     pair.map_or((0, 0), |(_, sent, received)| (*sent, *received));
                 let size = size.settle(&world.oracle, b"");
-                // A third of them come late, or twice.
+                // A third of the messages are late or repeated.
                 let more = if size % 3 == 0 { 0 } else { size };
                 let total = |before: u64| INTEGER_MAX.min(before + more);
                 match sends {

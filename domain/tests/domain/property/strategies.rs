@@ -150,8 +150,7 @@ pub(super) fn elsewhere() -> impl Strategy<Value = Op> {
     (split, number(), 0..9u64).prop_map(|(split, units, pass)| Op::Elsewhere { split, units, pass })
 }
 
-/// A sale that draws, repeats or chooses its buyers, or does all of it; with a supply that mostly
-/// fits.
+/// A sale with draws, rounds, admission, or all of them, and a supply that mostly fits.
 pub(super) fn special() -> impl Strategy<Value = (u64, Rules)> {
     let drawing = prop_oneof![2 => Just(Drawing::Named), 3 => drawing()];
     let every = prop::option::of(every());
@@ -295,7 +294,7 @@ pub(super) fn plan() -> impl Strategy<Value = Plan> {
         8 => restock,
         14 => tick().prop_map(Plan::Tick),
         2 => select(vec![Op::Pause, Op::Resume]).prop_map(Plan::Plain),
-        // As often as PAUSE and RESUME together, so that most sales are open most of the time.
+        // RESUME is more frequent than PAUSE, so that most sales are open most of the time.
         2 => Just(Plan::Plain(Op::Resume)),
         3 => patch().prop_map(|patch| Plan::Plain(Op::Alter(patch))),
         3 => enlist().prop_map(Plan::Plain),
