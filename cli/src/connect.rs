@@ -1,4 +1,4 @@
-//! How a subcommand reaches its server: by an address, or by asking Sentinels for the primary.
+//! Connects a subcommand to its server: by an address, or to the primary that Sentinels name.
 
 mod sentinel;
 pub mod witness;
@@ -15,16 +15,17 @@ use redis::{
 
 pub use sentinel::Sentinels;
 
-/// A server that does not answer in this time is away.
+/// A server that does not answer within this time counts as unreachable.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where a server listens that is named without a port.
+/// The port of a server that is named without one.
 const PORT: u16 = 6379;
 
 const NO_URL: &str = "--redis: this is no address. It has the form redis://host:port/database, \
     rediss://host:port/database with TLS, or unix:///path/of/the/socket";
 
-/// Never an option: everybody on the machine can read a command line.
+/// The variable with the password. No option has it: everybody on the machine can read a command
+/// line.
 const PASSWORD: &str = "SECKILL_REDIS_PASSWORD";
 
 /// The server and the login. These options stand before or behind the subcommand.
@@ -49,12 +50,12 @@ pub struct Server {
     tls: Tls,
 }
 
-/// Where commands go.
+/// The server that gets the commands.
 #[derive(Clone)]
 pub enum Target {
     /// A server with this address.
     Address(Client),
-    /// Whichever server Sentinels name as the primary.
+    /// The server that Sentinels name as the primary.
     Primary(Sentinels),
 }
 
@@ -80,7 +81,7 @@ impl Target {
     /// A client with this server's user and TLS for another address.
     ///
     /// # Errors
-    /// A sentence when no client can be made of it.
+    /// An error message if no client can be made of it.
     pub fn at(&self, host: &str, port: u16) -> Result<Client, String> {
         match self {
             Target::Address(client) => at(client, host, port),
@@ -102,10 +103,10 @@ fn at(client: &Client, host: &str, port: u16) -> Result<Client, String> {
     Client::open(info.clone().set_addr(addr)).map_err(|e| e.to_string())
 }
 
-/// Why there is no connection.
+/// The reason for a missing connection.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// A sentence.
+    /// An error message.
     pub said: String,
     /// Whether a retry may succeed. A wrong password stays wrong.
     pub heals: bool,
@@ -122,7 +123,7 @@ impl Failure {
         Failure { said: said.into(), heals: false }
     }
 
-    /// The failure that an error reply of Redis means.
+    /// The failure for an error reply of Redis.
     pub fn of_redis(error: RedisError) -> Failure {
         Failure { said: format!("Redis says: {}", words(&error)), heals: heals(&error) }
     }
@@ -155,7 +156,7 @@ const PASSING: [&str; 13] = [
 pub fn heals(error: &RedisError) -> bool {
     let text = error.to_string();
     if error.is_io_error() {
-        // A certificate that is not trusted is no better the next time.
+        // A retry does not help if a certificate is not trusted.
         return !text.contains("certificate");
     }
     let passes = |code| PASSING.contains(&code) || code == "UNBLOCKED";
@@ -182,7 +183,7 @@ struct Tls {
 
 impl Tls {
     /// # Errors
-    /// A sentence when a file can't be read.
+    /// An error message if a file can't be read.
     fn certificates(&self) -> Result<TlsCertificates, String> {
         let client_tls = match (&self.cert, &self.key) {
             (Some(cert), Some(key)) => {
@@ -196,11 +197,11 @@ impl Tls {
         Ok(TlsCertificates { client_tls, root_cert })
     }
 
-    /// An address that an option or the URL wants TLS for.
+    /// The address with TLS, if an option or the URL asks for TLS.
     ///
     /// # Errors
-    /// A sentence when it is none that can have it: nothing is sent in the clear that was meant not
-    /// to be.
+    /// An error message if the address can't have TLS: data meant for TLS is never sent in plain
+    /// text.
     fn address(&self, addr: &ConnectionAddr) -> Result<Option<ConnectionAddr>, String> {
         match addr {
             ConnectionAddr::TcpTls { insecure: true, .. } => {
@@ -226,7 +227,7 @@ impl Server {
     /// The server that the options name, with its password.
     ///
     /// # Errors
-    /// A sentence when the URL is none, or the file can't be read.
+    /// An error message if the URL is not valid, or the file can't be read.
     pub fn target(&self) -> Result<Target, String> {
         let client = self.client_of(&self.redis)?;
         Ok(match self.sentinels(&client)?.into_iter().next() {
@@ -279,7 +280,7 @@ impl Server {
     }
 
     fn client_of(&self, url: &str) -> Result<Client, String> {
-        // The library's words are for programmers, and the URL itself may have a password.
+        // The library's message is for programmers, and the URL may contain a password.
         let info: ConnectionInfo = url.into_connection_info().map_err(|_| NO_URL)?;
         let tls = self.tls.address(info.addr())?;
         let mut settings = info.redis_settings().clone().set_skip_set_lib_name();
@@ -308,17 +309,17 @@ fn read(file: &Path) -> Result<Vec<u8>, String> {
 /// A password from its file, or from the environment.
 ///
 /// # Errors
-/// A sentence when the file can't be read.
+/// An error message if the file can't be read.
 pub fn password(file: Option<&Path>, variable: &str) -> Result<Option<String>, String> {
     let Some(file) = file else { return Ok(std::env::var(variable).ok()) };
     let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;
     Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned()))
 }
 
-/// A connection that gives up on a server that does not answer.
+/// Connects, with a time limit for each answer.
 ///
 /// # Errors
-/// When there is none to be had.
+/// If no connection is possible.
 pub fn connect(target: &Target) -> Result<Connection, Failure> {
     match target {
         Target::Address(client) => reach(client, PATIENCE),
@@ -350,7 +351,7 @@ pub fn reach(client: &Client, patience: Duration) -> Result<Connection, Failure>
     })
 }
 
-/// A sentence for an error of the client library or an error reply of Redis.
+/// The message for an error of the client library or an error reply of Redis.
 pub fn words(error: &RedisError) -> String {
     let detail = error.detail().unwrap_or_default();
     let text = error.to_string();

@@ -20,7 +20,7 @@ impl List {
     /// Begins with the names of the columns.
     ///
     /// # Errors
-    /// A sentence when nothing can be written; so do the others.
+    /// An error message if writing fails; also for the other functions.
     pub fn begin(is_json: bool, names: &[&'static str]) -> Result<List, String> {
         if is_json {
             return Ok(List::Json(names.to_vec(), BufWriter::new(ListOut(stdout().lock()))));
@@ -43,7 +43,7 @@ impl List {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the rest of the list.
     pub fn end(self) -> Result<(), String> {
         let written = match self {
             List::Csv(mut csv) => csv.flush(),

@@ -1,8 +1,8 @@
-//! `seckill`: what an operator runs beside servers that sell. One subcommand a folder or file; what
-//! they share is how to reach Redis, when to stop, and a small web server.
+//! `seckill`: tools for operators of servers with the module. Each subcommand is a folder or file.
+//! They share connections to Redis, stop signals, and a small web server.
 //!
-//! The program ends with 0 when it has done its work or was told to stop (SIGTERM, Ctrl-C), with 1
-//! and a sentence when it could not do its work, and with 2 when it was called wrongly.
+//! Exit codes: 0 after success or a stop signal (SIGTERM, Ctrl-C); 1 with an error message after a
+//! failure; 2 after wrong arguments.
 
 // `say!` and `tell!`: print! and println! panic when standard output is closed.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -69,7 +69,7 @@ enum Command {
 
 fn main() -> ExitCode {
     let Seckill { server, command } = Seckill::parse();
-    // Options that exclude each other: the parser of one option can't see that.
+    // Checks of options against each other, which the parser of one option can't make.
     let checked = server.targets().and_then(|_| match &command {
         Command::Orders(options) => options.shop().map(|_| ()),
         _ => Ok(()),

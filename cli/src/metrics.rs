@@ -1,4 +1,4 @@
-//! Numbers for Prometheus: their names, and the texts that it reads.
+//! Metrics for Prometheus, and their text formats.
 
 use std::fmt::Write;
 
@@ -29,10 +29,11 @@ pub struct Family {
     pub rows: Vec<(Labels, f64)>,
 }
 
-/// A number of a `T` for Prometheus: its name after the prefix, its kind, its sentence, its value.
+/// A number of a `T` for Prometheus: its name after the prefix, its kind, its description, its
+/// value.
 pub type Shown<T> = (&'static str, Kind, &'static str, fn(&T) -> Option<f64>);
 
-/// A family for each line of `table`. Labels tell the things apart that are shown.
+/// A family for each line of `table`. Labels distinguish the items of `all`.
 pub fn families<T>(prefix: &str, table: &[Shown<T>], all: &[(Labels, &T)]) -> Vec<Family> {
     let family = |&(name, kind, help, number): &Shown<T>| {
         Family::of(format!("{prefix}{name}"), kind, help, all, number)
@@ -78,11 +79,11 @@ pub fn flag(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
 
-/// The two texts that Prometheus reads. They differ in what a counter is called, and in the end.
+/// The two texts that Prometheus reads. They differ in the names of counters and in the last line.
 const TEXT_0_0_4: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPENMETRICS_1: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All of them and those of this process as one page, in the text that is asked for.
+/// One page with `families` and the metrics of this process, in the requested format.
 pub fn answer(asked: &Asked, families: Vec<Family>) -> Answer {
     let all = [families, process()].concat();
     match asked.accepts(OPENMETRICS) {
@@ -100,7 +101,7 @@ fn text(families: &[Family], is_openmetrics: bool) -> String {
         };
         let family = if is_openmetrics { name } else { &sample };
         let help = help.replace('\\', "\\\\").replace('\n', "\\n");
-        // Text goes into memory: nothing fails.
+        // Writing into memory can't fail.
         let _ = writeln!(text, "# HELP {family} {help}\n# TYPE {family} {word}");
         for (labels, number) in rows {
             text.push_str(&sample);
@@ -128,7 +129,7 @@ struct Of {
     started: Option<f64>,
 }
 
-/// The names that Prometheus' own libraries have for these.
+/// The metrics of a process, named as in Prometheus' own client libraries.
 const OF_PROCESS: &[Shown<Of>] = &[
     ("cpu_seconds", Kind::Counter, "Processor time this process has used, in seconds.", |p| p.cpu),
     ("resident_memory_bytes", Kind::Gauge, "Memory this process has in RAM.", |p| p.resident),
@@ -138,7 +139,7 @@ const OF_PROCESS: &[Shown<Of>] = &[
     ("start_time_seconds", Kind::Gauge, "Unix time at which this process started.", |p| p.started),
 ];
 
-/// Nothing on a system without /proc.
+/// The metrics of this process; none on a system without /proc.
 fn process() -> Vec<Family> {
     let Ok(me) = Process::myself() else { return Vec::new() };
     let mut of = Of { files: me.fd_count().ok().map(|count| count as f64), ..Of::default() };
@@ -163,7 +164,8 @@ fn process() -> Vec<Family> {
 mod tests {
     use super::*;
 
-    /// The two texts of one counter and one gauge, with a label that has all that is escaped.
+    /// The two texts of one counter and one gauge, with a label that contains every escaped
+    /// character.
     #[test]
     fn both_texts_are_as_prometheus_reads_them() {
         let labels = vec![("sale", "a\"b\\c\nd".to_owned())];

@@ -17,8 +17,8 @@ macro_rules! tell {
 
 pub(crate) use {say, tell};
 
-/// See `say!`. Ends the program with a sentence when the text can't be stored, on a full disk for
-/// example.
+/// See `say!`. Ends the program with an error message if the text can't be written, for example to
+/// a full disk.
 pub fn out(text: Arguments) -> bool {
     match stdout().write_fmt(text).and_then(|()| stdout().flush()) {
         Ok(()) => true,

@@ -1,4 +1,4 @@
-//! When to stop: SIGTERM and Ctrl-C. A second one ends the program at once.
+//! The stop signals SIGTERM and Ctrl-C. A second signal ends the program at once.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -14,11 +14,12 @@ impl Stop {
     /// Registers the signal handlers.
     ///
     /// # Errors
-    /// A sentence when the system lets nobody listen.
+    /// An error message if the signal handlers can't be registered.
     pub fn on_signals() -> Result<Stop, String> {
         let told = Arc::new(AtomicBool::new(false));
         for signal in [SIGTERM, SIGINT] {
-            // In this order: the first signal finds the flag down, sets it and ends nothing.
+            // The order matters: the first signal finds the flag unset and sets it, without ending
+            // the program.
             flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&told))
                 .and_then(|_| flag::register(signal, Arc::clone(&told)))
                 .map_err(|e| format!("no signals can be listened to: {e}"))?;

@@ -30,7 +30,7 @@ const WORKERS: usize = 4;
 /// Requests that may wait for a worker. Further requests get HTTP 503.
 const QUEUE: usize = 256;
 
-/// Connections at most. Others wait until one ends.
+/// Most connections at a time. Further ones wait until one ends.
 const CONNECTIONS: u64 = 4_096;
 
 /// Files and sockets of the program itself, beside the connections.
@@ -39,7 +39,7 @@ const OTHER_FILES: u64 = 64;
 /// A client must send the head of each request within this time.
 const HEAD_TIME: Duration = Duration::from_secs(5);
 
-/// The head of a request in bytes.
+/// Largest head of a request, in bytes.
 const HEAD_BYTES: usize = 16 * 1024;
 
 /// A client that reads nothing of its answer for this time is disconnected.
@@ -82,7 +82,7 @@ pub struct Answer {
     /// The media type.
     pub kind: &'static str,
     pub body: Body,
-    /// Headers besides.
+    /// Further headers.
     pub headers: Vec<(&'static str, &'static str)>,
 }
 
@@ -104,7 +104,7 @@ impl Answer {
         Answer { status, kind, body: Body::Text(body.into()), headers: Vec::new() }
     }
 
-    /// The answer of `/health`: that all is well, or why not.
+    /// The answer of `/health`: 200, or 503 with the reason `ill`.
     pub fn health(ill: Option<String>) -> Answer {
         match ill {
             None => Answer::ok(TEXT, "OK\n"),
@@ -142,7 +142,7 @@ impl IntoResponse for Answer {
 
 const EMPTY: axum::http::HeaderValue = axum::http::HeaderValue::from_static("");
 
-/// A port that is listened at.
+/// A listening socket.
 pub struct Listener {
     socket: TcpListener,
     /// The server's address, as `host:port`.
@@ -152,7 +152,7 @@ pub struct Listener {
 /// The value of an option that names where to listen: `HOST:PORT`, or `:PORT`.
 ///
 /// # Errors
-/// A sentence when it has no port.
+/// An error message if it has no port.
 pub fn address(text: &str) -> Result<String, String> {
     match text.rsplit_once(':').map(|(_, port)| port.parse::<u16>()) {
         Some(Ok(_)) => Ok(text.to_owned()),
@@ -163,12 +163,12 @@ pub fn address(text: &str) -> Result<String, String> {
 /// Listens, or fails at once. `:9847` is port 9847 of all addresses of the machine.
 ///
 /// # Errors
-/// A sentence when the address can't be had.
+/// An error message if the address is not available.
 pub fn listen(address: &str) -> Result<Listener, String> {
     let all = |port| vec![format!("[::]:{port}"), format!("0.0.0.0:{port}")];
     let wanted = address.strip_prefix(':').map_or_else(|| vec![address.to_owned()], all);
     let failed = |e| format!("nothing can be served at {address}: {e}");
-    // A machine without IPv6 has the second one alone.
+    // A machine without IPv6 can bind only the second address.
     let bind = |address: &String| {
         let bound = address.to_socket_addrs().and_then(|all| {
             let all: Vec<SocketAddr> = all.collect();
@@ -190,7 +190,7 @@ pub fn listen(address: &str) -> Result<Listener, String> {
     last
 }
 
-/// A question, and where its answer goes.
+/// A request, and the channel for its answer.
 type Question = (Asked, oneshot::Sender<Answer>);
 
 /// Answers requests until `stop`. `show` gets the request; for None the answer is 404.
@@ -213,7 +213,7 @@ fn work(asked: &Mutex<Receiver<Question>>, show: &impl Fn(&Asked) -> Option<Answ
         let next = asked.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok((asked, reply)) = next else { return };
         let nothing = || Answer::of(404, TEXT, "There is nothing here.\n");
-        // The client may have disconnected, which concerns no other client.
+        // An error means that the client has disconnected, which needs no handling.
         let _ = reply.send(show(&asked).unwrap_or_else(nothing));
     }
 }

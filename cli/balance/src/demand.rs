@@ -1,13 +1,13 @@
-//! How fast each part is asked for units.
+//! The demand at each part: units asked for per second.
 
-/// Demand is averaged over this many intervals: enough that few calls don't look like a change, few
-/// enough to follow one.
+/// Demand is averaged over this many intervals: fewer would take a few calls for a change, more
+/// would follow a change late.
 const INTERVALS: f64 = 4.0;
 
 /// The last reading of one part.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
-    /// Seconds, and the units taken and unmet until then.
+    /// Its time in seconds, and the units taken and unmet until then.
     last: Option<(f64, u64, u64)>,
     /// Units a second, and the seconds over which it is an average.
     rate: f64,
@@ -28,8 +28,9 @@ impl Demand {
         Demand { seen: vec![Seen::default(); parts], interval }
     }
 
-    /// Part `part` had given out `taken` units at second `at` and refused `unmet` ever. What comes
-    /// back makes `taken` smaller, and a failover `unmet`: then nothing is learnt.
+    /// Adds a reading of part `part` at second `at`: `taken` units are held or sold, `unmet` were
+    /// refused so far. A counter that got smaller, by returned units or a failover, counts as no
+    /// demand.
     pub fn observe(&mut self, part: usize, at: f64, taken: u64, unmet: u64) {
         let Some(seen) = self.seen.get_mut(part) else { return };
         if let Some((before, taken_before, unmet_before)) = seen.last {
@@ -39,7 +40,7 @@ impl Demand {
             }
             let asked = taken.saturating_sub(taken_before) + unmet.saturating_sub(unmet_before);
             let now = asked as f64 / seconds;
-            // A plain average at first: one reading alone would count too much for too long.
+            // At first this is a plain average, so that no single reading has too much weight.
             seen.averaged = (seen.averaged + seconds).min(INTERVALS * self.interval).max(seconds);
             seen.rate += (now - seen.rate) * seconds / seen.averaged;
         }

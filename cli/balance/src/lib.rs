@@ -3,7 +3,7 @@
 //!
 //! * `reading` is a part as its PARTS replied.
 //! * `settle` finds units under way, duplicated units, and the end of the stock.
-//! * `demand` averages how fast each part is asked; `policy` plans which units move where.
+//! * `demand` averages the demand at each part; `policy` plans the moves of units.
 
 mod demand;
 pub mod policy;

@@ -1,9 +1,9 @@
-//! Plans which units move where: a pure function of the units and the demand of the parts.
+//! Plans the moves of units between parts: a pure function of the parts' units and demand.
 //!
 //! Deficits are filled first, then parts with the oldest waiters, then parts with demand. A part
-//! that is short gets what it lacks of its share of all units left, from the parts furthest above
-//! their share. Shares follow demand. A move is at most half of the difference between two parts,
-//! so the giver is never poorer than the receiver afterwards.
+//! below its share of all units left gets the missing units from the parts furthest above their
+//! share. Shares follow demand. A move is at most half of the difference between two parts, so the
+//! giver is never poorer than the receiver afterwards.
 
 /// The state of a part that the policy uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -16,7 +16,7 @@ pub struct Load {
     pub deficit: u64,
     /// Units that its waiting list asks for.
     pub waiting_units: u64,
-    /// Since when the first waiter waits; 0: no waiters.
+    /// Time at which the first waiter joined, Unix ms; 0: no waiters.
     pub waiting_since: u64,
     /// Units a second that it is asked for, granted or not.
     pub demand: f64,
@@ -32,17 +32,18 @@ impl Load {
     }
 }
 
-/// How fast the balancer is, in seconds.
+/// Times of the balancer, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
     /// Time from one reading of the parts to the next.
     pub interval: f64,
-    /// A message and its answer.
+    /// Time of a message and its answer.
     pub round_trip: f64,
 }
 
 impl Timing {
-    /// How long a part has to last without help: the next looks may come late or fail.
+    /// Time for which a part's units must last without a move: the next readings may come late or
+    /// fail.
     fn horizon(&self) -> f64 {
         4.0 * self.interval + 2.0 * self.round_trip
     }
@@ -55,15 +56,15 @@ pub struct Transfer {
     pub from: usize,
     /// The part that gets the units.
     pub to: usize,
-    /// How many, at least 1.
+    /// Number of units, at least 1.
     pub units: u64,
 }
 
 /// With fewer units than this in each part, the rest is gathered in one.
 const GATHER_BELOW: u64 = 4;
-/// Two parts that differ by less than this share of what they hold are level.
+/// Two parts are level if their difference is below this fraction of their units.
 const LEVEL: f64 = 0.1;
-/// The share where this is the last look before the stock runs out: a tighter threshold.
+/// The tighter fraction for the last pass before the stock runs out.
 const LEVEL_AT_LAST: f64 = 0.02;
 
 /// Plans the moves for the current state.
@@ -73,8 +74,8 @@ pub fn plan(parts: &[Load], timing: &Timing) -> Vec<Transfer> {
     planner.serve_lists();
     let left: u64 = planner.parts.iter().map(Load::expected).sum();
     let demand: f64 = planner.parts.iter().map(|part| part.demand).sum();
-    // Units that are sold out before the message arrives would only be kept from buyers while under
-    // way.
+    // If the stock runs out within a round trip, units under way would only be missing at the
+    // buyers' parts.
     if demand > 0.0 && left as f64 / demand >= timing.round_trip {
         match planner.is_stuck(timing) || left < GATHER_BELOW * parts.len() as u64 {
             true => planner.gather(left),
@@ -115,7 +116,7 @@ impl Planner {
         givers
     }
 
-    /// Gives `units` units to `to`, from the richest part first.
+    /// Gives `units` units to `to`, from the part with the most available units first.
     fn fill(&mut self, to: usize, mut units: u64) {
         for from in self.givers(|part| part.available as f64) {
             let some = units.min(self.spare(from));
@@ -133,7 +134,7 @@ impl Planner {
         }
     }
 
-    /// The oldest waits first.
+    /// Serves waiting lists, the list with the oldest waiter first.
     fn serve_lists(&mut self) {
         let waits = |part: &usize| self.parts[*part].waiting_units > 0;
         let mut waiting: Vec<usize> = (0..self.parts.len()).filter(waits).collect();
@@ -145,15 +146,16 @@ impl Planner {
         }
     }
 
-    /// Nothing is granted though there are units: each part has too few for what it is asked for.
+    /// Whether nothing is granted although units are left: each part has fewer than its buyers ask
+    /// for.
     fn is_stuck(&self, timing: &Timing) -> bool {
         let granted: f64 = self.parts.iter().map(|part| part.demand - part.unmet).sum();
         granted * timing.interval < 0.5
             && self.parts.iter().any(|part| part.unmet > 0.0 && part.available > 0)
     }
 
-    /// Fills parts that run out before the horizon, the earliest first. `lasts` is how many seconds
-    /// all that is left would last if it were where it is asked for.
+    /// Fills parts that run out before the horizon, the earliest first. `lasts` is the time in
+    /// seconds for which all units left would last if they were shared by demand.
     fn level(&mut self, lasts: f64, timing: &Timing) {
         let horizon = timing.horizon();
         let lack = |part: &Load| part.demand * lasts - part.expected() as f64;
@@ -171,7 +173,7 @@ impl Planner {
                 let (above, below) = (surplus(&giver), lack(&taker));
                 let differ = above + below;
                 let is_level = differ < level * (giver.available + taker.expected()) as f64;
-                // The smaller one is at most half of their sum.
+                // The smaller of `above` and `below` is at most half of the difference.
                 let units = above.min(below).floor();
                 if below < 1.0 {
                     break;
@@ -183,8 +185,8 @@ impl Planner {
         }
     }
 
-    /// Brings the last units to the few parts that are asked most. A part that has units already
-    /// counts double, so that they don't follow each call to and fro.
+    /// Gathers the last units at the few parts with the most demand. The demand of a part that has
+    /// units counts double, so that units don't move back and forth.
     fn gather(&mut self, left: u64) {
         let weight = |part: &Load| part.demand * if part.expected() > 0 { 2.0 } else { 1.0 };
         let mut asked: Vec<usize> =

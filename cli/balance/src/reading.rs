@@ -3,8 +3,7 @@
 /// The reply of one PARTS. `sent` and `received` have a total for each part, 0 for the part itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Reading {
-    /// The share of the beginning and the restocks applied; less than nothing where more was
-    /// withdrawn than put in.
+    /// The initial share plus the applied restocks; negative if more was withdrawn than put in.
     pub put_in: i64,
     /// Units for sale.
     pub available: u64,
@@ -23,8 +22,8 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The supply by the law of a part: `supply - deficit = put_in - sent + received`. `None`: the
-    /// numbers can't be those of a part.
+    /// The supply by the law of a part: `supply - deficit = put_in - sent + received`. `None` if
+    /// the numbers are impossible for a part.
     pub fn supply(&self) -> Option<u64> {
         let sum = |totals: &[u64]| totals.iter().map(|one| i128::from(*one)).sum::<i128>();
         let owned = i128::from(self.put_in) + sum(&self.received) - sum(&self.sent);

@@ -11,12 +11,12 @@ pub struct UnderWay {
     pub to: usize,
     /// The total that `to` has to receive.
     pub total: u64,
-    /// How many are missing there.
+    /// Units that `to` has not received yet.
     pub units: u64,
 }
 
-/// All units under way, as these readings show them. What arrived between two readings is shown,
-/// too: to send it again changes nothing.
+/// All units under way, as these readings show them. Units that arrived between two readings are
+/// included: receiving them again changes nothing.
 pub fn under_way(readings: &[Reading]) -> Vec<UnderWay> {
     let mut found = Vec::new();
     for (from, source) in readings.iter().enumerate() {
@@ -30,9 +30,8 @@ pub fn under_way(readings: &[Reading]) -> Vec<UnderWay> {
     found
 }
 
-/// The total to be owed, when `peer` received from part `from` what that part does not know to
-/// have sent to part `to`. `source` has to be read after `peer`, or units on their way look like
-/// units made twice.
+/// The total that part `from` must owe, if `peer`, part `to`, received more from it than it has
+/// sent. `source` must be read after `peer`; otherwise units under way look like duplicated units.
 pub fn made_twice((from, source): (usize, &Reading), (to, peer): (usize, &Reading)) -> Option<u64> {
     (peer.received[from] > source.sent[to]).then_some(peer.received[from])
 }
@@ -42,15 +41,15 @@ pub fn made_twice((from, source): (usize, &Reading), (to, peer): (usize, &Readin
 pub struct Totals {
     /// Shares and restocks.
     pub put_in: i64,
-    /// Can be sold.
+    /// Units that can be sold.
     pub available: u64,
-    /// Reserved.
+    /// Units in holds.
     pub held: u64,
     /// Units promised beyond the supply.
     pub deficit: u64,
-    /// Sent and not received.
+    /// Units sent and not received.
     pub under_way: u64,
-    /// Received and not sent.
+    /// Units received and not sent: duplicated units.
     pub made_twice: u64,
 }
 
@@ -85,11 +84,11 @@ pub fn totals(readings: &[Reading]) -> Totals {
 /// An ELSEWHERE command for a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Told {
-    /// Which part.
+    /// The part.
     pub part: usize,
     /// Units that the other parts may hold.
     pub elsewhere: u64,
-    /// The greatest number read, plus one.
+    /// The number of this pass: the greatest number read, plus one.
     pub pass: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The problems of a server that is to sell, as sentences.
+//! The problems of a server before a sale, one message each.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use super::look::{Node, Sale};
 /// Clocks that differ by more than this open a sale at different moments after a failover, in ms.
 const CLOCKS_APART_MS: i64 = 500;
 
-/// A primary that is cut off from its replicas sells on for at most this many seconds.
+/// Longest time in seconds for which a primary should sell while it is cut off from its replicas.
 const LAG_MAX_S: u64 = 5;
 
 /// Bytes of memory that a grant takes with ids of 16 bytes, as `make bench` measures it
@@ -113,7 +113,7 @@ fn log(node: &Node, faults: &mut Vec<String>) {
             faults.push(format!("{name} is {wrong}: {sentence}"));
         }
     };
-    // By the file alone a server that has data starts without it.
+    // If only the file sets appendonly, a server with data in a snapshot starts empty.
     let sentence =
         "a restart loses all grants since the last snapshot. CONFIG SET appendonly yes, \
         while it runs, and only then the same in its configuration";
@@ -156,7 +156,7 @@ fn users(node: &Node, faults: &mut Vec<String>) {
                 .into(),
         );
     }
-    // The log is replayed as user default; a transaction whose EXEC it may not call is dropped.
+    // The AOF is replayed as user default. A transaction is dropped if this user may not call EXEC.
     let may_exec = commands.contains("+@all") || commands.contains("+exec");
     let logs = node.config("appendonly") == "yes";
     if logs && !may_exec && !is_replayed_whatever(node) {
@@ -169,8 +169,8 @@ fn users(node: &Node, faults: &mut Vec<String>) {
     }
 }
 
-/// Servers that replay their log without asking for rights (redis 14545, valkey 3984), from the
-/// versions on that were run: Redis 8.6.2, Valkey 9.1.2.
+/// Whether the server replays its AOF without checking rights (redis 14545, valkey 3984). The
+/// oldest versions seen to do so are Redis 8.6.2 and Valkey 9.1.2.
 fn is_replayed_whatever(node: &Node) -> bool {
     match node.info("valkey_version") {
         "" => redis_version(node) >= (8, 6),

@@ -13,29 +13,29 @@ use crate::split::{pairs, seckill};
 /// Keys that a step of the search for sales visits.
 const STEP_KEYS: usize = 1_000;
 
-/// At most this many sales are asked whether they take what they will get.
+/// Most sales of which the future memory is estimated.
 const SALES_MAX: usize = 1_000;
 
-/// How often the clock is asked; the quickest answer counts.
+/// Number of TIME calls; the fastest answer is used.
 const CLOCK_TRIES: usize = 5;
 
 /// The readings of a server, as far as they were possible.
 #[derive(Default)]
 pub struct Node {
     pub name: String,
-    /// Why it does not answer.
+    /// The reason why the server does not answer.
     pub away: Option<String>,
     /// INFO and CONFIG GET, as names and texts.
     pub info: BTreeMap<String, String>,
     pub config: BTreeMap<String, String>,
     /// `flags` and `commands` of user default.
     pub default_user: Option<(Vec<String>, String)>,
-    /// How far its clock is ahead of this machine's, and how wrong that may be, in ms.
+    /// The lead of the server's clock over this machine's, and the error of that figure, in ms.
     pub clock: Option<(i64, i64)>,
     pub sales: Vec<Sale>,
     /// The machine, if the server runs on it.
     pub machine: Option<Machine>,
-    /// Sentences about everything that this user may not read.
+    /// Messages about everything that this user may not read.
     pub unread: Vec<String>,
 }
 
@@ -83,7 +83,7 @@ impl Node {
         }
     }
 
-    /// Checks that were left out, and why that is no problem.
+    /// Checks that were left out, each with the reason.
     pub fn notes(&self) -> Vec<String> {
         let elsewhere = self.away.is_none() && self.machine.is_none();
         let note = "transparent huge pages and overcommit: run this on the machine of the server";

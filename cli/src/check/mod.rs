@@ -18,10 +18,10 @@ pub struct Options {
     hosts: Vec<String>,
 }
 
-/// Prints a sentence for each fault.
+/// Prints a message for each fault.
 ///
 /// # Errors
-/// When there is one.
+/// If there is a fault.
 pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let nodes: Vec<Node> =
         server.others(&options.hosts)?.iter().map(|target| look::at(target, "/")).collect();

@@ -11,13 +11,14 @@ use redis::{cmd, Client, Connection, ConnectionAddr, RedisConnectionInfo, RedisE
 use super::witness::{Named, Witnesses};
 use super::{at, password, reach, Failure};
 
-/// A Sentinel that does not answer in this time is away: others are there to be asked.
+/// A Sentinel that does not answer within this time counts as unreachable; others are asked, too.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where one listens that names no port.
+/// The port of a Sentinel that is named without one.
 const PORT: u16 = 26379;
 
-/// Never an option: everybody on the machine can read a command line.
+/// The variable with the password. No option has it: everybody on the machine can read a command
+/// line.
 const PASSWORD: &str = "SECKILL_SENTINEL_PASSWORD";
 
 /// The Sentinels' addresses, and the user to log in as.
@@ -42,10 +43,10 @@ pub struct SentinelOptions {
     sentinel_password_file: Option<PathBuf>,
 }
 
-/// For each name of a primary, who is asked for it. `server` is what the URL of the server says.
+/// The Sentinels to ask for each name of a primary. `server` is the server's URL.
 ///
 /// # Errors
-/// A sentence when an address is none, or the password can't be read.
+/// An error message if an address is not valid, or the password can't be read.
 pub fn all(options: &SentinelOptions, server: &Client) -> Result<Vec<Sentinels>, String> {
     if options.sentinel.is_empty() {
         return Ok(Vec::new());
@@ -97,17 +98,17 @@ pub fn host_and_port(address: &str, port: u16) -> Result<(String, u16), String> 
 pub struct Sentinels {
     asked: Vec<Client>,
     master: String,
-    /// How the primary is spoken to, whatever its address is.
+    /// User, database and TLS for the primary; Sentinels give the address.
     server: Client,
 }
 
 impl Sentinels {
-    /// The name that they know the primary by.
+    /// The primary's name at the Sentinels.
     pub fn master(&self) -> &str {
         &self.master
     }
 
-    /// How the primary is spoken to.
+    /// User, database and TLS for the primary.
     pub fn server(&self) -> &Client {
         &self.server
     }
@@ -115,20 +116,21 @@ impl Sentinels {
     /// A client for the primary at this address, with the primary's user and TLS.
     ///
     /// # Errors
-    /// A sentence when no client can be made of it.
+    /// An error message if no client can be made of it.
     pub fn at(&self, host: &str, port: u16) -> Result<Client, String> {
         at(&self.server, host, port)
     }
 
-    /// Asks all Sentinels again and again.
+    /// Begins to ask all Sentinels for the primary, periodically.
     pub fn witnesses(&self) -> Witnesses {
         let master = self.master.clone();
         Witnesses::ask(&self.asked, PATIENCE, move |redis| named(redis, &master))
     }
 
-    /// Connects to the server that most of those who answer name, if it says that it is a primary.
+    /// Connects to the server that most answering Sentinels name, if its role is primary.
     ///
-    /// When no Sentinel gives a primary that answers.
+    /// # Errors
+    /// If no Sentinel names a primary that answers.
     pub fn connect(&self) -> Result<Connection, Failure> {
         let answers: Vec<Result<Named, Failure>> = thread::scope(|scope| {
             let ask = |client| scope.spawn(move || self.ask(client));
@@ -147,7 +149,7 @@ impl Sentinels {
         let client = self.at(&host, port).map_err(Failure::lasting)?;
         let mut redis = reach(&client, super::PATIENCE)?;
         let info: Result<String, RedisError> = cmd("INFO").arg("replication").query(&mut redis);
-        // A user without rights for INFO finds out by the first write.
+        // Without the right for INFO the first write shows whether the server is a primary.
         match info {
             Ok(info) if !info.contains("role:master") => {
                 let said = format!("{host}:{port}, named by Sentinel, is no primary yet");

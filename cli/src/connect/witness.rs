@@ -1,4 +1,5 @@
-//! Several servers that are asked all the time who the primary is: Sentinels, or a cluster's nodes.
+//! Witnesses: servers that are asked periodically for the primary. They are Sentinels, or nodes of
+//! a cluster.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use redis::{Client, Connection, RedisError};
 
 use super::{heals, reach, Failure};
 
-/// From one answer to the next question.
+/// Time from one answer to the next question.
 const EVERY: Duration = Duration::from_millis(200);
 
 /// Age from which an answer is out of date.
@@ -71,7 +72,7 @@ impl Witnesses {
     /// The primary that all answering witnesses name, if these are more than half.
     ///
     /// # Errors
-    /// When there is none, and why.
+    /// If there is none, with the reason.
     pub fn agreed(&self) -> Result<Named, Failure> {
         let (mut named, mut away): (Vec<Named>, Vec<Failure>) = (Vec::new(), Vec::new());
         for heard in &self.heard {

@@ -14,7 +14,6 @@ const SERVER: &str = "seckill_server_";
 
 /// Further numbers of a sale.
 const OF_SALE: &[Shown<Sale>] = &[
-    // A hold that is due and still there. 0 when none is.
     (
         "expiry_lag_seconds",
         Gauge,
@@ -68,7 +67,7 @@ const OF_EXPORTER: &[Shown<Snapshot>] = &[
     }),
 ];
 
-/// Every metric of a server; without a reading only the one that says so.
+/// Every metric of a server; without a reading only the metric that reports this.
 pub fn all(
     snapshot: Option<&Snapshot>,
     is_up: bool,
@@ -125,7 +124,7 @@ fn fields<T>(
     rows.iter().map(family).collect()
 }
 
-/// The answers that are counted, of the names of counters: a newer module has more.
+/// The answers to GRAB among the `names` of counters; a newer module may have more.
 fn answers<'n>(names: impl Iterator<Item = &'n String>) -> Vec<&'n str> {
     let names: BTreeSet<&str> = names.map(String::as_str).collect();
     let is_answer = |name: &&str| *name != "attempts" && !CHANGES.contains(name);

@@ -1,5 +1,5 @@
 //! Finds the sales. A name without a pattern is taken as it is; keys that match a pattern are
-//! searched by SCAN, in small steps with pauses, again and again.
+//! searched by SCAN, repeatedly, in small steps with pauses.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ const TYPE: &str = "flashsale";
 /// Keys that a SCAN step may visit: about 0.6 ms of the server's time.
 const STEP_KEYS: u32 = 500;
 
-/// Between two steps: no more than 2,000 keys are looked at in a second, a quarter of a percent of
+/// Pause between two steps: at most 2,000 keys are visited in a second, a quarter of a percent of
 /// the server's time.
 const STEP_PAUSE: Duration = Duration::from_millis(250);
 
@@ -37,9 +37,9 @@ pub struct Sales {
     named: Names,
     patterns: Vec<String>,
     found: Mutex<Names>,
-    /// Why the last search failed, if it did.
+    /// The reason if the last search failed.
     trouble: Mutex<Option<String>>,
-    /// The whole keyspace has been looked at once.
+    /// Whether the whole keyspace has been searched once.
     are_searched: AtomicBool,
 }
 
@@ -103,7 +103,8 @@ impl Sales {
         }
     }
 
-    /// New sales count at once; vanished sales, when the whole keyspace was searched.
+    /// New sales are added at once. Vanished sales are removed when the whole keyspace was
+    /// searched.
     fn search(&self, redis: &mut Connection, pause: Duration, stop: &Stop) -> Result<(), String> {
         let mut seen = Names::new();
         for pattern in &self.patterns {

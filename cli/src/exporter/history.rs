@@ -1,10 +1,10 @@
-//! Some hours of each sale, for the curves of a page that is opened late.
+//! A history of six hours for each sale, for the curves of a page that was just opened.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::read::Snapshot;
 
-/// How long a point is kept, in milliseconds: six hours.
+/// Time for which a point is kept, in milliseconds: six hours.
 const KEPT_MS: u64 = 6 * 60 * 60 * 1_000;
 
 /// Pages read often; points are not closer together than this, in milliseconds.
@@ -27,13 +27,13 @@ impl Point {
     }
 }
 
-/// The points of each sale, oldest first. While nothing changes only the first and the last one are
-/// kept, so a sale that rests costs no memory.
+/// The points of each sale, oldest first. While nothing changes only the first and the last point
+/// are kept, so an idle sale takes no more memory.
 #[derive(Default)]
 pub struct History(HashMap<String, VecDeque<Point>>);
 
 impl History {
-    /// Takes a reading in; sales that are gone are forgotten.
+    /// Adds a reading, and removes sales that no longer exist.
     pub fn add(&mut self, snapshot: &Snapshot) {
         let mut old = std::mem::take(&mut self.0);
         for sale in &snapshot.sales {

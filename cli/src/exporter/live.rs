@@ -13,7 +13,7 @@ const BEHIND: u64 = 10_000;
 /// A hold that is overdue by this time is late, as in the alert SeckillExpiryLag.
 const LATE_MS: i64 = 5_000;
 
-/// The server and its sales; `at_ms` tells one reading from the next.
+/// The server and its sales; `at_ms` identifies the reading.
 pub fn of(target: &Target, all: &[Target]) -> Answer {
     let read = target.for_pages();
     let trouble = match target.sight(&read) {
@@ -67,7 +67,7 @@ fn line(sale: &Sale) -> Value {
     })
 }
 
-/// Problems of a sale, as sentences; most sales have none.
+/// Messages about problems of a sale; most sales have none.
 fn troubles(sale: &Sale) -> Vec<String> {
     let mut all = Vec::new();
     let deficit = number(sale, "deficit");

@@ -1,4 +1,4 @@
-//! `seckill exporter`: what sales are doing, for Prometheus and on a page of its own.
+//! `seckill exporter`: metrics of sales for Prometheus, and a live page.
 //!
 //! ```text
 //! seckill exporter --redis redis://127.0.0.1:6379/ --sale 'sale:*'
@@ -56,7 +56,7 @@ pub struct Options {
 /// Serves until `stop`.
 ///
 /// # Errors
-/// A sentence when it can't begin. A server that is away is no error: that is what it shows.
+/// An error message if it can't start. An unreachable server is no error: the exporter reports it.
 pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let servers = server.targets()?;
     let stop = Stop::on_signals()?;
@@ -89,7 +89,7 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
 }
 
 struct Exporter<'a> {
-    /// The first is the one that is meant where none is named.
+    /// The servers; the first one is the default.
     targets: &'a [Target],
     stock: Option<Stock>,
 }
@@ -123,5 +123,5 @@ impl Exporter<'_> {
 }
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
-/// The media type of what the page reads.
+/// The media type of the page's data.
 const JSON: &str = "application/json";

@@ -33,13 +33,13 @@ pub struct Snapshot {
     pub sales: Vec<Sale>,
     /// Sales that are known and could not be read.
     pub unreadable: u64,
-    /// Why the first of them could not.
+    /// The reason for the first unreadable sale.
     pub refused: Option<String>,
     /// Sales that are known and were not asked, because there are too many.
     pub left_out: u64,
-    /// All keys had been looked through before: there are no other sales.
+    /// Whether all keys had been searched before, so that no other sales exist.
     pub is_all: bool,
-    /// How long reading took.
+    /// Duration of the reading.
     pub took: Duration,
     /// Time of the reading, in Unix ms of this machine.
     pub at_ms: u64,
@@ -106,18 +106,18 @@ pub struct Outbox {
 pub struct Group {
     pub name: String,
     pub consumers: u64,
-    /// Entries that were given to a consumer and not acknowledged.
+    /// Entries that were delivered to a consumer and not acknowledged.
     pub pending: u64,
-    /// Entries that no consumer was given; the server does not always know the number.
+    /// Entries not delivered to any consumer; the server does not always know the number.
     pub lag: Option<u64>,
-    /// When the newest entry that was given to a consumer happened, in Unix ms.
+    /// Time of the newest entry that was delivered to a consumer, Unix ms.
     pub delivered_ms: u64,
 }
 
 /// Reads the server, and at most `most` of the sales.
 ///
 /// # Errors
-/// A sentence when the server does not answer.
+/// An error message if the server does not answer.
 pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Snapshot, String> {
     let started = Instant::now();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -157,16 +157,17 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
     })
 }
 
-/// A character for each of this many numbers of a numbered sale.
+/// The states of `count` numbers of a numbered sale from `first` on, one character each.
 ///
 /// # Errors
-/// A sentence when the server does not answer, or refuses.
+/// An error message if the server does not answer, or refuses.
 pub fn map(redis: &mut Connection, sale: &str, first: u64, count: u64) -> Result<String, String> {
     let mut units = command("SECKILL.UNITS", &[sale.as_bytes()]);
     units.arg(first).arg("COUNT").arg(count).query(redis).map_err(said)
 }
 
-/// Asks the streams of the sales that have one. Where the user may not, it stays unknown.
+/// Reads the outboxes of the sales that have one. If the user may not read a stream, its state
+/// stays unknown.
 fn outboxes(redis: &mut Connection, sales: &mut [Sale]) -> Result<(), String> {
     let mut with_stream: Vec<(&mut Sale, Vec<u8>)> = sales
         .iter_mut()

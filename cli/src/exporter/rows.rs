@@ -1,4 +1,4 @@
-//! The numbers of STATUS and INFO that are shown, a row each: field, name, unit, sentence.
+//! The numbers of STATUS and INFO that are shown, a row each: field, name, unit, description.
 
 use crate::metrics::Kind::{self, Counter, Gauge};
 
@@ -25,7 +25,7 @@ impl As {
         }
     }
 
-    /// A number as Prometheus has it; `None` for a moment that there is not.
+    /// A number as Prometheus has it; `None` for a time that is not set.
     pub(super) fn shown(self, number: f64) -> Option<f64> {
         match self {
             Number | Count => Some(number),
@@ -35,10 +35,11 @@ impl As {
     }
 }
 
-/// A field, its metric name after the prefix, its unit, and its sentence.
+/// A field, its metric name after the prefix, its unit, and its description.
 pub(super) type Row = (&'static str, &'static str, As, &'static str);
 
-/// Numbers of STATUS. What a sale has not is left out: parts and lists are options.
+/// Numbers of STATUS. Fields that a sale does not have are left out: parts and waiting lists are
+/// optional.
 pub(super) const OF_STATUS: &[Row] = &[
     ("supply", "supply_units", Number, "Units the sale has in all: available, held and sold."),
     ("available", "available_units", Number, "Units that the next buyers can get."),
@@ -135,8 +136,8 @@ pub(super) const CHANGES: &[&str] = &[
     "dropped",
 ];
 
-/// Numbers of STATUS that are of no use by themselves. Terms of the sale that are no moments are
-/// not shown either.
+/// Numbers of STATUS that no metric shows, because they are of no use alone. Terms other than times
+/// are not shown either.
 #[cfg(test)]
 pub(super) const NOT_SHOWN: &[&str] = &[
     // Ids and positions: other metrics count the same things.

@@ -1,5 +1,5 @@
-//! `/stock/NAME`: what is left of a sale, for buyers' pages: JSON that may be cached, or events.
-//! All viewers are shown one reading, so any number of them costs Redis as much as one.
+//! `/stock/NAME`: the stock of a sale for buyers' pages, as JSON that may be cached, or as events.
+//! All viewers share one reading, so the load on Redis does not grow with their number.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -19,7 +19,7 @@ use crate::web::{Answer, Asked, Body, TEXT};
 /// Time between two readings for viewers who are sent events.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Any page may show it, a cache may keep it for a second.
+/// Any page may read the stock, and a cache may keep it for a second.
 const HEADERS: [(&str, &str); 2] =
     [("cache-control", "public, max-age=1"), ("access-control-allow-origin", "*")];
 
@@ -43,8 +43,8 @@ impl Stock {
         Stock { round, feeds: Mutex::new(HashMap::new()) }
     }
 
-    /// The stock of the sale with this name, as it stands in the path; `round` in the query asks
-    /// for larger steps, and `units` for how each number of a numbered sale stands.
+    /// The stock of the sale with this name, as it stands in the path; In the query `round` asks
+    /// for larger steps, and `units` for the state of each number of a numbered sale.
     pub fn show(&self, name: &str, target: &Target, asked: &Asked) -> Option<Answer> {
         let name = percent_decode_str(name).decode_utf8().ok()?.into_owned();
         let round = match asked.query("round").map(|round| round.parse::<u64>()) {
@@ -54,8 +54,8 @@ impl Stock {
         };
         let first = match asked.query("units").map(|first| first.parse::<u64>()) {
             None => None,
-            // Only few different values: any other would be a call to Redis for each visitor who
-            // asks.
+            // Only the first number of a map is accepted. Otherwise each visitor could cause a call
+            // to Redis.
             Some(Ok(first)) if self.round == 1 && first % MAP == 1 => Some(first),
             _ => {
                 let why = "units is 1, 10001, 20001 and so on, and nothing with --stock-round.\n";
@@ -65,7 +65,7 @@ impl Stock {
         let key = Key { sale: name, round, first };
         let snapshot = match target.for_pages() {
             Ok(snapshot) => snapshot,
-            // Buyers are not told where Redis is and why it does not answer.
+            // The answer hides the address of Redis and its error from buyers.
             Err(_) => return Some(Answer::of(503, TEXT, "The stock is not known now.\n")),
         };
         let text = key.text(&snapshot, target)?;
@@ -108,7 +108,7 @@ impl Stock {
 }
 
 impl Key {
-    /// `None` where there is no such sale, or none with such numbers.
+    /// The stock as text; `None` if the sale, or the numbers asked for, do not exist.
     fn text(&self, snapshot: &Snapshot, target: &Target) -> Option<String> {
         let sale = snapshot.sales.iter().find(|sale| sale.name == self.sale)?;
         let units = |field: &str| {
@@ -128,7 +128,7 @@ impl Key {
             if units("numbered") == 0 || first > units("supply") {
                 return None;
             }
-            // A map that can't be read leaves the page as it is.
+            // If the map can't be read, the page keeps the map that it has.
             told["units"] = target.map(&self.sale, first).ok().into();
         }
         Some(told.to_string())

@@ -1,4 +1,4 @@
-//! One server that is watched: its last reading, what is wrong with it, and some hours of history.
+//! One watched server: its last reading, its problems, and its history.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,16 +29,16 @@ const PAGES_REST_AT_MOST: Duration = Duration::from_secs(5);
 /// Time from one point of the history to the next.
 pub const RECORD_EVERY: Duration = Duration::from_secs(15);
 
-/// How often a server that is not well is looked at: for a sentence that is no longer true.
+/// Interval of readings while a server has a problem, so that its message disappears soon.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
-/// Waiting for a replica that may not be there.
+/// Time limit for the answer of a replica.
 const REPLICA_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Numbers of a numbered sale that are shown at once: as many as UNITS tells.
+/// Numbers of a numbered sale that are shown at once: the most that UNITS returns.
 pub const MAP: u64 = 10_000;
 
-/// How much of the sales can be seen.
+/// The exporter's view of the sales.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sight {
     Clear,
@@ -121,8 +121,8 @@ impl Target {
         read
     }
 
-    /// How the numbers of a numbered sale stand, `MAP` of them from `first` on. Shared until the
-    /// next reading, as that is.
+    /// The states of `MAP` numbers of a numbered sale from `first` on. All viewers share the result
+    /// until the next reading.
     pub fn map(&self, sale: &str, first: u64) -> Result<String, String> {
         let mut last = lock(&self.last);
         let Last { redis, maps, .. } = &mut *last;
@@ -136,7 +136,7 @@ impl Target {
 
     /// Reads over the connection, or over a new one if the last one broke.
     fn read(&self, connection: &mut Option<Connection>) -> Result<Snapshot, String> {
-        // In this order: the names of a search that ends in between may be missing.
+        // `is_all` is read before the names, because a search may end in between.
         let is_all = self.sales.are_searched();
         let names = self.sales.names();
         let mut redis = match connection.take() {
@@ -178,7 +178,7 @@ impl Target {
         }
     }
 
-    /// 200 or 503, with the sentence if there is one.
+    /// Status 200, or 503 with the message about the problem.
     pub fn health(&self) -> Answer {
         match self.sight(&self.now()) {
             Sight::Clear => Answer::health(None),
@@ -220,7 +220,8 @@ impl Target {
         }
     }
 
-    /// Asks replicas for the module: a primary can't know, and counts one without it in WAIT.
+    /// Asks replicas for the module's version. The primary does not know it, and WAIT also counts a
+    /// replica without the module.
     fn modules_of(&self, replicas: Vec<(String, u16)>) -> BTreeMap<String, Option<String>> {
         let module = |(host, port): &(String, u16)| {
             let client = self.server.at(host, *port).ok()?;

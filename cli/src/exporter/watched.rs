@@ -21,7 +21,7 @@ use crate::metrics::{Family, Kind};
 use crate::stop::Stop;
 use crate::{orders, split};
 
-/// A snapshot of a server and a sale that have all that there can be.
+/// A snapshot of a server and a sale with every possible field.
 fn everything() -> Snapshot {
     let mut sale = Sale { stream: Some(b"s".to_vec()), ..Sale::default() };
     sale.numbers = OF_STATUS.iter().map(|row| (row.0.to_owned(), 1)).collect();
@@ -56,7 +56,7 @@ fn text(path: &str) -> String {
     fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()))
 }
 
-/// Words that begin as the exporter's names do.
+/// Words that begin with the prefix of the exporter's metrics.
 fn named(text: &str) -> BTreeSet<&str> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
     let is_ours = |word: &&str| {
@@ -133,7 +133,7 @@ fn the_dashboard_is_whole() {
     }
 }
 
-/// A field that STATUS or INFO gets is shown here, or is in the list of those that are not.
+/// Every field of STATUS and INFO is shown, or is in the list of fields that are not shown.
 #[test]
 fn every_number_of_a_server_is_known() {
     let server = Options::new().start();

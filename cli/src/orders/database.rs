@@ -1,4 +1,4 @@
-//! A database of any kind: what the order writer asks of it, and the values of its rows.
+//! A database of any kind: the functions that the order writer needs, and the values of its rows.
 
 use crate::connect::Failure;
 
@@ -16,7 +16,7 @@ pub enum Value {
 
 /// A database. In statements `@` stands before the name of a table of seckill, see `Names`.
 pub trait Database {
-    /// How this one writes what SQL leaves open.
+    /// The SQL dialect of this database.
     fn dialect(&self) -> &'static Dialect;
 
     /// The columns of one of our tables; empty if the table is missing.
@@ -25,14 +25,13 @@ pub trait Database {
     /// The error of the database; also for the other functions.
     fn columns(&mut self, table: &str) -> Result<Vec<String>, Failure>;
 
-    /// Runs statements that take no values and give nothing back.
-    ///
+    /// Runs statements that take no values and return no rows.
     fn run(&mut self, statements: &str) -> Result<(), Failure>;
 
-    /// How many rows changed.
+    /// Runs a statement and returns the number of changed rows.
     fn change(&mut self, statement: &str, values: &[Value]) -> Result<u64, Failure>;
 
-    /// The rows that were asked for.
+    /// Runs a query and returns its rows.
     fn rows(&mut self, statement: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, Failure>;
 }
 
@@ -44,7 +43,7 @@ pub struct Dialect {
     pub quote: char,
     /// Begins a transaction.
     pub begin: &'static str,
-    /// How the value with this number, from 1 on, is written in a statement.
+    /// The placeholder of the value with this number, counted from 1.
     pub place: fn(usize) -> String,
     /// The end of INSERT INTO sales: locks the row and updates the name.
     pub name_sale: &'static str,
@@ -53,15 +52,15 @@ pub struct Dialect {
     pub take_in: &'static str,
     /// The end of INSERT INTO epochs: keeps the smallest rev; counted only if the epoch is new.
     pub store_epoch: &'static str,
-    /// The end of INSERT INTO orders: moves the row only to a greater (epoch, rev). What was asked
-    /// for is the most that any entry tells, whichever comes first.
+    /// The end of INSERT INTO orders: moves the row only to a greater (epoch, rev). `asked` becomes
+    /// the largest quantity of all entries, whatever their order.
     pub move_order: &'static str,
     /// The end of INSERT INTO units: a number goes only to a greater (epoch, rev).
     pub move_unit: &'static str,
 }
 
-/// Whether an error with this SQLSTATE stays: of values (22), constraints (23), logging in (28),
-/// names of databases (3D), of schemas (3F), of tables and columns, rights and syntax (42).
+/// Whether an error with this SQLSTATE is permanent: of values (22), constraints (23), logging in
+/// (28), names of databases (3D), of schemas (3F), of tables and columns, rights and syntax (42).
 pub fn lasts(state: &str) -> bool {
     let class = state.get(..2).unwrap_or_default();
     ["22", "23", "28", "3D", "3F", "42"].contains(&class)
@@ -99,7 +98,7 @@ pub fn bytes(chosen: &[u8]) -> Value {
 }
 
 impl Value {
-    /// A number; 0 where there is none.
+    /// The number of this value; 0 if it is no number.
     pub fn number(&self) -> u64 {
         match self {
             Value::Int(number) => u64::try_from(*number).unwrap_or_default(),

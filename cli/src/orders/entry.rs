@@ -6,13 +6,13 @@ use serde::Deserialize;
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub event: String,
-    /// The sale's name when it happened.
+    /// The sale's name at the time of the event.
     pub sale: Vec<u8>,
     /// The sale itself: a name can be used again, an id can't.
     pub id: String,
     pub epoch: u64,
     pub rev: u64,
-    /// The grant; absent if the event is about none.
+    /// The grant of the event, if it has one.
     pub grant: Option<Grant>,
 }
 
@@ -26,7 +26,7 @@ pub struct Grant {
     #[serde(skip)]
     pub user: Vec<u8>,
     pub qty: u64,
-    /// Units that the event gave back of it, with KEEP.
+    /// Units of the grant that the event gave back, with KEEP.
     #[serde(default)]
     pub returned: u64,
     pub state: String,
@@ -44,13 +44,14 @@ pub struct Grant {
 }
 
 impl Grant {
-    /// Whether its units are its own: held or sold.
+    /// Whether the grant is live: held or sold.
     pub fn is_live(&self) -> bool {
         matches!(self.state.as_str(), "HELD" | "SOLD")
     }
 }
 
-/// Names and values in turn, as Redis gives them; `None` if this is no entry of a sale.
+/// Parses alternating names and values, as Redis returns them; `None` if this is no entry of a
+/// sale.
 ///
 /// Fields that users choose, and the sale's name, are raw bytes. All other fields are in `data`,
 /// which is JSON.
@@ -81,7 +82,7 @@ struct Data {
     id: String,
     epoch: u64,
     rev: u64,
-    /// All of its keys are there, or none.
+    /// Either all keys of a grant are present, or none.
     #[serde(flatten)]
     grant: Option<Grant>,
 }

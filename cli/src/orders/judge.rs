@@ -2,8 +2,8 @@
 //!
 //! A failed primary that restarts is a primary again until it is demoted, and its epoch may be
 //! newer than that of the true primary. Sentinels go on naming it for about 0.7 s. So a primary is
-//! believed only when all Sentinels, or all nodes of a cluster, have named one and the same process
-//! for `STEADY`.
+//! trusted only after all Sentinels, or all nodes of a cluster, have named one process for the time
+//! `STEADY`.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ const EVERY: Duration = Duration::from_millis(100);
 /// After this time without agreement a message is printed.
 const TOLD_AFTER: Duration = Duration::from_secs(10);
 
-/// How long a server may take to answer.
+/// Time limit for a server's answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The server that a session reads from.
@@ -45,7 +45,7 @@ impl Primary {
     /// Waits for the primary that has this key; `None` when `stop` came first.
     ///
     /// # Errors
-    /// When there is none yet, or what is asked for is refused.
+    /// If there is no primary yet, or a request is refused.
     pub fn find(target: &Target, key: &str, stop: &Stop) -> Result<Option<Primary>, Failure> {
         let witnesses = match target {
             Target::Primary(sentinels) => sentinels.witnesses(),
@@ -93,10 +93,10 @@ impl Primary {
         self.judged.is_some()
     }
 
-    /// Checks that the server is still the primary: if not, nothing more may be read from it.
+    /// Checks that the server is still the primary. If it is not, nothing more may be read from it.
     ///
     /// # Errors
-    /// Then, with the one that is.
+    /// If it is not the primary, with the address of the primary.
     pub fn still(&self) -> Result<(), Failure> {
         let Some(judged) = &self.judged else { return Ok(()) };
         match judged.witnesses.agreed() {
@@ -113,7 +113,7 @@ impl Primary {
     /// means that it was demoted and promoted again: waits until all witnesses name it again.
     ///
     /// # Errors
-    /// When they do not.
+    /// If the witnesses do not name it for the time `STEADY`.
     pub fn new_epoch(&mut self, stop: &Stop) -> Result<(), Failure> {
         let Some(judged) = &mut self.judged else { return Ok(()) };
         if judged.at.elapsed() < STEADY {
@@ -174,7 +174,7 @@ fn run_id(redis: &mut Connection) -> Result<String, Failure> {
     }
 }
 
-/// The primaries of the cluster, each asked who has the slot of this key.
+/// The primaries of the cluster as witnesses: each is asked for the owner of this key's slot.
 fn nodes(mut redis: Connection, target: &Target, key: &str) -> Result<Witnesses, Failure> {
     let slot: i64 =
         cmd("CLUSTER").arg("KEYSLOT").arg(key).query(&mut redis).map_err(Failure::of_redis)?;
@@ -182,7 +182,7 @@ fn nodes(mut redis: Connection, target: &Target, key: &str) -> Result<Witnesses,
     let mut all: Vec<(String, u16)> = known.into_iter().map(|(_, of)| (of.host, of.port)).collect();
     all.sort();
     all.dedup();
-    // A node that does not know its own address leaves out its host: it is the target's.
+    // A node that does not know its own address leaves out its host; the target's host is used.
     let own = target.name();
     let own = own.rsplit_once(':').map_or(own.as_str(), |(host, _)| host).to_owned();
     let host_of = move |host: &str| if host.is_empty() { own.clone() } else { host.to_owned() };

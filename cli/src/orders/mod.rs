@@ -2,10 +2,10 @@
 //! and restores in Redis the orders that a failover lost.
 //!
 //! The program reads through a consumer group and takes over entries that a dead consumer left. One
-//! transaction of
-//! the database takes in the entries and moves the orders; only after that they are acknowledged.
-//! So it may be killed at any moment: what was written is not written again, and what was not is
-//! delivered again. It stores no stream id, because a new primary's ids may be lower.
+//! database transaction stores a batch of entries and moves their orders. Only then are the entries
+//! acknowledged. So the program may be killed at any moment: a stored entry is not stored twice,
+//! and any other is delivered again. It stores no stream id, because a new primary's ids may be
+//! lower.
 //!
 //! ```text
 //! seckill orders --redis redis://127.0.0.1:6379/ --stream sale:drop:orders \
@@ -101,24 +101,24 @@ pub struct Options {
     listen: Option<String>,
 }
 
-/// Where entries can go besides a database.
+/// The destinations of entries other than a database.
 #[derive(Clone, Copy, ValueEnum)]
 enum Place {
     /// Standard output.
     Stdout,
 }
 
-/// Where entries go.
+/// The destination of entries.
 enum To {
     Database(Box<Shop>),
     Out(Arc<Out>),
 }
 
 impl Options {
-    /// The database, if there is to be one.
+    /// The database, if the options name one.
     ///
     /// # Errors
-    /// A sentence when an option or the URL is wrong.
+    /// An error message if an option or the URL is wrong.
     pub fn shop(&self) -> Result<Option<Shop>, String> {
         match (&self.database, self.to) {
             (Some(url), None) => Shop::of(url, self).map(Some),
@@ -147,8 +147,8 @@ fn name_of_host() -> String {
 /// Runs until `stop`; the batch under way is finished first.
 ///
 /// # Errors
-/// A sentence when it can't begin, or what it asks for is refused. A Redis or a database that is
-/// away is waited for.
+/// An error message if it can't start, or a request is refused. An unreachable Redis or database is
+/// no error: the program waits for it.
 pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let shop = options.shop()?;
     if let (Some(shop), true) = (&shop, options.print_schema) {

@@ -14,8 +14,8 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Longer than the server lets a transaction wait for a lock, which is 50 s.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
-/// How MySQL differs. In `move_order` and `move_unit`, `epoch` and `rev` come last, because MySQL
-/// assigns from left to right.
+/// The dialect of MySQL and MariaDB. In `move_order` and `move_unit`, `epoch` and `rev` come last,
+/// because MySQL assigns from left to right.
 pub const DIALECT: Dialect = Dialect {
     schema: include_str!("mysql.sql"),
     begin: "START TRANSACTION",
@@ -41,7 +41,8 @@ pub const DIALECT: Dialect = Dialect {
         epoch = GREATEST(epoch, VALUES(epoch))",
 };
 
-/// Limits of users and of the server; the first two are of a class that lasts.
+/// Errors of too many connections, of a user and of the server. They pass, although the SQLSTATE of
+/// the first two means a permanent error.
 const TOO_MANY_CONNECTIONS: [u16; 3] = [1203, 1226, 1040];
 
 /// The server requires TLS, and the connection has none.
@@ -58,7 +59,7 @@ pub struct MySql {
 /// The connection options of the URL, with `password` if it comes from elsewhere.
 ///
 /// # Errors
-/// A sentence when the URL is none.
+/// An error message if the URL is not valid.
 pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Opts, String> {
     let opts = Opts::from_url(url).map_err(|e| format!("--database: {e}"))?;
     let password = password.or_else(|| opts.get_pass().map(str::to_owned));
@@ -75,7 +76,7 @@ pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Opts, S
 /// A connection.
 ///
 /// # Errors
-/// A sentence when the database can't be reached.
+/// An error message if the database can't be reached.
 pub fn connect(options: &Opts, names: &Names) -> Result<MySql, Failure> {
     let has_tls = options.get_ssl_opts().is_some();
     let conn = Conn::new(options.clone()).map_err(|e| match &e {
@@ -151,7 +152,7 @@ fn taken(value: mysql::Value) -> Value {
         mysql::Value::Int(number) => Value::Int(number),
         mysql::Value::UInt(number) => super::database::int(number),
         mysql::Value::Bytes(bytes) => Value::Bytes(bytes),
-        // The tables have nothing else.
+        // The tables have no other types.
         _ => Value::Null,
     }
 }

@@ -1,4 +1,4 @@
-//! How the tables are called: a prefix, and a schema where one is named.
+//! The names of the tables: a prefix, and a schema if one is given.
 
 /// The prefix of the tables' names.
 #[derive(Clone, Debug)]
@@ -8,9 +8,9 @@ pub struct Names {
 }
 
 impl Names {
-    /// The statement with `@` in it replaced by what stands before a table's name, and `#` by the
-    /// prefix alone: for indexes, which can't name a schema. No statement has either for anything
-    /// else; what users chose is never part of one. `quote` is what stands around a name.
+    /// Fills names into a statement: `@` becomes schema and prefix of a table, `#` the prefix
+    /// alone, for indexes, which can't name a schema. Statements have neither character for
+    /// anything else, and no text that users chose. `quote` is the character around a name.
     pub fn fill(&self, statement: &str, quote: char) -> String {
         let before = match &self.schema {
             Some(schema) => format!("{quote}{schema}{quote}.{}", self.prefix),
@@ -21,7 +21,7 @@ impl Names {
 }
 
 /// # Errors
-/// A sentence when the prefix can't be used without quotes.
+/// An error message if the prefix can't be used without quotes.
 pub fn prefix(word: &str) -> Result<String, String> {
     let is_one = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let begins_well = !word.starts_with(|c: char| c.is_ascii_digit());
@@ -32,7 +32,7 @@ pub fn prefix(word: &str) -> Result<String, String> {
 }
 
 /// # Errors
-/// A sentence when the schema can't be written between quotes.
+/// An error message if the schema can't be written between quotes.
 pub fn schema(word: &str) -> Result<String, String> {
     let is_one = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-' || c == '$';
     match !word.is_empty() && word.len() <= LENGTH && word.chars().all(is_one) {

@@ -12,11 +12,11 @@ use crate::web::{Answer, Asked};
 pub struct Numbers {
     /// The key.
     pub stream: String,
-    /// Both servers answered when they were last asked.
+    /// Whether Redis and the database answered the last request.
     pub is_well: AtomicBool,
-    /// How often a session broke.
+    /// Number of sessions that failed.
     pub failures: AtomicU64,
-    /// Commands that gave back to Redis what it had lost.
+    /// Commands that restored lost orders in Redis.
     pub repaired: AtomicU64,
     transactions: AtomicU64,
     new: AtomicU64,
@@ -27,12 +27,13 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Nothing yet.
+    /// Counters at 0.
     pub fn of(stream: &str) -> Numbers {
         Numbers { stream: stream.to_owned(), ..Numbers::default() }
     }
 
-    /// A batch was written and acknowledged: entries that were new, that came again, that are none.
+    /// Counts the entries of an acknowledged batch: new ones, repeated ones, and entries of other
+    /// programs.
     pub fn count(&self, new: u64, again: u64, foreign: u64) {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.last.store(since.as_secs(), Ordering::Relaxed);

@@ -30,7 +30,7 @@ struct State {
 }
 
 impl Out {
-    /// Listens to standard input until that ends, or the program does.
+    /// Reads standard input until it ends or the program ends.
     pub fn start() -> Arc<Out> {
         let out = Arc::new(Out::default());
         let listening = Arc::clone(&out);
@@ -55,7 +55,8 @@ impl Out {
 
     /// Prints entries of a stream, and returns the numbers of their lines.
     ///
-    /// When standard output is closed.
+    /// # Errors
+    /// If standard output is closed.
     pub fn print(&self, stream: &str, entries: &[&Message]) -> Result<Vec<u64>, Failure> {
         let mut state = self.lock();
         let mut numbers = Vec::with_capacity(entries.len());
@@ -67,17 +68,17 @@ impl Out {
             state.open.insert(number);
             numbers.push(number);
         }
-        // In one go, with the lock in hand: lines of several streams don't mix.
+        // One write under the lock, so that lines of several streams don't mix.
         let mut out = stdout().lock();
         let printed = out.write_all(lines.as_bytes()).and_then(|()| out.flush());
         printed.map_err(|e| Failure::lasting(format!("nobody reads standard output: {e}")))?;
         Ok(numbers)
     }
 
-    /// Waits a moment, and gives those of these numbers that have not come back.
+    /// Waits for `moment`, then returns those of `numbers` that are not acknowledged.
     ///
     /// # Errors
-    /// When none can come any more.
+    /// If standard input has ended, so that nothing more can be acknowledged.
     pub fn still_open(&self, numbers: &[u64], moment: Duration) -> Result<Vec<u64>, Failure> {
         let is_open = |state: &State| numbers.iter().any(|number| state.open.contains(number));
         let mut state = self.lock();
@@ -96,8 +97,8 @@ impl Out {
     }
 }
 
-/// Names and values in turn as an object. `data` is JSON already; what is no UTF-8 is named
-/// `user_hex` instead of `user`, and written in hexadecimal digits.
+/// An entry as a JSON object. `data` is JSON already. A value that is not UTF-8 is written in
+/// hexadecimal digits, and `_hex` is added to its name: `user_hex`.
 fn line(number: u64, stream: &str, fields: &[Vec<u8>]) -> String {
     let mut line = format!("{{\"line\":{number},\"stream\":{}", quoted(stream));
     for pair in fields.chunks_exact(2) {

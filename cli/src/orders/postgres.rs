@@ -19,7 +19,7 @@ use super::tls::Tls;
 use crate::connect::Failure;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// A server that acknowledges nothing for this time counts as away.
+/// A server that acknowledges nothing for this time counts as unreachable.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 
 /// Differences of PostgreSQL.
@@ -51,14 +51,15 @@ pub const DIALECT: Dialect = Dialect {
 pub struct Postgres {
     client: Client,
     names: Names,
-    /// Statements differ in how many rows they insert, at most as many as a batch has entries.
+    /// Prepared statements by their text. They differ in the number of rows, at most the entries of
+    /// a batch.
     prepared: HashMap<String, Statement>,
 }
 
 /// The connection options of the URL, with `password` if it comes from elsewhere.
 ///
 /// # Errors
-/// A sentence when the URL is none.
+/// An error message if the URL is not valid.
 pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Config, String> {
     let mut config: Config = url.parse().map_err(|e| format!("--database: {e}"))?;
     if let Some(password) = password {
@@ -78,7 +79,7 @@ pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Config,
 /// A connection.
 ///
 /// # Errors
-/// A sentence when there is none to be had.
+/// An error message if no connection is possible.
 pub fn connect(
     options: &Config,
     tls: Option<&ClientConfig>,
@@ -182,7 +183,7 @@ fn failed(error: postgres::Error) -> Failure {
     failure("the database says", &error)
 }
 
-/// A failure in words, with its cause: the error alone says little.
+/// The failure with its cause, because the error's own message is unspecific.
 fn failure(what: &str, error: &postgres::Error) -> Failure {
     let cause = error.source().map(ToString::to_string).unwrap_or_default();
     let is_refused = error.code().is_some_and(|state| lasts(state.code()));

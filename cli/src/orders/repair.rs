@@ -33,7 +33,7 @@ struct Lost {
     seq: u64,
     user: Vec<u8>,
     qty: u64,
-    /// The units that it had at first: fewer are left where a part was given back.
+    /// The units granted at first; fewer are left if a part was given back.
     asked: u64,
     state: Vec<u8>,
     at: u64,
@@ -43,7 +43,7 @@ struct Lost {
     units: Vec<u64>,
 }
 
-/// Complaints that were printed already about orders that can't be repaired.
+/// Messages already printed about orders that can't be repaired.
 #[derive(Default)]
 pub struct Told(BTreeSet<String>);
 
@@ -58,8 +58,8 @@ impl Told {
 /// Repairs all lost orders of the stream's sales. Returns the number of orders touched.
 ///
 /// # Errors
-/// A sentence when the database or Redis can't be reached. What Redis refuses is only told, and
-/// tried again the next time.
+/// An error message if the database or Redis can't be reached. A command that Redis refuses is only
+/// reported, and tried again in the next repair.
 pub fn all(
     redis: &mut Connection,
     database: &mut dyn Database,
@@ -100,8 +100,8 @@ impl Lost {
         })
     }
 
-    /// The steps that bring Redis to what the database knows. The commands of a step are made
-    /// together or not at all: the entry of the first alone would tell of more than was kept.
+    /// The steps that restore the order in Redis. The commands of a step run in one transaction:
+    /// after the first one alone the outbox would show more units than the order kept.
     fn again(&self, clock_ms: u64, told: &mut Told) -> Vec<Vec<Cmd>> {
         match self.state.as_slice() {
             b"SOLD" if self.req.is_empty() => {
@@ -112,7 +112,7 @@ impl Lost {
             }
             b"SOLD" => {
                 let mut import = self.command("SECKILL.IMPORT");
-                // Numbered units that were given back may be another order's by now.
+                // Numbered units that were given back may belong to another order by now.
                 let qty = if self.is_numbered() { self.qty } else { self.asked };
                 import.arg(qty).arg("REQ").arg(&self.req).arg("AT").arg(self.at);
                 self.name_units(&mut import);
@@ -145,7 +145,7 @@ impl Lost {
         self.qty < self.asked
     }
 
-    /// The command that leaves as many units as the database knows.
+    /// The command that leaves the grant as many units as the order has in the database.
     fn keep(&self, name: &str, which: &str, value: impl ToRedisArgs) -> Cmd {
         let mut keep = self.command(name);
         keep.arg(which).arg(value).arg("KEEP");
@@ -160,7 +160,7 @@ impl Lost {
         !self.units.is_empty()
     }
 
-    /// Adds which units are meant, in a numbered sale.
+    /// Adds the order's unit numbers, in a numbered sale.
     fn name_units(&self, command: &mut Cmd) {
         if self.is_numbered() {
             command.arg("UNITS").arg(&self.units);
@@ -174,7 +174,7 @@ impl Lost {
     }
 }
 
-/// Whether Redis executed the step.
+/// Sends a step, and returns whether Redis executed it.
 fn send(
     redis: &mut Connection,
     step: &[Cmd],

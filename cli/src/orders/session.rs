@@ -17,10 +17,10 @@ use crate::connect::{Failure, Target};
 use crate::print::tell;
 use crate::stop::Stop;
 
-/// Between two attempts after Redis or the database could not be reached.
+/// Pause between two attempts to reach Redis or the database.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// Time between two checks whether to stop, while numbers of lines are awaited.
+/// Time between two checks of the stop signal while printed lines are not acknowledged.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// The reader of one stream.
@@ -30,15 +30,16 @@ pub struct Writer<'a> {
     pub target: &'a Target,
     pub stop: &'a Stop,
     pub numbers: &'a Numbers,
-    /// The stream was there once.
+    /// Whether the stream has existed before.
     pub has_joined: Cell<bool>,
 }
 
 impl Writer<'_> {
-    /// A lost connection is a new session: nothing is kept in memory.
+    /// Runs sessions until the stop signal. After a lost connection a new session begins; no state
+    /// is kept in memory.
     ///
     /// # Errors
-    /// A sentence when something is refused that no waiting heals. Then all stop.
+    /// An error message if a retry can't help. Then all readers stop.
     pub fn run(&self) -> Result<(), String> {
         let mut told = String::new();
         while !self.stop.is_told() {
@@ -122,9 +123,9 @@ impl Writer<'_> {
     }
 }
 
-/// Where the entries of a session go.
+/// The destination of a session's entries.
 enum Sink<'a> {
-    /// With how far a new epoch is trusted.
+    /// The database, and the trust in new epochs.
     Database(Box<dyn Database>, Trust),
     Out(&'a Out),
 }
@@ -141,8 +142,8 @@ struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Gives entries to where they go, and acknowledges them once they are there. True when the
-    /// database found that Redis has lost something.
+    /// Stores or prints entries, and acknowledges them afterwards. True if the database shows that
+    /// Redis has lost entries.
     fn take(&mut self, messages: &[Message]) -> Result<bool, Failure> {
         let mut lost = false;
         // Entries taken over may be more than one batch.
@@ -170,8 +171,8 @@ impl Session<'_> {
         Ok(lost)
     }
 
-    /// First the database, in one transaction, then the acknowledgement; or lines, and each
-    /// acknowledged when its number has come back.
+    /// Stores entries in one transaction, then acknowledges them. Or prints lines, and acknowledges
+    /// each entry when the number of its line has come back.
     fn hand_over(
         &mut self,
         messages: &[Message],

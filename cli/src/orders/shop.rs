@@ -1,4 +1,4 @@
-//! The database of a shop: which one, and how its tables are called.
+//! The database of a shop, and the names of its tables.
 
 use ::postgres::config::Host;
 
@@ -9,13 +9,14 @@ use super::writer;
 use super::{mysql, postgres, Options};
 use crate::connect::{password, Failure};
 
-/// Never an option: everybody on the machine can read a command line.
+/// The variable with the password. No option has it: everybody on the machine can read a command
+/// line.
 const PASSWORD: &str = "SECKILL_DATABASE_PASSWORD";
 
-/// Where PostgreSQL listens if the URL names no port.
+/// The port of PostgreSQL if the URL names none.
 const POSTGRES_PORT: u16 = 5432;
 
-/// Which database, ready to be connected to, and how its tables are called.
+/// The client options of a database, and the names of its tables.
 pub struct Shop {
     client: Client,
     names: Names,
@@ -29,7 +30,7 @@ enum Client {
 
 impl Shop {
     /// # Errors
-    /// A sentence when the URL is not of a database that is known.
+    /// An error message if the URL is not of a supported database.
     pub fn of(url: &str, options: &Options) -> Result<Shop, String> {
         let names = Names { schema: options.schema.clone(), prefix: options.table_prefix.clone() };
         let (url, tls) = Tls::of(url)?;
@@ -92,7 +93,7 @@ impl Shop {
     /// A connection to a database that has the tables.
     ///
     /// # Errors
-    /// When there is none to be had, or it has other tables of these names.
+    /// If no connection is possible, or the database has other tables of these names.
     pub fn connect(&self) -> Result<Box<dyn Database>, Failure> {
         let mut database: Box<dyn Database> = match &self.client {
             Client::MySql(options) => Box::new(mysql::connect(options, &self.names)?),

@@ -4,7 +4,7 @@ use redis::{cmd, Connection, RedisError};
 
 use crate::connect::Failure;
 
-/// How long to wait for a new entry.
+/// Time to wait for a new entry, in milliseconds.
 const BLOCK_MS: usize = 100;
 
 /// An outbox stream, and the consumer group that reads it.
@@ -16,7 +16,7 @@ pub struct Stream {
     pub batch: usize,
 }
 
-/// An entry as it was delivered. Its id is good for the acknowledgement and nothing else.
+/// An entry as it was delivered. Its id serves only for the acknowledgement.
 pub struct Message {
     pub id: String,
     /// Names and values in turn; empty when the entry was deleted from the stream.
@@ -27,11 +27,11 @@ pub struct Message {
 type Delivered = Vec<(String, Option<Vec<Vec<u8>>>)>;
 
 impl Stream {
-    /// Makes the group where it is missing. It starts at the oldest entry: what the database has
-    /// taken in already changes nothing there.
+    /// Creates the group if it is missing. The group starts at the oldest entry: an entry that the
+    /// database has already changes nothing there.
     ///
-    /// A stream that was there before may come back, with the sale that a failover lost; one that
-    /// never was is misspelt.
+    /// A missing stream that existed before may come back, with a sale that a failover lost. A
+    /// stream that never existed is probably misspelt, so a retry does not help.
     ///
     /// # Errors
     /// The error of Redis, also for the other functions; also when the stream is missing.
@@ -53,13 +53,13 @@ impl Stream {
         }
     }
 
-    /// Entries that this consumer was given and has not acknowledged.
+    /// Entries that were delivered to this consumer and not acknowledged.
     pub fn under_way(&self, redis: &mut Connection) -> Result<Vec<Message>, Failure> {
         let reply = self.read().arg("STREAMS").arg(&self.key).arg("0").query(redis);
         of_one_stream(reply)
     }
 
-    /// Entries that no consumer was given yet; waits a moment for new ones.
+    /// Entries that were not delivered yet; waits up to `BLOCK_MS` for new ones.
     pub fn next(&self, redis: &mut Connection) -> Result<Vec<Message>, Failure> {
         let mut read = self.read();
         read.arg("BLOCK").arg(BLOCK_MS).arg("STREAMS").arg(&self.key).arg(">");
@@ -72,8 +72,8 @@ impl Stream {
         read
     }
 
-    /// Entries that a consumer was given at least `idle_ms` ago and has not acknowledged: that
-    /// consumer is taken for dead.
+    /// Entries that were delivered at least `idle_ms` ago and not acknowledged: their consumer is
+    /// taken for dead.
     pub fn take_over(&self, redis: &mut Connection, idle_ms: u64) -> Result<Vec<Message>, Failure> {
         let mut all = Vec::new();
         let mut from = "0-0".to_owned();
@@ -97,7 +97,7 @@ impl Stream {
         }
     }
 
-    /// Tells Redis that these need not come again.
+    /// Acknowledges these entries, so that Redis does not deliver them again.
     pub fn acknowledge<'m>(
         &self,
         redis: &mut Connection,

@@ -1,10 +1,10 @@
-//! TLS towards a database, as its URL says: with the names that PostgreSQL's URLs have (`sslmode`,
-//! `sslrootcert`, `sslcert`, `sslkey`) or those of MySQL's (`ssl-mode`, `ssl-ca`, `ssl-cert`,
+//! TLS for a database, from the parameters of its URL. They have the names of PostgreSQL's URLs
+//! (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`) or of MySQL's (`ssl-mode`, `ssl-ca`, `ssl-cert`,
 //! `ssl-key`).
 //!
-//! A certificate is always checked. One that is trusted by a CA file need not name the host unless
-//! `verify-full` or `VERIFY_IDENTITY` says so; of those whom the system trusts anybody can get a
-//! certificate, so without a CA file it must name the host whatever the mode.
+//! A certificate is always checked. With a CA file it must name the host only in the modes
+//! `verify-full` and `VERIFY_IDENTITY`. Without a CA file it must name the host in every mode,
+//! because anybody can get a certificate from an authority that the system trusts.
 
 use std::fs;
 use std::path::PathBuf;
@@ -32,10 +32,10 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// The URL without its words about TLS, and these.
+    /// The URL without its TLS parameters, and these parameters.
     ///
     /// # Errors
-    /// A sentence when a word is none.
+    /// An error message if a parameter has a wrong value.
     pub fn of(url: &str) -> Result<(String, Tls), String> {
         let Some((base, query)) = url.split_once('?') else {
             return Ok((url.to_owned(), Tls::default()));
@@ -87,7 +87,7 @@ impl Tls {
     /// TLS options for the MySQL client, which reads the files itself.
     ///
     /// # Errors
-    /// A sentence when no certificate authority is trusted.
+    /// An error message if no certificate authority is trusted.
     pub fn for_mysql(&self) -> Result<Option<SslOpts>, String> {
         let Some(names_host) = self.names_host else { return Ok(None) };
         let authority = match &self.authority {
@@ -107,7 +107,7 @@ impl Tls {
     /// TLS options for the PostgreSQL client.
     ///
     /// # Errors
-    /// A sentence when a file can't be read or no certificate authority is trusted.
+    /// An error message if a file can't be read or no certificate authority is trusted.
     pub fn for_postgres(&self) -> Result<Option<ClientConfig>, String> {
         let Some(names_host) = self.names_host else { return Ok(None) };
         let mut roots = RootCertStore::empty();

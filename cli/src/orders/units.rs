@@ -1,7 +1,7 @@
 //! The numbers of a numbered sale, each with the order that has it.
 //!
-//! Entries come in any order, so an order's numbers are those of the newest entry that is known of
-//! it, and a number belongs to the order of the newest entry that names it.
+//! Entries come in any order. So an order has the numbers of its newest known entry, and a number
+//! belongs to the order of the newest entry that names it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,8 +38,8 @@ struct Move<'e> {
     units: &'e [u64],
 }
 
-/// Gives numbers to the orders that these entries were the last to move, and takes from those
-/// orders what they have no longer. Called when `orders` is written, in the same transaction.
+/// Gives numbers to the orders whose newest entry is one of these, and removes numbers that the
+/// orders no longer have. Called when `orders` is written, in the same transaction.
 ///
 /// # Errors
 /// The error of the database.

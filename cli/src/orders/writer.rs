@@ -20,7 +20,7 @@ use crate::connect::Failure;
 /// The result of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Entries that were not there.
+    /// Entries that the database did not have.
     pub new: u64,
     /// Whether the batch showed that Redis has lost entries.
     pub lost: bool,
@@ -92,7 +92,7 @@ pub fn prepare(
     }
 }
 
-/// Which new epochs may say that the work of others is lost.
+/// The new epochs that may take back entries of other epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// None: it may be a primary that failed and came back.
@@ -105,7 +105,7 @@ pub enum Trust {
 
 impl Trust {
     /// # Errors
-    /// A sentence when it is neither an epoch nor `any`.
+    /// An error message if it is neither an epoch nor `any`.
     pub fn read(word: &str) -> Result<Trust, String> {
         match word {
             "any" => Ok(Trust::Any),
@@ -122,7 +122,7 @@ impl Trust {
     }
 }
 
-/// Takes all `entries` of a stream in, in one transaction.
+/// Stores all `entries` of a stream in one transaction.
 ///
 /// # Errors
 /// The database's error. Then nothing is written, unless the connection broke during the commit:
@@ -234,7 +234,7 @@ impl Epochs {
             let rows = database.rows(&asked, &[text(id), int(*epoch), int(*first)])?;
             let taken_back = rows.first().and_then(|row| Some((row.first()?, row.get(1)?)));
             let taken_back = taken_back.map(|(epoch, rev)| (epoch.number(), rev.number()));
-            // Or this epoch is an older one, of which the newer one has lost entries.
+            // The other case: this epoch is older, and a newer one has lost some of its entries.
             let is_unknown = !self.known.contains_key(epoch);
             let newer = self.known.range(epoch + 1..).find(|(_, from)| is_unknown && *from <= last);
             let newer = newer.map(|(newer, from)| (*newer, *from));

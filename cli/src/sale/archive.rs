@@ -1,5 +1,5 @@
-//! The archive of a sale that is over: a file of JSON lines that people and programs can read, with
-//! the sale itself at its end, as DUMP gives it, so that a server can have it back.
+//! The archive of a sale that is over: a file of JSON lines that people and programs can read. The
+//! last line has the sale's DUMP payload, from which a server can restore the sale.
 //!
 //! ```text
 //! {"archive":"seckill 1","sale":"sale:phone","at":...,"status":{...}}
@@ -32,7 +32,7 @@ const PAGE: usize = 1_000;
 /// Writes the archive. The sale stays where it is.
 ///
 /// # Errors
-/// A sentence when the sale is not over, does not add up, or the file is there already.
+/// An error message if the sale is not over, does not add up, or the file is there already.
 pub fn export(server: &Server, options: &Archive) -> Result<(), String> {
     let mut sale = Sale::of(server, &options.name)?;
     is_over(&mut sale)?;
@@ -141,7 +141,7 @@ fn outbox(
     }
 }
 
-/// Text as text, other bytes as `{"base64": ...}`: nothing is lost.
+/// The exact value: UTF-8 as text, other bytes as `{"base64": ...}`.
 fn exact(value: &Value) -> serde_json::Value {
     match value {
         Value::Array(items) => items.iter().map(exact).collect(),
@@ -153,11 +153,11 @@ fn exact(value: &Value) -> serde_json::Value {
     }
 }
 
-/// Gives a server the sale of an archive back, to be looked at.
+/// Restores the sale of an archive on a server, for inspection.
 ///
 /// # Errors
-/// A sentence when the file is not whole, the key is there already, or what came back is not what
-/// the archive says.
+/// An error message if the file is incomplete, the key exists already, or the restored sale differs
+/// from the archive.
 pub fn import(server: &Server, options: &Archive) -> Result<(), String> {
     let (grants, dump) = read(&options.file)?;
     let mut sale = Sale::of(server, &options.name)?;

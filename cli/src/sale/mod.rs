@@ -70,7 +70,7 @@ pub struct Archive {
     file: PathBuf,
 }
 
-/// A sale that can be asked.
+/// A sale and the nodes that may have it.
 struct Sale {
     nodes: Nodes,
     name: String,
@@ -85,7 +85,7 @@ impl Sale {
     }
 
     /// # Errors
-    /// A sentence when no node answers, or with what it answers.
+    /// An error message if no node answers, or the error that a node replied.
     fn call(&mut self, command: Cmd) -> Result<Value, String> {
         let reply = one(self.nodes.call(&self.name, 0, &[command])?);
         match &reply {
@@ -135,7 +135,7 @@ impl Sale {
 /// Writes the grants of a sale.
 ///
 /// # Errors
-/// A sentence with the reason.
+/// An error message with the reason.
 pub fn winners(server: &Server, options: &Winners) -> Result<(), String> {
     let mut list = List::begin(options.json, &[&FIELDS[..], &["units"]].concat())?;
     let mut sale = Sale::of(server, &options.name)?;
@@ -150,7 +150,7 @@ pub fn winners(server: &Server, options: &Winners) -> Result<(), String> {
 /// Recounts a sale.
 ///
 /// # Errors
-/// A sentence for each number that is not what the grants say.
+/// A message for each number that differs from the grants.
 pub fn audit(server: &Server, options: &Name) -> Result<(), String> {
     let mut sale = Sale::of(server, &options.name)?;
     say!("{}", sale.audit()?);

@@ -16,7 +16,7 @@ use crate::stop::Stop;
 /// All fields of STATUS, one a line.
 ///
 /// # Errors
-/// A sentence when there is no such sale, or no answer.
+/// An error message if there is no such sale, or no answer.
 pub fn status(server: &Server, options: &Status) -> Result<(), String> {
     let fields = Sale::of(server, &options.name)?.status()?;
     if options.json {
@@ -36,7 +36,7 @@ pub fn status(server: &Server, options: &Status) -> Result<(), String> {
     Ok(())
 }
 
-/// STATUS as an object; what is a map in it is one too.
+/// STATUS as a JSON object; its maps become objects, too.
 pub fn object(fields: &[(String, Value)]) -> Map<String, serde_json::Value> {
     let field = |(name, value): &(String, Value)| {
         let nested = pairs(value);

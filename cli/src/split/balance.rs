@@ -1,5 +1,5 @@
-//! `seckill split balance`: units move to where they are asked for. It keeps nothing that a crash
-//! could lose; any number may run.
+//! `seckill split balance`: moves units to the parts that need them. It keeps no state that a crash
+//! could lose, and several may run at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::mem;
@@ -45,7 +45,7 @@ pub struct Options {
 /// Balances until it is told to stop.
 ///
 /// # Errors
-/// A sentence when it can't begin. Later trouble is told, and tried again.
+/// An error message if it can't start. A later error is printed, and the pass is tried again.
 pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let stop = Stop::on_signals()?;
     let interval = Duration::from_millis(options.interval.max(1));
@@ -110,7 +110,7 @@ struct Balancer {
     numbers: Numbers,
 }
 
-/// Units that are to be sent, and to arrive.
+/// A move of units: a SEND, and later a RECEIVE.
 struct Message {
     from: usize,
     to: usize,
@@ -130,7 +130,7 @@ impl Balancer {
         Balancer { split, demand, unmet, interval, replicas, known, numbers }
     }
 
-    /// Looks once, and does what is to be done. It stops between two steps.
+    /// Reads all parts once, and makes the moves that are needed. Checks `stop` between two steps.
     fn pass(&mut self, started: Instant, stop: &Stop) -> Result<(), String> {
         let asked = Instant::now();
         let views = self.split.read_all()?;
@@ -241,8 +241,8 @@ impl Balancer {
     }
 
     /// Sends the messages, and returns those that all replicas have, with one WAIT for each node. A
-    /// SEND that answers another total than asked for may have written nothing, so a WAIT would
-    /// cover nothing: that message is sent again unchanged.
+    /// SEND whose reply has another total may have written nothing, and a WAIT would then cover
+    /// nothing. So that message is sent again unchanged.
     fn send(&mut self, mut messages: Vec<Message>, stop: &Stop) -> Result<Vec<Message>, String> {
         let mut safe = Vec::new();
         for _ in 0..2 {
@@ -260,7 +260,7 @@ impl Balancer {
         Ok(safe)
     }
 
-    /// Sends from the parts of one node; what is to be sent again.
+    /// Sends from the parts of one node. Returns the messages that must be sent again.
     fn send_from(
         &mut self,
         node: &str,
@@ -356,7 +356,7 @@ impl Balancer {
     }
 }
 
-/// The number that an answer begins with.
+/// The first number of an answer.
 fn first_of(key: &str, reply: &Value) -> Result<u64, String> {
     let Value::Array(numbers) = reply else { return Err(advice(key, reply)) };
     let first = numbers.first().and_then(number);
@@ -368,7 +368,8 @@ fn is_answered(waited: &Value, replicas: usize) -> bool {
     match waited {
         Value::Int(count) => *count >= replicas as i64,
         Value::Array(counts) => counts.first().and_then(number) >= Some(1),
-        // There is no log, or this server can't say: appendfsync decides.
+        // WAITAOF failed: the server has no AOF or does not know the command. So appendfsync
+        // decides.
         _ => replicas == 0,
     }
 }

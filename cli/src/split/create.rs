@@ -60,7 +60,7 @@ impl Beginning {
 /// part that exists with the same terms changes nothing, so an interrupted call can be repeated.
 ///
 /// # Errors
-/// A sentence that says what to do.
+/// An error message that says what to do.
 pub fn run(mut nodes: Nodes, options: &Options) -> Result<(), String> {
     let parts = usize::from(options.parts);
     let supply = options.beginning.supply;

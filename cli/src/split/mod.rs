@@ -1,4 +1,4 @@
-//! `seckill split`: one sale made of parts, which a cluster, or one or several single servers have.
+//! `seckill split`: one sale made of parts, on a cluster or on single servers.
 //!
 //! `nodes` calls the node that has a key, `parts` reads a split, `balance` moves its units when
 //! `replicas` lets it; the others are a subcommand each.
@@ -62,10 +62,10 @@ enum Command {
     Destroy(operate::Destroy),
 }
 
-/// Does it.
+/// Runs the subcommand.
 ///
 /// # Errors
-/// A sentence that says what to do.
+/// An error message that says what to do.
 pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let nodes = || server.targets().map(Nodes::new);
     let open = |name: &str| Split::open(nodes()?, name);

@@ -29,11 +29,11 @@ const PASSING: [&str; 6] = ["TRYAGAIN", "CLUSTERDOWN", "LOADING", "MASTERDOWN", 
 /// The nodes of a cluster, or one or several single servers.
 pub struct Nodes {
     seeds: Vec<Target>,
-    /// Where a key was last found.
+    /// The node on which each key was found last.
     known: HashMap<String, String>,
     open: HashMap<String, Connection>,
-    /// Whether a node has answered MOVED: then any node can tell the way, and the next one is asked
-    /// when one is away. Single servers each have their own parts.
+    /// Whether a node has answered MOVED. Then any node knows where a key is, and the next node is
+    /// asked if one is unreachable. Single servers each have their own parts.
     is_cluster: bool,
     turn: usize,
 }
@@ -115,12 +115,12 @@ impl Nodes {
         answers.into_iter().zip(calls).map(alone).collect()
     }
 
-    /// Where to ask for a key first.
+    /// The node to ask first for a key.
     fn place(&self, key: &str, part: usize) -> String {
         self.known.get(key).cloned().unwrap_or_else(|| self.any(part))
     }
 
-    /// Where a key was found last.
+    /// The node on which a key was found last; empty if it was not found yet.
     pub fn address(&self, key: &str) -> String {
         self.known.get(key).cloned().unwrap_or_default()
     }
@@ -128,7 +128,7 @@ impl Nodes {
     /// One reply each, errors of single commands included.
     ///
     /// # Errors
-    /// A sentence when no node answers for this key.
+    /// An error message if no node answers for this key.
     pub fn call(&mut self, key: &str, part: usize, cmds: &[Cmd]) -> Result<Vec<Value>, String> {
         let (until, mut quiet) = (Instant::now() + PATIENCE, Some(Instant::now() + QUIET));
         loop {
@@ -148,7 +148,7 @@ impl Nodes {
                 Attempt::Never(why) => return Err(why),
             };
             self.known.remove(key);
-            // A primary may have become a replica: another is to be found.
+            // A primary may have become a replica, so another node is asked next.
             self.open.remove(&address);
             self.turn += 1;
             if Instant::now() > until {
@@ -183,7 +183,7 @@ impl Nodes {
         }
     }
 
-    /// Writes all of them to one node, and reads as many replies.
+    /// Writes all commands to one node, and reads as many replies.
     fn exchange(
         &mut self,
         address: &str,
@@ -239,7 +239,7 @@ fn judge(replies: Vec<Value>, is_whole: bool) -> Attempt {
     let there = error.details().and_then(|text| text.split(' ').nth(1)).map(str::to_owned);
     match (error.code(), there) {
         ("MOVED", Some(to)) => Attempt::Moved(to),
-        // ASKING does not reach what a transaction queues.
+        // ASKING has no effect on the commands that a transaction queues.
         ("ASK", _) if is_whole => Attempt::Again("its slot is on its way".into()),
         ("ASK", Some(to)) => Attempt::Ask(to),
         (code, _) if PASSING.contains(&code) => Attempt::Again(text),
@@ -251,7 +251,7 @@ fn is_multi(command: &Cmd) -> bool {
     command.args_iter().next().is_some_and(|name| matches!(name, Arg::Simple(b"MULTI")))
 }
 
-/// An error that a node answered, as it stands.
+/// The text of an error reply, unchanged.
 pub fn said(reply: &Value) -> String {
     match reply {
         Value::ServerError(e) => format!("{} {}", e.code(), e.details().unwrap_or_default()),

@@ -22,9 +22,9 @@ pub struct Numbers {
     pub unanswered: u64,
     /// Nodes with too few replicas that answer.
     pub silent: BTreeSet<String>,
-    /// When the last look began that went well to its end; before the first one, the start.
+    /// Start of the last successful pass; before the first one, the start of the program.
     pub looked: Instant,
-    /// Whether the last one did.
+    /// Whether the last pass was successful.
     pub is_well: bool,
 }
 

@@ -45,7 +45,7 @@ pub struct Destroy {
 /// Sends one command to all parts; a part that has executed it already changes nothing.
 ///
 /// # Errors
-/// Of the first part that refuses.
+/// The error of the first part that refuses.
 pub fn all(mut split: Split, name: &str, words: &[String]) -> Result<(), String> {
     for part in 0..split.parts {
         let key = split.key(part);
@@ -63,7 +63,7 @@ pub fn all(mut split: Split, name: &str, words: &[String]) -> Result<(), String>
 /// Sends ADD or REMOVE with users, each user to their home part.
 ///
 /// # Errors
-/// Of the first part that refuses.
+/// The error of the first part that refuses.
 pub fn users(mut split: Split, name: &str, words: &[String]) -> Result<(), String> {
     let [verb, users @ ..] = words else { return Err("give ADD or REMOVE, and users".into()) };
     let users: Vec<&[u8]> = users.iter().map(|user| user.as_bytes()).collect();
@@ -119,10 +119,10 @@ fn tell(split: &mut Split, part: usize, units: u64, pass: u64) -> Result<u64, St
     Ok(stands.first().and_then(number).unwrap_or_default() as u64)
 }
 
-/// The laws of each part by its AUDIT, and those of the whole.
+/// Checks each part by its AUDIT, and the sums over all parts.
 ///
 /// # Errors
-/// A sentence when one is broken.
+/// An error message if one is broken.
 pub fn audit(mut split: Split) -> Result<(), String> {
     let mut wrong = Vec::new();
     for part in 0..split.parts {

@@ -7,9 +7,9 @@ use seckill_balance::{made_twice, Reading, UnderWay};
 
 use super::nodes::{said, Call, Nodes};
 
-/// A split has no more.
+/// Most parts of a split.
 const PARTS_MAX: usize = 1024;
-/// Questions sent before their answers are read.
+/// HOME calls sent before their replies are read.
 const HOMES_AT_ONCE: usize = 1000;
 
 /// An existing split.
@@ -55,7 +55,7 @@ impl Split {
     /// Finds the split by its part 0, which is made last.
     ///
     /// # Errors
-    /// A sentence that says what to do.
+    /// An error message that says what to do.
     pub fn open(nodes: Nodes, name: &str) -> Result<Split, String> {
         Split::find(nodes, name, 1)
     }
@@ -107,7 +107,7 @@ impl Split {
     /// Reads a part from its primary.
     ///
     /// # Errors
-    /// A sentence that says what to do.
+    /// An error message that says what to do.
     pub fn read(&mut self, part: usize) -> Result<View, String> {
         let replies = self.ask(part)?;
         self.view(part, &replies)
@@ -186,15 +186,15 @@ impl Split {
     /// Reads all parts, with one round trip for the parts of a node.
     ///
     /// # Errors
-    /// Of the first part that can't be read.
+    /// The error of the first part that can't be read.
     pub fn read_all(&mut self) -> Result<Vec<View>, String> {
         let questions: Vec<Call> = (0..self.parts).map(|part| self.question(part)).collect();
         let answers = self.nodes.call_each(&questions, None)?;
         answers.iter().enumerate().map(|(part, replies)| self.view(part, replies)).collect()
     }
 
-    /// Pairs of which more was received than sent. The source is read again after the peer: what
-    /// was sent and received in between is no unit too many.
+    /// Pairs of parts with more units received than sent. The source is read again after the peer,
+    /// so that units moved in between are not counted as duplicated.
     ///
     /// # Errors
     /// As `read`.
@@ -224,12 +224,12 @@ pub fn one(mut replies: Vec<Value>) -> Value {
     }
 }
 
-/// Whether a part answered that it is not there.
+/// Whether a part's reply is that it does not exist.
 fn is_missing(reply: &Value) -> bool {
     matches!(reply, Value::ServerError(error) if error.code() == "NOSALE")
 }
 
-/// A sentence that says what the operator can do about an error reply.
+/// An error message that says what the operator can do about an error reply.
 pub fn advice(key: &str, reply: &Value) -> String {
     let text = said(reply);
     match text.split(' ').next().unwrap_or_default() {

@@ -49,7 +49,7 @@ struct Sold {
 /// Creates the missing parts.
 ///
 /// # Errors
-/// A sentence that says what to do; the same call goes on.
+/// An error message that says what to do; calling it again continues the repair.
 pub fn run(split: Split, options: &Options) -> Result<(), String> {
     let mut repair = Repair { split, options, views: Vec::new(), lost: Vec::new() };
     repair.look()?;
@@ -79,8 +79,8 @@ struct Repair<'o> {
 }
 
 impl Repair<'_> {
-    /// A part that is paused and began with nothing is one whose repair was not finished, or one
-    /// that was repaired: to do it again does no harm.
+    /// Reads all parts. A paused part that began with no units has an unfinished repair, or was
+    /// repaired: repairing it again does no harm.
     fn look(&mut self) -> Result<(), String> {
         for part in 0..self.split.parts {
             let view = self.split.read_if_there(part)?;
@@ -135,7 +135,7 @@ impl Repair<'_> {
         }
     }
 
-    /// The shop's list, by part.
+    /// The shop's sold orders, by part.
     fn sold(&mut self) -> Result<Vec<Vec<Sold>>, String> {
         let mut sold: Vec<Vec<Sold>> = (0..self.split.parts).map(|_| Vec::new()).collect();
         if let Some(file) = &self.options.sold {
@@ -167,7 +167,7 @@ impl Repair<'_> {
         }
     }
 
-    /// Makes the part, and lets it sell if the others do.
+    /// Creates the part, and resumes it if the other parts are not paused.
     fn make(&mut self, part: usize, sold: &[Sold]) -> Result<(), String> {
         let key = self.split.key(part);
         let put_in = self.put_in(part)?;
@@ -206,8 +206,8 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// The transaction. Deficits are paid by what comes after them, and what the others received is
-    /// taken from what is there before it is owed.
+    /// The commands of the transaction. IMPORT may make a deficit, which RESTOCK and RECEIVE pay
+    /// off. SEND comes last: it takes available units first, and only the rest is owed.
     fn commands(&self, part: usize, put_in: u64, sold: &[Sold]) -> Vec<Cmd> {
         let Split { name, id, parts, .. } = &self.split;
         let key = self.split.key(part);
@@ -266,7 +266,7 @@ fn terms_of(peer: &View, mut alter: Cmd) -> Cmd {
     alter
 }
 
-/// The shop's list.
+/// Reads the shop's sold orders.
 fn read(file: &Path) -> Result<Vec<Sold>, String> {
     let mut reader = csv::Reader::from_path(file).map_err(|e| e.to_string())?;
     let head = reader.byte_headers().map_err(|e| e.to_string())?.clone();

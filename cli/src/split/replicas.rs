@@ -4,21 +4,22 @@ use std::time::{Duration, Instant};
 
 use redis::{cmd, Cmd};
 
-/// How long a replica may take.
+/// Time limit for a replica's acknowledgement, in milliseconds.
 const WAIT_MS: u64 = 1_000;
-/// How long INFO and CLUSTER NODES are believed.
+/// Time for which a reading of INFO and CLUSTER NODES is used.
 const KNOWN: Duration = Duration::from_secs(1);
 /// After a WAIT that timed out nothing is sent from the node for this time; it doubles with every
 /// further timeout in a row.
 const REST: Duration = Duration::from_secs(1);
 const REST_MAX: Duration = Duration::from_secs(16);
-/// Replicas tell each second how far they are. One that did not for longer is frozen or cut off.
+/// A replica reports its offset every second. A replica silent for longer than this is frozen or
+/// cut off.
 const LAG_MAX_S: u64 = 2;
 
 /// The replicas of one node.
 pub struct Replicas {
     asked: Instant,
-    /// How many must have a SEND.
+    /// Number of replicas that must acknowledge a SEND.
     pub count: usize,
     /// Whether `count` replicas are connected.
     are_there: bool,
@@ -45,7 +46,7 @@ impl Replicas {
         self.asked.elapsed() < KNOWN
     }
 
-    /// Whether a WAIT would be in vain: then nothing is to be sent.
+    /// Whether a WAIT would time out, so that nothing should be sent.
     pub fn are_silent(&self) -> bool {
         !self.are_there || Instant::now() < self.rests_until
     }
@@ -60,7 +61,7 @@ impl Replicas {
         wait
     }
 
-    /// A WAIT was answered in time, or not.
+    /// Notes whether a WAIT was answered in time.
     pub fn heard(&mut self, in_time: bool) {
         if in_time {
             self.rest = REST;

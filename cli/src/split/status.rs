@@ -1,4 +1,4 @@
-//! `seckill split status`: the parts, their sums, and what is under way.
+//! `seckill split status`: the parts, their sums, and the units under way.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub struct Options {
 }
 
 /// # Errors
-/// A sentence that says what to do.
+/// An error message that says what to do.
 pub fn run(mut split: Split, options: &Options) -> Result<(), String> {
     let stop = Stop::on_signals()?;
     loop {

@@ -24,7 +24,7 @@ const PAGE: &[u8] = b"1000";
 /// Writes a part after the other, each in the order of its grants.
 ///
 /// # Errors
-/// A sentence that says what to do.
+/// An error message that says what to do.
 pub fn run(mut split: Split, options: &Options) -> Result<(), String> {
     let mut list = List::begin(options.json, &[&["part"][..], &FIELDS].concat())?;
     for part in 0..split.parts {

@@ -1,4 +1,4 @@
-//! `seckill check`: each fault is planted in a real server, found, and gone when it is mended.
+//! `seckill check`: each fault is planted in a real server, is found, and is gone after its repair.
 
 use seckill_harness::server::module_path;
 use seckill_harness::{program, wait_until, Conn, Options};
@@ -85,7 +85,7 @@ fn rights_are_looked_at() {
     assert!(faults[0].starts_with("CONFIG GET could not be asked"), "{faults:?}");
 }
 
-/// A replica while the primary lets it in, while it does not, and while it asks for no replica.
+/// A replica that is connected, one that the primary refuses, and a primary without min-replicas.
 #[test]
 fn a_pair_that_is_not_in_order_is_found() {
     let (server, mut admin) = well();
@@ -116,7 +116,7 @@ fn a_pair_that_is_not_in_order_is_found() {
     assert_eq!(both(), ["this replica is not connected to its primary"]);
 }
 
-/// The module is missing at a replica that is in sync; at a server; and a server is away.
+/// The module is missing on a replica in sync, or on a server; or a server does not answer.
 #[test]
 fn a_node_without_the_module_is_found() {
     let (server, mut admin) = well();

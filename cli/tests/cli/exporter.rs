@@ -10,7 +10,7 @@ use seckill_harness::{program, wait_until, Conn, Options, Server};
 
 use super::program::{run, seckill, Running};
 
-/// An exporter of what matches `sale`, as user monitoring.
+/// An exporter of the sales that match `sale:*`, as user monitoring.
 #[track_caller]
 pub fn exporter(server: &Server, words: &[&str]) -> Running {
     let url = format!("redis://127.0.0.1:{}/", server.port());
@@ -20,7 +20,7 @@ pub fn exporter(server: &Server, words: &[&str]) -> Running {
     Running::start(program)
 }
 
-/// A sale of three units in an outbox that a group reads: one sold, one held, one refused.
+/// A sale of three units, one sold and one held, with one refusal. A group reads its outbox.
 #[track_caller]
 fn sell(server: &Server) -> Conn {
     let mut operator = login(server, "operator");
@@ -34,7 +34,7 @@ fn sell(server: &Server) -> Conn {
     operator
 }
 
-/// The number of a row, which is named as the text has it.
+/// The number of a row of the metrics' text; `row` is its name with labels.
 #[track_caller]
 pub fn number(text: &str, row: &str) -> f64 {
     let rest = text.lines().find_map(|line| line.strip_prefix(row)?.strip_prefix(' '));
@@ -75,7 +75,7 @@ fn a_sale_is_found_and_shown() {
     wait_until("it is gone", || !exporter.get("/metrics").1.contains("sale=\"sale:1\""));
 }
 
-/// Beyond the bound sales are counted and left out, until one of those that are shown is gone.
+/// Sales beyond --max-sales are counted and left out, until a shown sale is gone.
 #[test]
 fn no_more_are_shown_than_may_be() {
     let server = conf_example::options().start();
@@ -92,7 +92,7 @@ fn no_more_are_shown_than_may_be() {
     wait_until("the other one takes its place", || is_shown("sale:b") && left_out() == 0.0);
 }
 
-/// Each way of seeing nothing is told on stderr, in /health, on the page and by `seckill_up`.
+/// Each reason for seeing no sale is shown on stderr, in /health, on the page and by `seckill_up`.
 #[test]
 fn it_says_when_it_sees_nothing_and_why() {
     let with_users = conf_example::options().start();
@@ -146,7 +146,8 @@ fn it_says_when_it_sees_nothing_and_why() {
     wait_until("one is seen", || names.get("/health") == (200, "OK\n".into()));
 }
 
-/// One exporter of two servers: each is shown by itself, and nobody can send it elsewhere.
+/// One exporter of two servers. Each has its own metrics, and no client can make the exporter call
+/// another server.
 #[test]
 fn several_servers_are_scraped_by_name() {
     let servers = [1, 2].map(|_| program::Server::start(&module_path(), &[]).expect("a server"));
@@ -173,7 +174,7 @@ fn several_servers_are_scraped_by_name() {
     assert_eq!(exporter.get("/scrape").0, 400);
 }
 
-/// The map of a numbered sale, for buyers: in parts, to all who watch, and never more than is meant.
+/// The map of a numbered sale for buyers: in pages, to all viewers, and never more than one page.
 #[test]
 fn the_numbers_of_a_sale_are_told() {
     let server = program::Server::start(&module_path(), &[]).expect("a server");
@@ -264,7 +265,7 @@ fn stock_is_told_when_it_is_switched_on() {
     assert_eq!(event()["available"], 35);
 }
 
-/// A server that is away is shown as away, and is found again.
+/// An unreachable server is shown as such, and is read again when it is back.
 #[test]
 fn a_server_may_come_and_go() {
     let server = program::Server::start(&module_path(), &[]).expect("a server");

@@ -1,4 +1,4 @@
-//! The manual page is about the program as it is.
+//! The manual page lists exactly the program's commands and options.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,14 @@ use super::program::run;
 
 const PAGE: &str = include_str!("../../../packaging/seckill.1");
 
-/// The first words of the lines of one part of what `--help` says.
+/// The first words of the lines in one section of `--help`.
 fn listed(help: &str, part: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != part).skip(1);
     let lines = lines.take_while(|line| !line.is_empty());
     lines.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
 }
 
-/// Commands and options of `words` and of all that is below.
+/// Commands and options of the subcommand `words` and of all its subcommands.
 fn all_of(words: &[&str], commands: &mut BTreeSet<String>, options: &mut BTreeSet<String>) {
     let ran = run(&[words, &["--help"]].concat());
     let help = String::from_utf8(ran.stdout).expect("text");

@@ -47,7 +47,7 @@ impl Nodes {
     }
 
     /// The primary dies, one of the replicas is promoted, and at that moment the old one is started
-    /// again as a service starts it. Gives connections to the true primary and to the old one.
+    /// again as a service starts it. Returns connections to the true primary and to the old one.
     #[track_caller]
     pub fn fail_over(&mut self) -> (Connection, Connection) {
         self.kill_primary();
@@ -78,7 +78,7 @@ impl Nodes {
         self.replicas.iter().find(|one| role(one) == "master")
     }
 
-    /// The one that died is started again, as one that has `replicaof` in its configuration.
+    /// Starts the dead server again, with `replicaof` in its configuration.
     #[track_caller]
     pub fn return_as_replica(&mut self) -> &Server {
         let port = self.new_primary().expect("which").port();
@@ -89,7 +89,8 @@ impl Nodes {
     }
 }
 
-/// Asked by a new connection: Sentinels close those of a server whose role they change.
+/// The role of a server, read over a new connection: Sentinels close connections when they change a
+/// role.
 pub fn role(server: &Server) -> String {
     let info = server.connect().ok().and_then(|mut redis| {
         redis::cmd("INFO").arg("replication").query::<String>(&mut redis).ok()

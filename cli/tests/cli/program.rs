@@ -20,7 +20,8 @@ pub fn run(words: &[&str]) -> Output {
     seckill(words).output().expect("seckill runs")
 }
 
-/// A program that serves pages, seckill or another with the same option. It ends with the value.
+/// A program that serves pages: seckill, or another program with its option. Dropping the value
+/// ends it.
 pub struct Running {
     child: Child,
     pub port: u16,
@@ -33,7 +34,7 @@ impl Running {
         Running::start_at(program, "127.0.0.1")
     }
 
-    /// Asserts the address that the program serves at; no host in front of the port: all addresses.
+    /// Starts the program and asserts its address. An empty `host` means all addresses.
     #[track_caller]
     pub fn start_at(mut program: Command, host: &str) -> Running {
         let port = free_port();
@@ -69,7 +70,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

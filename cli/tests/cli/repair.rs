@@ -1,4 +1,4 @@
-//! `seckill split repair`: a part that is lost, and everything that can be in its way.
+//! `seckill split repair`: the repair of a lost part, and its obstacles.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ fn part(server: &Server, part: usize) -> Vec<i64> {
     parts.items()[3..7].iter().map(Reply::int).collect()
 }
 
-/// Part 0 sold 300, sent 100 that arrived and 20 that did not, and got 50.
+/// Part 0 has sold 300 units, received 50, and sent 120, of which 100 have arrived.
 #[track_caller]
 fn with_part_0_in_use(server: &Server) {
     create(server);
@@ -83,15 +83,16 @@ fn a_lost_part_is_made_of_what_the_others_and_the_shop_know() {
         .collect();
     assert_eq!(pairs, [[1, 100, 0], [2, 0, 50]]);
     assert_eq!(server.cmd("SECKILL.STATUS s:{p0}").field("limit").int(), 500);
-    // In between it would have more than is its own: one transaction, or none.
+    // Between two commands of a repair the part has more units than it owns, so there is one
+    // transaction.
     assert!(server.info("commandstats", "cmdstat_exec").starts_with("calls=1,"));
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
-    // A retry of a buyer from before the repair gets its grant.
+    // A buyer who retries a request from before the repair gets its grant.
     let user = &users_of(&server, 0)[0];
     let again = server.cmd(&format!("SECKILL.GRAB s:{{p0}} {user} QTY 100 REQ o-{user}"));
     assert_eq!(again.items()[0].text(), "REPLAY");
     assert_eq!(split(&server, &repair(&sold, &[])), "no part is missing\n");
-    // Lost once more, it is made once more.
+    // A part that is lost again is created again.
     assert_eq!(server.call("DEL s:{p0} s:{p1}"), "2");
     split(&server, &repair(&sold, &[]));
     assert_eq!(part(&server, 0), [1001, 751, 0, 0]);
@@ -99,7 +100,8 @@ fn a_lost_part_is_made_of_what_the_others_and_the_shop_know() {
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
 }
 
-/// The shop has sold more than the part can have had: that is owed, and the balancer brings it.
+/// The shop has sold more units than the part can have had. They are owed, and the balancer
+/// delivers them.
 #[test]
 fn what_the_shop_sold_beyond_it_is_owed() {
     let (server, folder) = (Options::new().start(), TempDir::new().expect("a folder"));
@@ -132,7 +134,7 @@ fn what_was_stopped_half_way_goes_on() {
     assert!(told.contains("REQMISMATCH"), "{told}");
     let user = &users_of(&server, 0)[5];
     assert_eq!(server.call(&format!("SECKILL.GRAB s:{{p0}} {user}")), "['PAUSED']");
-    // All but the last step of a repair, by a user who may not RESUME.
+    // A user without the right to RESUME makes all but the last step of a repair.
     let rule = "on >pw ~* -@all +@seckill +multi +exec -seckill.resume";
     let commands = ["init", "pause", "alter", "import", "restock", "receive", "send", "parts"];
     let named: Vec<String> = commands.iter().map(|name| format!("+seckill.{name}")).collect();
@@ -172,7 +174,7 @@ fn what_nobody_can_know_is_asked_for() {
         .contains("t:{p1023} is missing"));
 }
 
-/// Two balancers run on while a part is lost and repaired; everything is sold once.
+/// Two balancers keep running while a part is lost and repaired. Every unit is sold once.
 #[test]
 fn it_is_repaired_while_units_move() {
     let (server, folder) = (Options::new().start(), TempDir::new().expect("a folder"));

@@ -23,7 +23,7 @@ fn said(server: &Server, words: &[&str]) -> String {
     String::from_utf8(ran.stdout).expect("text")
 }
 
-/// The sentence of a run that fails.
+/// The error message of a run that fails.
 #[track_caller]
 fn refused(server: &Server, words: &[&str]) -> String {
     let ran = ask(server, words);
@@ -31,7 +31,7 @@ fn refused(server: &Server, words: &[&str]) -> String {
     String::from_utf8(ran.stderr).expect("text")
 }
 
-/// Three sold, one of them to a user whose id is no text, and one cancelled.
+/// A sale with three sold grants, one of them of a user whose id is not UTF-8, and a cancelled one.
 fn sold() -> Server {
     let server = Options::new().start();
     assert_eq!(server.call("SECKILL.INIT sale 3 HOLD 60000 OUTBOX sale:orders"), "+OK");
@@ -78,7 +78,7 @@ fn said_lossy(server: &Server, words: &[&str]) -> String {
     String::from_utf8_lossy(&ask(server, words).stdout).into_owned()
 }
 
-/// An archive is all of a sale: it comes back the same on another server, under another name.
+/// An archive has the whole sale: restored on another server and under another name it is equal.
 #[test]
 fn a_sale_that_is_over_is_archived_and_comes_back() {
     let server = sold();
@@ -109,7 +109,7 @@ fn a_sale_that_is_over_is_archived_and_comes_back() {
     assert!(refused(&other, &["status", "cut"]).contains("there is no sale"));
 }
 
-/// The numbers of a numbered sale are shown with each grant, and come back with it.
+/// The unit numbers of a numbered sale are listed with each grant, and restored with it.
 #[test]
 fn numbers_are_shown_archived_and_come_back() {
     let server = Options::new().start();
@@ -149,8 +149,8 @@ fn a_sale_that_goes_on_is_not_archived() {
     assert!(refused(&server, &["export", "sale", "/nowhere/file"]).contains("No such file"));
 }
 
-/// A wrong password stays wrong; a server that is not there may come back, so that is said, and
-/// waited for.
+/// A wrong password ends the program. An unreachable server may come back, so the program says so
+/// and waits for it.
 #[test]
 fn who_waits_is_told_for_what() {
     let server = Options::new().start();

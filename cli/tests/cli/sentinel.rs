@@ -23,8 +23,9 @@ fn a_name_that_no_sentinel_knows_and_sentinels_that_are_away_are_told() {
     assert!(known.status.code() == Some(1) && said.contains("there is no such sale"), "{said}");
 }
 
-/// A sale of four parts is made, shown and balanced where Sentinels say; then its primary dies and
-/// comes back as one, and all go on with the new one: who asks part 0 alone gets everything.
+/// A sale of four parts is created, shown and balanced on the primary that Sentinels name. Then
+/// this primary dies and is restarted as a primary. All programs continue with the new primary:
+/// buyers of part 0 alone get all units.
 #[test]
 fn the_exporter_and_the_balancer_follow_to_the_new_primary() {
     let mut nodes = Nodes::start();
@@ -57,7 +58,7 @@ fn the_exporter_and_the_balancer_follow_to_the_new_primary() {
     assert_eq!(balancer.wait().expect("its end").code(), Some(0));
 }
 
-/// One user of part 0 after the other buys until this many units of it are sold.
+/// Users of part 0 buy, one after the other, until this many of its units are sold.
 #[track_caller]
 fn sell(redis: &mut Connection, wanted: u64) {
     let home = |redis: &mut Connection, user: &str| -> i64 {

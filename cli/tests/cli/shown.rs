@@ -9,7 +9,7 @@ use super::exporter::number;
 use super::program::{seckill, Running};
 use super::split::{create, signal, split, users_of};
 
-/// A balancer that must wait for a replica which is frozen, until it thaws.
+/// The numbers of a balancer that waits for a frozen replica, until the replica continues.
 #[test]
 fn a_balancer_shows_its_numbers() {
     let server = Options::new().start();
@@ -51,7 +51,7 @@ fn a_balancer_shows_its_numbers() {
     assert_eq!(waits.end("TERM").code(), Some(0));
 }
 
-/// Grabs are shown as demand, and the units that the balancer brings are counted.
+/// Grabs are shown as demand, and the units that the balancer moves are counted.
 #[test]
 fn demand_and_what_was_moved_are_shown() {
     let server = Options::new().start();

@@ -1,4 +1,4 @@
-//! `seckill split balance` beside replicas that don't answer, and how little it asks of a server.
+//! `seckill split balance` with replicas that don't answer, and the few calls that it makes.
 
 use std::process::Child;
 
@@ -30,7 +30,7 @@ impl Three {
     }
 }
 
-/// How often a server was asked for this.
+/// The number of calls of a command on a server.
 #[track_caller]
 fn calls(server: &Server, command: &str) -> u64 {
     let line = server.info("commandstats", &format!("cmdstat_{command}"));
@@ -46,8 +46,9 @@ fn from_the_first(server: &Server, part: usize) -> i64 {
     rows.filter(|row| row.items()[0].int() % 3 == 0).map(|row| row.items()[2].int()).sum()
 }
 
-/// All buyers come to a part of the third server. The second one's units go there whatever the
-/// first one's replica does; the first one's when it answers again.
+/// All buyers use a part of the third server. Units of the second server go there, even while the
+/// replica of the first server is frozen. Units of the first server go there when its replica
+/// answers again.
 #[test]
 fn a_frozen_replica_holds_up_its_own_node_alone() {
     let three = Three([(); 3].map(|()| Options::new().start()));
@@ -88,7 +89,8 @@ fn a_frozen_replica_holds_up_its_own_node_alone() {
     assert_eq!(three.split(&["audit", "s"]), "OK: 6000 units put in, 0 under way\n");
 }
 
-/// Part 2 owes what part 0 could pay best, whose replica is frozen: another one pays.
+/// Part 2 has a deficit. Part 0 has the most units, but its replica is frozen, so another part
+/// sends units.
 #[test]
 fn who_can_send_nothing_is_not_counted_on() {
     let three = Three([(); 3].map(|()| Options::new().start()));
@@ -127,7 +129,7 @@ fn one_node_is_asked_once_for_all_its_parts() {
     assert_eq!((calls(&server, "SECKILL.SEND"), calls(&server, "SECKILL.RECEIVE")), (78, 39));
     // 32 of them at a time.
     assert_eq!(calls(&server, "wait"), 2);
-    // The look and the messages, the AUDITs one by one, what makes a connection, the replica.
+    // Reads of: the pass, its messages, each AUDIT, the set-up of the connection, the replica.
     let asked = reads() - before;
     assert!(asked < 64 + 30, "{asked} reads");
 }

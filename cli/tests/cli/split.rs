@@ -57,8 +57,8 @@ impl Balancer {
     }
 }
 
-/// All buyers ask part 0, and two balancers bring units of other parts, until a buyer is told that
-/// nothing will come back: then all is sold. This many were `sold` before.
+/// All buyers use part 0, and two balancers move units of other parts there, until a buyer gets
+/// SOLDOUT 0. Then all units must be sold. `sold` units were sold before.
 #[track_caller]
 pub fn sell_the_rest(server: &Server, mut sold: i64, mut in_between: impl FnMut()) {
     let users = users_of(server, 0);
@@ -98,7 +98,7 @@ fn what_was_begun_goes_on_and_what_is_there_stays() {
         .map(|part| server.cmd(&format!("SECKILL.PARTS s:{{p{part}}}")).items()[4].int())
         .collect();
     assert_eq!(shares, [1_001, 1_000, 1_000, 1_000]);
-    // A part that is lost once the split is complete is not made again with its share.
+    // A part that is lost after the split was complete is not created again with its share.
     assert_eq!(server.call("DEL s:{p2}"), "1");
     let words = ["create", "s", "--supply", "4001", "--parts", "4", "LIMIT", "0"];
     assert!(refused(&server, &words).contains("s:{p2} is missing"));
@@ -107,8 +107,8 @@ fn what_was_begun_goes_on_and_what_is_there_stays() {
     assert_eq!(server.call("DBSIZE"), "0");
 }
 
-/// All buyers ask one part; two balancers bring units of other parts, to the last one, and only
-/// then the part says that all is sold.
+/// All buyers use one part. Two balancers move all units of the other parts there, and only then
+/// the part replies SOLDOUT 0.
 #[test]
 fn all_units_come_to_where_they_are_asked_for() {
     let server = Options::new().start();
@@ -143,7 +143,7 @@ fn what_is_done_to_a_split_is_done_to_all_parts() {
 
 pub const ONCE: [&str; 6] = ["balance", "s", "--interval", "5", "--passes", "1"];
 
-/// Units that were sent arrive once the replica has it in writing that they were, and not before.
+/// Sent units are received only after the replica has the SEND.
 #[test]
 fn what_no_replica_has_stays_under_way() {
     let server = Options::new().start();
@@ -165,7 +165,7 @@ fn what_no_replica_has_stays_under_way() {
     assert_eq!(server.digest("s:{p0}"), replica.digest("s:{p0}"));
 }
 
-/// Part 1 has units of part 0 that part 0, as after a failover, does not know to have sent.
+/// Part 1 has received units that part 0 has not sent, as after a failover of part 0.
 #[test]
 fn units_that_were_made_twice_are_found_and_given_up() {
     let server = Options::new().start();
@@ -180,7 +180,7 @@ fn units_that_were_made_twice_are_found_and_given_up() {
         let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
         ["available", "deficit", "made_twice"].map(|name| status[name].as_u64().expect("a number"))
     };
-    // Part 0 has 3 of them to give up, and owes 4, which the next look fills.
+    // Part 0 has only 3 of these units and owes 4. The next pass fills that deficit.
     split(&server, &ONCE);
     assert_eq!(numbers(), [3_007, 4, 0]);
     split(&server, &ONCE);
@@ -189,7 +189,8 @@ fn units_that_were_made_twice_are_found_and_given_up() {
     assert_eq!(split(&server, &["audit", "s"]), "OK: 3003 units put in, 0 under way\n");
 }
 
-/// A user without the right to WAIT, or to count the replicas, moves nothing and is told why.
+/// Without the right to WAIT or to count replicas, the balancer moves nothing and prints the
+/// reason.
 #[test]
 fn a_user_who_may_not_wait_moves_nothing() {
     let server = Options::new().start();

@@ -1,4 +1,4 @@
-//! TLS towards a server that asks each client for a certificate.
+//! TLS with a server that asks each client for a certificate.
 
 use std::fs;
 
@@ -9,14 +9,15 @@ use seckill_harness::{wait_until, Options, Server};
 use super::exporter::number;
 use super::program::{run, seckill, Running};
 
-/// A certificate for this name or address. Who has the name of the one that signed signed itself.
+/// A certificate for this name or address. A certificate with the name of its signer is
+/// self-signed.
 pub fn params(name: &str) -> CertificateParams {
     let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
     params.distinguished_name.push(DnType::CommonName, name);
     params
 }
 
-/// An authority that signs by its own word.
+/// An authority with a self-signed certificate.
 pub fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     let mut params = params(name);
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -86,7 +87,7 @@ impl Tls {
     }
 }
 
-/// By the URL or by an option: what all subcommands have in common.
+/// TLS by the URL or by options, which all subcommands share.
 #[test]
 fn the_right_authority_and_a_certificate_of_ones_own_are_enough() {
     let tls = Tls::start("127.0.0.1");
@@ -106,7 +107,7 @@ fn the_right_authority_and_a_certificate_of_ones_own_are_enough() {
     assert_eq!(number(&exporter.get("/metrics").1, "seckill_up"), 1.0);
 }
 
-/// In one line that says which side refused what.
+/// The message is one line: the side that refused, and the reason.
 #[test]
 fn anybody_else_is_refused() {
     let tls = Tls::start("127.0.0.1");
@@ -122,7 +123,7 @@ fn anybody_else_is_refused() {
     assert!(told.contains("not valid for name"), "{told}");
 }
 
-/// Nothing goes over the wire that was meant to be secret and is not.
+/// Options of TLS without TLS are an error, so that no secret is sent in plain text.
 #[test]
 fn options_of_tls_without_tls_are_a_mistake() {
     for (words, said) in [

@@ -1,4 +1,4 @@
-//! Output that nobody reads, or that can't be stored.
+//! Output without a reader, or on a full disk.
 
 use std::fs::OpenOptions;
 use std::io::pipe;
@@ -75,7 +75,7 @@ fn a_full_disk_is_said() {
     }
 }
 
-/// A server goes on when the reader of its log has gone.
+/// An exporter keeps running after the reader of its standard error has gone.
 #[test]
 fn a_server_needs_no_reader_of_its_log() {
     let redis = Options::new().start();

@@ -1,4 +1,4 @@
-//! The web server of exporter and orders under attack: it goes on answering, and costs little.
+//! The web server of exporter and orders under attack: it keeps answering with little load.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -27,7 +27,7 @@ fn status(running: &Running, name: &str) -> u64 {
     line.split_whitespace().nth(1).expect("a number").parse().expect("a number")
 }
 
-/// How long an ordinary request takes.
+/// The duration of an ordinary request.
 #[track_caller]
 fn answer_time(running: &Running) -> Duration {
     let asked = Instant::now();
@@ -43,8 +43,8 @@ fn rest(stream: &mut TcpStream, patience: Duration) -> (String, bool) {
     (String::from_utf8_lossy(&text).into_owned(), closed)
 }
 
-/// A thousand clients send half of a head. None gets a thread, others are answered meanwhile, and
-/// all are gone when their time is over.
+/// A thousand clients send half a head. No client gets a thread, others are answered meanwhile, and
+/// all connections are closed after the time limit.
 #[test]
 fn half_open_connections_cost_no_thread_and_end() {
     let (_server, exporter) = exporter(&[]);
@@ -62,7 +62,7 @@ fn half_open_connections_cost_no_thread_and_end() {
     assert!(closed);
 }
 
-/// 64 MB of one header line: it is refused long before, and takes no memory.
+/// A header line of 64 MB is refused long before its end, and takes no memory.
 #[test]
 fn a_head_without_end_is_refused() {
     let (_server, exporter) = exporter(&[]);
@@ -76,7 +76,7 @@ fn a_head_without_end_is_refused() {
     assert!(answer_time(&exporter) < Duration::from_secs(2));
 }
 
-/// A body is not wanted: its request is answered before it is there, and the connection ends.
+/// A request with a body is answered before the body arrives, and the connection is closed.
 #[test]
 fn slow_bodies_are_not_waited_for() {
     let (_server, exporter) = exporter(&[]);
@@ -90,7 +90,7 @@ fn slow_bodies_are_not_waited_for() {
     }
 }
 
-/// Between two requests a connection may rest for a while, and not for ever.
+/// A connection may be idle between two requests, but only for a limited time.
 #[test]
 fn a_connection_that_asks_nothing_ends() {
     let (_server, exporter) = exporter(&[]);
@@ -141,8 +141,8 @@ fn a_port_alone_is_an_address() {
     assert_eq!(exporter.get("/health").0, 200);
 }
 
-/// Options of the connection may stand on either side of the subcommand; what is wrong with them is
-/// told like any other wrong option.
+/// Options of the connection may stand on either side of the subcommand; errors in them are
+/// reported like any other wrong option.
 #[test]
 fn connection_options_stand_anywhere() {
     let server = program::Server::start(&module_path(), &[]).expect("a server");

@@ -1,4 +1,4 @@
-//! The examples that send entries to brokers, with brokers.
+//! The examples that send entries to brokers, with real brokers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -34,7 +34,8 @@ struct Sender(Child);
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // Both fail only if it has ended already. The reader ends when its pipes are closed.
+        // Both calls fail only if the process has ended already. The reader ends when its pipes are
+        // closed.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -48,7 +49,7 @@ fn sender(program: &str, example_name: &str, queue: &str, redis: &str, key: &str
     sender
 }
 
-/// A RabbitMQ with a folder of its own, as root's: no service, no cluster, one port.
+/// A RabbitMQ of user root in a folder of its own: no service, no cluster, one port.
 struct Rabbit {
     folder: tempfile::TempDir,
     port: u16,
@@ -90,7 +91,7 @@ impl Rabbit {
             .stderr(log);
         let child = server.spawn().expect("RabbitMQ starts: apt-get install rabbitmq-server");
         let child = self.child.insert(child);
-        // Half a minute on a busy machine. One that has ended never listens.
+        // The start takes half a minute on a busy machine. A server that has ended never listens.
         let until = Instant::now() + LISTENS_WITHIN;
         let mut has_ended = false;
         let mut listens = || {
@@ -105,7 +106,7 @@ impl Rabbit {
 
     /// Kills all processes of the broker with SIGKILL; its files stay.
     fn kill(&mut self) {
-        // The script has started Erlang's machine, which has its id in this file.
+        // The script has started Erlang's machine, whose process id is in this file.
         let file = self.folder.path().join("pid");
         let pid = fs::read_to_string(&file).unwrap_or_default();
         if !pid.trim().is_empty() {
@@ -122,7 +123,7 @@ impl Rabbit {
         format!("amqp://guest:guest@127.0.0.1:{}/", self.port)
     }
 
-    /// Takes everything out of the queue: what it tells of (id, epoch, rev).
+    /// Reads the queue to its end. Returns the (id, epoch, rev) of its messages.
     fn drained(&self, queue: &str) -> BTreeSet<String> {
         let program = "import os, sys, pika\n\
             c = pika.BlockingConnection(pika.URLParameters(os.environ['AMQP_URL'])).channel()\n\
@@ -162,8 +163,8 @@ fn told(redis: &mut Connection, stream: &str) -> BTreeSet<String> {
     entries.iter().map(|(_, fields)| name(fields)).collect()
 }
 
-/// The reader is killed with -9 before and after each message that it sends to Redis; a second one
-/// does the rest. Then the broker itself is killed at each of eight messages.
+/// The reader is killed with -9 before and after each message that it sends to Redis. A second
+/// reader finishes the work. Then the broker itself is killed at each of eight messages.
 #[test]
 #[ignore = "takes RabbitMQ and python3-pika: make orders-test"]
 fn rabbitmq_has_all_whoever_is_killed() {
@@ -225,7 +226,7 @@ fn rabbitmq_has_all_whoever_is_killed() {
     assert_eq!(rabbit.drained("rabbit"), told(&mut redis, stream));
 }
 
-/// Three brokers of librdkafka's own, which the program that makes them reads back from.
+/// Three mock brokers of librdkafka. The program that starts them also reads the messages.
 #[test]
 #[ignore = "takes confluent-kafka of PyPI: make orders-test"]
 fn kafka_has_all() {
@@ -243,8 +244,8 @@ fn kafka_has_all() {
     is_sent_to(program, "kafka.py", "KAFKA_BROKERS", "sale:kafka");
 }
 
-/// A proxy that speaks the protocol of RocketMQ 5, and refuses every third message once. (Of a real
-/// one no registry has a build.)
+/// A proxy that speaks the protocol of RocketMQ 5, and refuses every third message once. (No
+/// package registry has a build of a real one.)
 #[test]
 #[ignore = "takes rocketmq-python-client of PyPI: make orders-test"]
 fn rocketmq_has_all() {
@@ -252,8 +253,9 @@ fn rocketmq_has_all() {
     is_sent_to(program, "send_rocketmq.py", "ROCKETMQ", "sale:rocket");
 }
 
-/// Starts brokers by a program in Python that prints where they are, then the id of each message it
-/// has got, and sends a sale's entries there by an example, to which `variable` tells the address.
+/// Starts brokers by a Python program that prints their address, and then the id of each message
+/// received. An example sends a sale's entries there; its environment variable `variable` has the
+/// address.
 #[track_caller]
 fn is_sent_to(program: &str, example_name: &str, variable: &str, key: &str) {
     let mut brokers = command("python3".as_ref());

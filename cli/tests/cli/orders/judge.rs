@@ -1,5 +1,5 @@
-//! Which server a reader believes while Sentinels, or nodes of a cluster, still name a former
-//! primary. The tests play the Sentinels and nodes, so that they name it as long as a test needs.
+//! The server that a reader trusts while Sentinels, or nodes of a cluster, still name a former
+//! primary. The tests play the Sentinels and nodes, so that a test chooses how long they name it.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -26,10 +26,11 @@ struct Named {
     id: String,
 }
 
-/// The primary that a witness names until the time after its first question, and the next one.
+/// The primary that a witness names for this time after its first question, and the primary that it
+/// names then.
 type Says = (Duration, Named, Named);
 
-/// Answers what it is asked, on a thread for each connection, as long as the test runs.
+/// A fake witness: answers commands on one thread for each connection, until the test ends.
 struct Witness {
     port: u16,
 }
@@ -62,7 +63,7 @@ impl Witness {
         })
     }
 
-    /// A node of a cluster that has the first slots; all others are where it says.
+    /// A node of a cluster that has the first slots. The named primary has all other slots.
     fn node(says: Says) -> Witness {
         let first = OnceLock::new();
         Witness::start(move |own, words| {
@@ -161,7 +162,7 @@ fn told(words: &[&str]) -> Vec<String> {
     users
 }
 
-/// Reads where these Sentinels say.
+/// The users whose grants a reader with these Sentinels prints.
 #[track_caller]
 fn told_by_sentinels(says: [Says; 3]) -> Vec<String> {
     let trio = says.map(Witness::sentinel);
@@ -169,7 +170,7 @@ fn told_by_sentinels(says: [Says; 3]) -> Vec<String> {
     told(&["--sentinel", &addresses])
 }
 
-/// For 1.5 s all of them name the old one, as Sentinels do until they have heard of a failover.
+/// For 1.5 s all Sentinels name the old primary, as real ones do until they know of a failover.
 #[test]
 fn who_is_named_for_a_moment_is_not_believed() {
     let (mut old, mut new) = (sells(&[], "stale"), sells(&[], "true"));
@@ -178,7 +179,7 @@ fn who_is_named_for_a_moment_is_not_believed() {
     assert_eq!(users, ["true"]);
 }
 
-/// For 5 s two of them name the old one and one the new one.
+/// For 5 s two Sentinels name the old primary and one names the new one.
 #[test]
 fn nobody_is_believed_while_they_do_not_agree() {
     let (mut old, mut new) = (sells(&[], "stale"), sells(&[], "true"));
@@ -188,7 +189,7 @@ fn nobody_is_believed_while_they_do_not_agree() {
     assert_eq!(users, ["true"]);
 }
 
-/// A process that is not the one that they know: it has been started again at its address.
+/// Another process than the Sentinels know: the server was restarted at its address.
 #[test]
 fn another_process_at_the_address_that_is_named_is_not_believed() {
     let (mut old, mut new) = (sells(&[], "stale"), sells(&[], "true"));

@@ -1,4 +1,4 @@
-//! Killed with -9 wherever it is, it loses nothing and doubles nothing.
+//! A writer that is killed with -9 at any point loses no order and stores none twice.
 
 use std::process::Child;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::proxy::{self, Killer};
 use super::shop::{Order, Shop, Unit};
 use crate::program::{seckill, Running};
 
-/// A first session sends some twenty messages before it has its tables and its group.
+/// A full run has at least this many messages; the first twenty or so create tables and group.
 const POINTS_AT_LEAST: u64 = 40;
 const CLAIM_AFTER_MS: &str = "60";
 
@@ -72,7 +72,8 @@ fn killed_at_every_point(shop: &Shop) {
             wait_until("it is killed or done", || killer.killed() || is_done(&mut redis, &stream));
             let killed = killer.killed();
             killer.end();
-            // In one case a reader of this name comes back, in the other one of another name.
+            // If the kill was after the message, the finisher has the dead reader's name, else
+            // another name.
             let name = if after { "first" } else { "second" };
             let (to, from) = (shop.database_url(), shop.redis_url());
             let finisher = Running::start(writer(&from, &to, &key, name));
@@ -88,7 +89,7 @@ fn killed_at_every_point(shop: &Shop) {
     }
 }
 
-/// Two writers share the work of a sale that goes on, and one or the other is killed all the time.
+/// Two writers share the work of a running sale, and one of them is killed again and again.
 fn killed_at_random(shop: &Shop) {
     let key = "sale:random";
     let stream = format!("{key}:orders");
@@ -108,7 +109,8 @@ fn killed_at_random(shop: &Shop) {
         let until = Instant::now() + Duration::from_secs(10);
         let mut kills = 0;
         while Instant::now() < until {
-            // The moment is what is tried here: nothing is waited for.
+            // A random pause: the test tries random moments of the kill, and waits for no
+            // condition.
             thread::sleep(Duration::from_millis(random.below(120)));
             let (at, name) = [(0, "a"), (1, "b")][usize::from(random.below(2) == 1)];
             end(&mut writers[at]);
@@ -120,7 +122,7 @@ fn killed_at_random(shop: &Shop) {
         println!("{kills} kills, {} commands", sent.load(Ordering::SeqCst));
     });
     let last = Running::start(writer(&shop.redis_url(), &shop.database_url(), key, "a"));
-    // How many are left depends on how much was sold, and how fast they go on the disk.
+    // The number of entries left depends on the sales, and their speed on the disk.
     let mut before = left(&mut redis, &stream);
     while before != DONE {
         let goes_on = format!("it goes on: {before:?} to be acknowledged and to be delivered");
@@ -168,7 +170,7 @@ fn buy(mut redis: Connection, key: &str, sent: &AtomicU64, over: &AtomicBool) {
         ask(&mut redis, &format!("SECKILL.GRAB {key} u{} REQ r{at}", at % 100));
         let verb = ["CONFIRM", "CANCEL", "CONFIRM"][at as usize % 3];
         ask(&mut redis, &format!("SECKILL.{verb} {key} u{} REQ r{at}", at % 100));
-        // The database is slower than Redis, and what is tried is kills, not length.
+        // The database is slower than Redis, and the test needs kills, not many entries.
         thread::sleep(Duration::from_millis(2));
     }
 }
@@ -185,17 +187,17 @@ pub fn ask(redis: &mut Connection, line: &str) -> Value {
 /// XPENDING and lag of a stream whose entries are all delivered and acknowledged.
 const DONE: Option<[Value; 2]> = Some([Value::Int(0), Value::Int(0)]);
 
-/// Nothing waits to be delivered or acknowledged.
+/// Whether all entries are delivered and acknowledged.
 pub fn is_done(redis: &mut Connection, stream: &str) -> bool {
     left(redis, stream) == DONE
 }
 
-/// Every entry has been delivered, acknowledged or not.
+/// Whether all entries are delivered.
 pub fn is_read(redis: &mut Connection, stream: &str) -> bool {
     left(redis, stream).is_some_and(|[_, lag]| lag == Value::Int(0))
 }
 
-/// Entries to be acknowledged and to be delivered.
+/// The number of entries that are not acknowledged, and that are not delivered.
 fn left(redis: &mut Connection, stream: &str) -> Option<[Value; 2]> {
     let groups: Vec<Vec<Value>> =
         redis::cmd("XINFO").arg("GROUPS").arg(stream).query(redis).ok()?;

@@ -1,4 +1,4 @@
-//! Redis loses what it had promised, and gets it back out of the database.
+//! Redis loses granted orders, and `seckill orders` restores them from the database.
 
 use seckill_harness::wait_until;
 
@@ -27,10 +27,10 @@ fn postgres_gives_back_what_redis_lost() {
     gives_back(Shop::with_postgres());
 }
 
-/// Twenty hold when Redis is saved, and two of them more than one unit. Then 1 to 5 pay, 6 and 7
-/// cancel, 8 extends, 9 keeps two of three, 10 pays for two of four and gives one back, 21 to 25 grab
-/// and pay, 26 to 28 grab, 29 grabs four and pays for three: the database knows all that and Redis
-/// forgets it. 31 and 32 buy before anybody notices, and get numbers that were used.
+/// When Redis is saved, users 1 to 20 hold units, 9 and 10 more than one. Redis loses all later
+/// changes, which the database has: 1 to 5 pay, 6 and 7 cancel, 8 extends, 9 keeps two of three. 10
+/// pays for two of four and gives one of them back. 21 to 25 grab and pay, 26 to 28 grab, 29 grabs
+/// four and pays for three. After the loss 31 and 32 buy, and get seqs that were used before.
 fn gives_back(mut shop: Shop) {
     let mut redis = shop.connect();
     let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));
@@ -65,7 +65,7 @@ fn gives_back(mut shop: Shop) {
         ask(&mut redis, &format!("SECKILL.GRAB {KEY} u{user} REQ r{user}"));
         ask(&mut redis, &format!("SECKILL.CONFIRM {KEY} u{user}"));
     }
-    // No Sentinel vouches for this server: the operator must.
+    // No Sentinel confirms that this server is the primary, so the operator must.
     let from = shop.redis_url();
     let (code, said) = super::ended(writer(&from, &to, KEY, "w"));
     assert!(code == Some(1) && said.contains("an old primary"), "{said}");
@@ -73,8 +73,8 @@ fn gives_back(mut shop: Shop) {
     let mut trusting = writer(&from, &to, KEY, "w");
     trusting.args(["--trust-epoch", &epoch]);
     let second = Running::start(trusting);
-    // 10 that had paid, the two new ones, the one unit of 10 and the three of 29; held are 20 - 5 - 2
-    // - 1, and two of 9. 26 to 28 are closed: who holds and is unknown has paid nothing.
+    // Sold are ten single units (1 to 5, 21 to 25), those of 31 and 32, one of 10 and three of 29.
+    // Held are 11 single units and the two of 9. 26 to 28 are closed: they held and had not paid.
     wait_until("it is given back", || status(&mut redis) == [50, 21, 13, 16]);
     wait_until("all is written", || is_done(&mut redis, STREAM));
     assert_equal(&shop, &mut redis, KEY);

@@ -1,4 +1,4 @@
-//! Wrong options and wrong settings: the program ends with a sentence and changes nothing.
+//! Wrong options and wrong settings: the program ends with an error message and changes nothing.
 
 use std::process::Command;
 
@@ -35,11 +35,11 @@ fn reader(shop: &Shop, stream: &str, words: &[&str]) -> Command {
     program
 }
 
-/// Asserts that the program ends with 1 and a sentence that has these words.
+/// Asserts that the program ends with 1 and an error message that has these words.
 #[track_caller]
 fn ends(program: Command, words: &str) {
     let (status, said) = super::ended(program);
-    // The line that it begins with, and the sentence.
+    // The start-up line, and the error message.
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!((status, lines.len()), (Some(1), 2), "{said}");
     assert!(lines[0].starts_with("seckill orders: "), "{said}");
@@ -52,21 +52,21 @@ fn says_what_is_wrong(shop: &Shop) {
     ask(&mut redis, &format!("SECKILL.GRAB {KEY} a REQ r1"));
     let home = if shop.is_postgres() { "public" } else { "shop" };
 
-    // A table of another program has a name of seckill's: no table is made beside it.
+    // A table of another program has a name of a seckill table: then no table is created.
     shop.run(&["CREATE TABLE seckill_entries (what INT)"]);
     ends(reader(shop, STREAM, &[]), "seckill_entries is there and is not of seckill orders");
     assert_eq!(shop.tables(home), ["seckill_entries"]);
     shop.run(&["DROP TABLE seckill_entries", "CREATE TABLE orders (id INT)"]);
     ends(reader(shop, STREAM, &["--no-create"]), "there is no seckill_sales");
 
-    // A shop's own table of orders does not disturb.
+    // A shop's own table `orders` is no obstacle.
     writes(shop, &[]);
     assert_equal(shop, &mut redis, KEY);
     let ours = ["entries", "epochs", "kept", "orders", "sales", "units"];
     let named = |prefix: &str| ours.map(|name| format!("{prefix}{name}")).to_vec();
     assert_eq!(shop.tables(home), [vec!["orders".to_owned()], named("seckill_")].concat());
 
-    // Tables in another schema, by another name, by a group that has not read them.
+    // Tables in another schema and under other names, written by a new group.
     let make = if shop.is_postgres() { "CREATE SCHEMA \"Two\"" } else { "CREATE DATABASE Two" };
     shop.run(&[make]);
     writes(shop, &["--schema", "Two", "--table-prefix", "x_", "--group", "two"]);
@@ -84,7 +84,7 @@ fn says_what_is_wrong(shop: &Shop) {
 
     shop.run(&["DROP VIEW seckill_kept", "ALTER TABLE seckill_orders DROP COLUMN req"]);
     ends(reader(shop, STREAM, &[]), "it has no column req");
-    // A database that is not there.
+    // A database that does not exist.
     let elsewhere = shop.database_url().replace("/shop", "/elsewhere");
     let mut program = seckill(&["orders", "--redis", &shop.redis_url(), "--stream", STREAM]);
     program.args(["--database", &elsewhere]);

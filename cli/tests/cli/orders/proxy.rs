@@ -1,5 +1,5 @@
 //! A proxy between a program and its servers. It counts the program's messages and kills it with -9
-//! after this many: once before the last of them arrives, once after.
+//! after this many of them: in one run before the last one arrives, in another run after it.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// When to kill, and which process.
+/// The process to kill, and the message at which to kill it.
 #[derive(Default)]
 pub struct Killer {
     state: Mutex<State>,
@@ -40,7 +40,7 @@ impl Killer {
         self.state.lock().unwrap().killed
     }
 
-    /// Ends a victim that was not reached.
+    /// Ends a process that sent fewer messages.
     pub fn end(&self) {
         let mut state = self.state.lock().unwrap();
         state.left = None;

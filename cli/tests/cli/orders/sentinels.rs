@@ -1,5 +1,5 @@
-//! A primary that failed, while Sentinels look after it: it is started again, or what it alone had
-//! is given back to the new one.
+//! Failover with Sentinels: the failed primary is started again, or orders that only it had are
+//! restored on the new one.
 
 use redis::Connection;
 use seckill_harness::wait_until;
@@ -12,8 +12,8 @@ use crate::program::{seckill, Running};
 const KEY: &str = "sale:stale";
 const STREAM: &str = "sale:stale:orders";
 
-/// Long enough for a failover, which takes 3 s, and over before Sentinels demote a primary that came
-/// back, which is 8 s later at the earliest.
+/// Longer than a failover, which takes 3 s. It ends before Sentinels demote a restarted primary, at
+/// the earliest 8 s later.
 const HOLD_MS: u64 = 8_000;
 
 #[test]
@@ -54,7 +54,7 @@ fn number(redis: &mut Connection, field: &str) -> u64 {
     status[field].as_u64().expect("a number")
 }
 
-/// A writer that asks Sentinels, once it reads.
+/// Starts a writer that asks Sentinels, and waits until it reads.
 #[track_caller]
 fn reader(shop: &Shop, nodes: &Nodes, redis: &mut Connection) -> Running {
     let mut program = seckill(&["orders", "--database", &shop.database_url()]);
@@ -76,8 +76,9 @@ fn confirm(redis: &mut Connection, users: std::ops::RangeInclusive<u64>) {
     }
 }
 
-/// Forty hold and twenty of them pay; the primary dies. On the new one fifteen others pay and
-/// thirty more buy, while on the old one, which came back, their holds run out and somebody grabs.
+/// Forty users hold, twenty of them pay, and the primary dies. On the new primary fifteen others
+/// pay and thirty more buy. Meanwhile the old primary is restarted: there the holds expire, and
+/// somebody grabs.
 fn believes_no_stale_primary(shop: &Shop) {
     let mut nodes = Nodes::start();
     let mut redis = nodes.primary.as_ref().expect("a primary").connect().expect("a connection");
@@ -86,7 +87,7 @@ fn believes_no_stale_primary(shop: &Shop) {
     grab(&mut redis, 1..=40);
     confirm(&mut redis, 1..=20);
     wait_until("all is written", || is_done(&mut redis, STREAM));
-    // The replicas have everything so far: the loss does not depend on their delay.
+    // The replicas have all entries so far, so the loss does not depend on their delay.
     ask(&mut redis, "WAIT 2 5000");
 
     let (mut redis, mut stale) = nodes.fail_over();
@@ -100,12 +101,12 @@ fn believes_no_stale_primary(shop: &Shop) {
     wait_until("all is written", || is_done(&mut redis, STREAM));
     assert_right(shop, &mut redis);
 
-    // A reader of the old primary that has no Sentinel to ask stops.
+    // A reader of the old primary without Sentinels stops with an error.
     let (code, said) = super::ended(writer(&old.url(), &shop.database_url(), KEY, "misled"));
     assert!(code == Some(1) && said.contains("an old primary"), "{said}");
     assert_right(shop, &mut redis);
 
-    // Sentinels make it a replica, and nothing changes.
+    // Sentinels demote the old primary, and the database does not change.
     wait_until("it is demoted", || role(old) == "slave");
     grab(&mut redis, 71..=80);
     confirm(&mut redis, 71..=80);
@@ -114,8 +115,9 @@ fn believes_no_stale_primary(shop: &Shop) {
     assert_eq!(reader.end("TERM").code(), Some(0));
 }
 
-/// The steps of docs/sentinel.md, "After a crash". Eight of 48 who paid are known to the primary
-/// and the database alone when the primary dies; six buy before anybody is called.
+/// The steps of docs/sentinel.md, "After a crash". 48 users pay. When the primary dies, no replica
+/// has the last eight payments, but the database has them. Six more users buy before an operator
+/// acts.
 fn repairs_as_the_page_says(shop: &Shop) {
     let mut nodes = Nodes::start();
     let mut redis = nodes.primary.as_ref().expect("a primary").connect().expect("a connection");
@@ -123,7 +125,7 @@ fn repairs_as_the_page_says(shop: &Shop) {
     let reader = reader(shop, &nodes, &mut redis);
     grab(&mut redis, 1..=40);
     ask(&mut redis, "WAIT 2 5000");
-    // Open connections stay; a replica that connects again is not let in.
+    // Open connections stay, but a replica can't connect again.
     ask(&mut redis, "CONFIG SET requirepass not-for-replicas");
     ask(&mut redis, "CLIENT KILL TYPE replica");
     wait_until("it is alone", || ask(&mut redis, "WAIT 1 1") == redis::Value::Int(0));
@@ -138,12 +140,12 @@ fn repairs_as_the_page_says(shop: &Shop) {
     ask(&mut redis, &format!("SECKILL.PAUSE {KEY}"));
     let refused = ask(&mut redis, &format!("SECKILL.GRAB {KEY} u67 REQ r67"));
     assert_eq!(refused, redis::Value::Array(vec![redis::Value::BulkString(b"PAUSED".to_vec())]));
-    // Step 3: 40 + 6 + 8 are four more than there were.
+    // Step 3: 40 + 6 + 8 = 54 units are sold, four more than the supply.
     wait_until("it is repaired", || number(&mut redis, "sold") == 54);
     wait_until("all is written", || is_done(&mut redis, STREAM));
     assert_eq!(number(&mut redis, "deficit"), 4);
     assert_equal(shop, &mut redis, KEY);
-    // Step 4: what comes back pays the deficit first.
+    // Step 4: returned units pay off the deficit first.
     ask(&mut redis, &format!("SECKILL.RESUME {KEY}"));
     let refused = ask(&mut redis, &format!("SECKILL.GRAB {KEY} u67 REQ r67"));
     let sold_out = [redis::Value::BulkString(b"SOLDOUT".to_vec()), redis::Value::Int(0)];
@@ -159,7 +161,7 @@ fn repairs_as_the_page_says(shop: &Shop) {
     assert_eq!(reader.end("TERM").code(), Some(0));
 }
 
-/// The database is where the true primary is, and takes nothing for lost.
+/// The database has the state of the true primary, and marks no order as lost.
 #[track_caller]
 fn assert_right(shop: &Shop, redis: &mut Connection) {
     assert_equal(shop, redis, KEY);

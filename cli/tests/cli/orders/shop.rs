@@ -10,14 +10,14 @@ use seckill_harness::postgres::Postgres;
 use seckill_harness::program::Server;
 use seckill_harness::server::module_path;
 
-/// A grant as both sides know it: seq, user, qty, state, at, deadline, req, born.
+/// A grant, as Redis and as the database have it: seq, user, qty, state, at, deadline, req, born.
 pub type Order = (u64, Vec<u8>, u64, Vec<u8>, u64, u64, Vec<u8>, u64);
 
 /// A number of a numbered sale and the order that has it: number, seq, born, state.
 pub type Unit = (u64, u64, u64, Vec<u8>);
 
 enum Database {
-    /// The server lives as long as this.
+    /// The server runs until this value is dropped.
     MySql {
         server: MariaDb,
         socket: PathBuf,
@@ -27,7 +27,7 @@ enum Database {
 }
 
 pub struct Shop {
-    /// None only while it is down.
+    /// None only while Redis is down.
     redis: Option<Server>,
     database: Database,
     folder: tempfile::TempDir,
@@ -129,7 +129,7 @@ impl Shop {
     /// The database behind a port of the loopback interface.
     pub fn database_at(&self, port: u16) -> String {
         match &self.database {
-            // A client would use the local socket if the socket was there.
+            // Otherwise a client would use the local socket.
             Database::MySql { .. } => {
                 format!("mysql://root@127.0.0.1:{port}/shop?prefer_socket=false")
             }
@@ -213,7 +213,7 @@ impl Shop {
         }
     }
 
-    /// All numbers of a sale that are some order's, in order.
+    /// All unit numbers of a sale that belong to an order, ascending.
     pub fn units(&self, id: &str) -> Vec<Unit> {
         match &self.database {
             Database::MySql { conn, .. } => {
@@ -247,7 +247,7 @@ impl Shop {
         }
     }
 
-    /// Entries of a sale: how many, how many revs, and the last.
+    /// Entries of a sale: their number, the number of different revs, and the last rev.
     pub fn entries(&self, id: &str) -> (u64, u64, u64) {
         match &self.database {
             Database::MySql { conn, .. } => {

@@ -51,8 +51,8 @@ fn pending(redis: &mut redis::Connection) -> i64 {
     }
 }
 
-/// Seven entries: the first four are printed, two of them acknowledged in the wrong order; then the
-/// input ends, and the next reader prints all that were not.
+/// There are seven entries. The first four are printed, and two of them are acknowledged in reverse
+/// order. Then the input ends, and the next reader prints all entries that are not acknowledged.
 #[test]
 fn an_entry_is_acknowledged_when_the_number_of_its_line_comes_back() {
     let server = Server::start(&module_path(), &[]).expect("Redis");

@@ -17,8 +17,8 @@ use crate::tls::{authority, params};
 
 const KEY: &str = "sale:tls";
 
-/// The authority that signs and one that does not, a key, and certificates for this machine and for
-/// another one.
+/// Two authorities, a key, and certificates for this machine and for another host. Only one
+/// authority has signed them.
 fn write_certificates(folder: &Path) -> Result<(), String> {
     let write = |name: &str, text: String| {
         let file = folder.join(name);
@@ -37,7 +37,7 @@ fn write_certificates(folder: &Path) -> Result<(), String> {
     write("server.key", key.serialize_pem())
 }
 
-/// A database that wants TLS, its URL by TCP, and what the URL's words are called there.
+/// A database that requires TLS, its TCP URL, and its names for the TLS parameters.
 struct Closed {
     shop: Shop,
     url: String,
@@ -47,7 +47,7 @@ struct Closed {
 const MYSQL_WORDS: [&str; 4] =
     ["ssl-mode=VERIFY_IDENTITY", "ssl-mode=VERIFY_CA", "ssl-mode=REQUIRED", "ssl-ca"];
 
-/// `maker` starts it with these settings.
+/// A MariaDB or MySQL that requires TLS; `maker` starts it with the settings.
 fn mysql_like(
     certificates: Option<(&Path, &str)>,
     maker: fn(&[&str]) -> Result<MariaDb, String>,
@@ -100,7 +100,7 @@ fn postgres(certificate: &str) -> (Closed, tempfile::TempDir) {
 }
 
 impl Closed {
-    /// Asserts that the program ends with 1 and a sentence that has these words.
+    /// Asserts that the program ends with 1 and an error message that has these words.
     #[track_caller]
     fn refused(&self, query: &str, words: &str) {
         let url = format!("{}{query}", self.url);
@@ -125,7 +125,7 @@ impl Closed {
         ask(&mut self.shop.connect(), &line);
     }
 
-    /// With a certificate that names this machine.
+    /// Checks a database whose certificate names this machine.
     #[track_caller]
     fn takes_only_tls(&self, ca: &Path) {
         let [full, authority, require, file] = self.words;
@@ -141,7 +141,7 @@ impl Closed {
         self.writes(&format!("?{require}&{file}={ours}"));
     }
 
-    /// With one that names another.
+    /// Checks a database whose certificate names another host.
     #[track_caller]
     fn takes_another_name_only_if_told(&self, ca: &Path) {
         let [full, authority, _, file] = self.words;
@@ -170,7 +170,7 @@ fn mysql_by_tls() {
     write_certificates(folder.path()).expect("certificates");
     let here = mysql_like(Some((folder.path(), "here.crt")), MariaDb::mysql_with);
     here.takes_only_tls(folder.path());
-    // By the authority that it has made itself; its certificate names no host.
+    // MySQL has created its own authority and a certificate that names no host.
     let own = mysql_like(None, MariaDb::mysql_with);
     own.open_sale();
     let authority = own.shop.data().join("ca.pem");

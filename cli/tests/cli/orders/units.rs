@@ -1,4 +1,4 @@
-//! The table of numbers: each is one order's, whatever order the entries come in.
+//! The table of unit numbers: each number belongs to one order, whatever the order of the entries.
 
 use redis::{Connection, Value};
 use seckill_harness::{wait_until, Random};
@@ -43,11 +43,11 @@ fn postgres_gives_back_lost_seats() {
     gives_back_seats(Shop::with_postgres());
 }
 
-/// The whole way to the database: 400 calls on 12 seats, most of them refused.
+/// Number of calls in each sale of 12 seats; most calls are refused.
 const CALLS: u64 = 400;
 const SALES: u64 = 5;
 
-/// Copies the sale's entries into another stream, shuffled, as if readers died all the time.
+/// Copies the sale's entries into another stream in random order, as if many readers had died.
 fn in_any_order(shop: &Shop) {
     let mut redis = shop.connect();
     for seed in 0..SALES {
@@ -106,7 +106,7 @@ fn play(redis: &mut Connection, key: &str, at: u64, random: &mut Random) {
     for word in line.split(' ').skip(1) {
         command.arg(word);
     }
-    // AMBIGUOUS is a good answer, too, where the user has several grants.
+    // AMBIGUOUS is a valid answer if the user has several grants.
     match command.query::<Value>(redis) {
         Err(error) if error.code() != Some("AMBIGUOUS") => panic!("{line}: {error}"),
         _ => {}
@@ -128,8 +128,8 @@ fn some_grant(
     Some((text(user), seq, unit, text(state).into_bytes()))
 }
 
-/// Redis loses who paid for a seat, and sells it again. It is never two people's: the first gets it
-/// back when the second gives it up.
+/// Redis loses a payment for a seat, and sells the seat again. A seat never belongs to two orders:
+/// the first order gets it back when the second one is cancelled.
 fn gives_back_seats(mut shop: Shop) {
     let (key, stream) = ("sale:seats", "sale:seats:orders");
     let mut redis = shop.connect();
@@ -160,7 +160,8 @@ fn gives_back_seats(mut shop: Shop) {
     let map = |redis: &mut Connection| -> String {
         redis::from_redis_value(ask(redis, &format!("SECKILL.UNITS {key} 1"))).expect("a map")
     };
-    // 8 is another's now, so 7 is not sold alone; 9 was not paid for; of 19 and 20 one was kept.
+    // Seat 8 belongs to another order now, so 7 is not sold alone. Seat 9 was not paid for. Of 19
+    // and 20 one was kept.
     wait_until("what can be is given back", || map(&mut redis) == ".......h..shs......h");
     ask(&mut redis, &format!("SECKILL.CANCEL {key} other REQ other"));
     wait_until("the other is, too", || map(&mut redis) == "......ss..s.s......h");

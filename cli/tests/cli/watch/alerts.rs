@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::{all, exporter};
 use crate::program::{get, Running};
 
-/// Where `make watch-test` has put it.
+/// The path of a program that `make watch-test` has installed.
 fn installed(name: &str) -> PathBuf {
     let folder = std::env::var_os("SECKILL_PROMETHEUS").expect("SECKILL_PROMETHEUS: a folder");
     Path::new(&folder).join(name)
@@ -32,13 +32,13 @@ fn promtool_is_content() {
     }
 }
 
-/// Nothing is wrong, and no alert fires; then everything that can be wrong with one server is, and
-/// each does. Only the time that an alert waits before it fires is left out.
+/// Without problems no alert fires. Then one server gets every possible problem, and every alert
+/// fires. Only the delay before an alert fires is left out.
 #[test]
 #[ignore = "takes Prometheus: make watch-test"]
 fn alerts_fire_when_something_is_wrong_and_not_before() {
     let mut server = Options::new().start();
-    // Attached before the first sale, it stays in sync and copies nothing.
+    // A replica that is attached before the first sale stays in sync without a copy of data.
     let primary = format!("127.0.0.1 {}", server.port());
     let bare = Options::of_program(None, &["--replicaof", &primary]).run().expect("a server");
     // INFO has no line of a replica before the replica has connected.

@@ -16,8 +16,9 @@ const SALES: usize = 100;
 const OTHER_KEYS: usize = 100_000;
 const LOOK_FOR: Duration = Duration::from_secs(20);
 
-/// 100 sales with outboxes among 100,000 other keys; a Prometheus that asks every five seconds, which
-/// is often. The same with a page that is open, which asks every second. It searches all the time.
+/// 100 sales with outboxes among 100,000 other keys. First Prometheus alone reads every five
+/// seconds, which is often; then an open page also reads every second. The exporter searches all
+/// the time.
 #[test]
 #[ignore = "takes a minute and an idle machine: make watch-test"]
 fn the_server_pays_half_a_percent_at_most() {
@@ -49,7 +50,7 @@ fn the_server_pays_half_a_percent_at_most() {
     assert!(open - idle < 0.5, "page open {open}, idle {idle}");
 }
 
-/// Of one core, while `ask` is called every second.
+/// The server's load in percent of one core, while `ask` is called every second.
 fn cpu_percent(server: &Server, mut ask: impl FnMut()) -> f64 {
     let spent = || -> f64 {
         ["used_cpu_sys", "used_cpu_user"]
@@ -66,7 +67,7 @@ fn cpu_percent(server: &Server, mut ask: impl FnMut()) -> f64 {
     100.0 * (spent() - before) / start.elapsed().as_secs_f64()
 }
 
-/// 2,000 browsers that are sent the stock of a sale cost Redis as many calls as one does.
+/// 2,000 browsers that get the stock of a sale cause no more calls to Redis than one.
 #[test]
 #[ignore = "takes 2,000 connections: make watch-test"]
 fn two_thousand_viewers_cost_no_more_than_one() {
@@ -98,7 +99,7 @@ fn two_thousand_viewers_cost_no_more_than_one() {
     }
 }
 
-/// Calls of STATUS in ten seconds in which something changes ten times a second.
+/// The number of STATUS calls in ten seconds, with ten changes of the sale a second.
 fn calls_while_it_sells(server: &Server) -> u64 {
     let calls = || -> u64 {
         let line = server.info("commandstats", "cmdstat_SECKILL.STATUS");

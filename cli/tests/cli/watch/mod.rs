@@ -1,5 +1,5 @@
-//! The exporter's promises: alerts that fire, a page for people, and little cost for the server.
-//! The tests need programs that `make watch-test` brings.
+//! The exporter's promises: alerts, the page, and its low load on the server. The tests need
+//! programs that `make watch-test` installs.
 
 mod alerts;
 mod cost;
@@ -18,7 +18,7 @@ pub fn exporter(server: &Server, words: &[&str]) -> Running {
     Running::start(program)
 }
 
-/// Sends lines that all must go well.
+/// Sends commands, none of which may fail.
 #[track_caller]
 pub fn all(server: &Server, lines: &[&str]) {
     let mut conn = server.conn();

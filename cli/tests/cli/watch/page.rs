@@ -13,7 +13,7 @@ use seckill_harness::Server;
 use super::{all, exporter};
 use crate::program::get;
 
-/// How long the browser shows the page.
+/// Time for which the browser shows the page.
 const LOOKS: Duration = Duration::from_secs(12);
 
 #[test]
@@ -60,7 +60,7 @@ fn the_page_shows_numbers_and_curves() {
     assert!(!dom.contains("<b>&amp;\"bold\""), "a name became markup:\n{dom}");
     let first = dom.split("data-sale=\"").nth(1).expect("a line");
     assert!(first.starts_with("sale:short"), "trouble is on top: {first}");
-    // The curve of what is available in the sale of phones has many points, and goes down.
+    // The curve of available units of sale:phone has many points, and goes down.
     let card = dom.split("data-sale=\"sale:phone\"").nth(1).expect("the card");
     let card = card.split("</details>").next().expect("its end");
     let path = card.split("<path class=\"available\" d=\"M").nth(1).expect("a curve");
@@ -114,7 +114,8 @@ fn the_picture_of_the_docs() {
     }
 }
 
-/// Some tens of buyers a second; a third of the holds is paid. The tickets are soon gone.
+/// Some tens of buyers a second buy, and a third of the holds is paid. The tickets are soon sold
+/// out.
 fn sell(server: &Server, over: &AtomicBool) {
     let mut conn = server.conn();
     for user in 0.. {
@@ -126,13 +127,13 @@ fn sell(server: &Server, over: &AtomicBool) {
         if user % 3 == 0 {
             conn.cmd(&format!("SECKILL.CONFIRM sale:phone u{user}"));
         }
-        // Slows the rush down: it would be over before the page shows it.
+        // Slows the rush down, so that the page can show it.
         thread::sleep(Duration::from_millis(15));
     }
 }
 
-/// A browser gives the page back as soon as it has loaded. So it gets it from here, with a picture
-/// behind it that takes its time; all the rest is the exporter's.
+/// A headless browser takes its picture as soon as the page has loaded. So this server adds a slow
+/// image to the page. All other answers come from the exporter.
 fn slow_copy(exporter: u16) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("its number").port();
