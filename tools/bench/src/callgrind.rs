@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-/// Instructions of the C library's functions that the module calls.
+/// Instructions of C library functions that the module calls.
 pub const C_LIBRARY: &str = "the C library, called by these";
 const STANDARD_LIBRARY: &str = "the standard library";
 
 /// Instructions under one load.
 pub struct Profile {
     pub total: f64,
-    /// The module's own instructions, by the folder, the file or the crate of their code.
+    /// The module's own instructions, by folder, file or crate of their code.
     pub parts: BTreeMap<String, f64>,
 }
 
-/// Where code is written.
+/// The place where a line of code is defined.
 enum Home {
     Ours(String),
     Crate(String),
@@ -21,7 +21,7 @@ enum Home {
 }
 
 impl Home {
-    /// By the name of a file, which begins at the root of the package or before it.
+    /// Finds the home by a file name. The name starts at the package root or above it.
     fn of(file: &str) -> Home {
         if let Some((_, path)) = file.split_once("/registry/src/") {
             let name = path.split('/').nth(1).unwrap_or_default();
@@ -35,7 +35,7 @@ impl Home {
     }
 }
 
-/// A room of the shell or the domain; both may be compiled from their own folder.
+/// A folder of the shell or of the domain; each may be compiled from its own root.
 fn room(above: &str, path: &str) -> String {
     let mut parts = path.split('/');
     match (parts.next().unwrap_or_default(), parts.next()) {
@@ -46,9 +46,9 @@ fn room(above: &str, path: &str) -> String {
     }
 }
 
-/// Reads a profile that names its files in full; `module` is the name of the module's file. Code
-/// that was inlined counts where it is written. Of a library's, nobody can tell who asked for it
-/// when it was inlined, so it counts as what stands before it in the same function.
+/// Reads a profile that names its files in full; `module` is the file name of the module. Inlined
+/// code of the module counts at its own source file. Inlined code of a library counts for the code
+/// before it in the function, because the profile does not name its caller.
 pub fn read(text: &str, module: &str) -> Option<Profile> {
     let (mut is_ours, mut is_call, mut calls_c) = (false, false, false);
     let (mut total, mut parts) = (None, BTreeMap::new());

@@ -34,7 +34,7 @@ struct Panel {
 /// # Errors
 /// A sentence.
 pub fn write(file: &Path, runs: &Runs) -> Result<(), String> {
-    // One server keeps the picture small: the newest Redis. The page's table has all of them.
+    // The newest Redis only, to keep the picture small. The page's table has all servers.
     let newest = runs.runs.iter().rfind(|run| run.server.starts_with("Redis "));
     let Some(run) = newest.or(runs.runs.first()) else { return Ok(()) };
     let panels: Vec<Panel> =

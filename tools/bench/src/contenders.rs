@@ -7,17 +7,17 @@ use crate::load::{Request, UNIT, UNITS};
 pub const SALE: &str = "sale";
 pub const USER: &str = "user:000number000";
 pub const REQ: &str = "req:000number000";
-/// Users who never won anything, and request ids that were never used.
+/// Users who never won, with request ids that were never used.
 const LATE: &str = "late:000number000";
 const NEW_REQ: &str = "new:000number000";
-/// More units than are asked for.
+/// More units than the calls ask for.
 pub const PLENTY: u64 = 900_000_000;
-/// How long a hold lasts: none expires during the measurement.
+/// Length of a hold in ms: none expires during the measurement.
 const HOLD_MS: &str = "900000";
 
-/// How replies begin.
+/// The first bytes of the reply GRANTED.
 pub const GRANTED: &str = "*6\r\n$7\r\nGRANTED";
-/// Where units have numbers.
+/// The first bytes of the reply GRANTED in a sale with numbered units.
 pub const GRANTED_UNITS: &str = "*7\r\n$7\r\nGRANTED";
 pub const SOLD: &str = "*4\r\n$4\r\nSOLD";
 
@@ -30,13 +30,13 @@ pub const SADD: &str = "SADD";
 pub const MULTI: &str = "MULTI DECR SADD";
 pub const INCREX: &str = "INCREX with LBOUND";
 
-/// A sale with holds and an outbox: the path that the README advises.
+/// A sale with holds and an outbox: the calls that the README recommends.
 pub struct Recommended {
     pub grab: Request,
     pub confirm: Request,
 }
 
-/// The module's.
+/// Sets the module up for the recommended calls.
 pub fn module_recommended(control: &mut Control) -> Result<Recommended, String> {
     let supply = PLENTY.to_string();
     control.tell(&["SECKILL.INIT", SALE, &supply, "HOLD", HOLD_MS, "OUTBOX", "orders"])?;
@@ -46,7 +46,7 @@ pub fn module_recommended(control: &mut Control) -> Result<Recommended, String> 
     })
 }
 
-/// The scripts'.
+/// Sets the scripts up for the recommended calls.
 pub fn script_recommended(control: &mut Control) -> Result<Recommended, String> {
     control.tell(&["SET", "sale:stock", &PLENTY.to_string()])?;
     let mut load = |text: &str| control.ask::<String>(&["SCRIPT", "LOAD", text]);
@@ -59,14 +59,14 @@ pub fn script_recommended(control: &mut Control) -> Result<Recommended, String> 
     Ok(Recommended { grab: Request::new(&grab, GRANTED), confirm: Request::new(&confirm, SOLD) })
 }
 
-/// A plain sale: winners, users who come too late, and winners who ask again.
+/// A plain sale: calls of winners, of users after it is sold out, and of winners again.
 pub struct Plain {
     pub win: Request,
     pub late: Request,
     pub again: Request,
 }
 
-/// The module's sale, with this many units.
+/// Sets the module's plain sale up, with this many units.
 pub fn module_plain(control: &mut Control, units: u64) -> Result<Plain, String> {
     control.tell(&["SECKILL.INIT", SALE, &units.to_string()])?;
     let grab = |user, req, reply| Request::new(&["SECKILL.GRAB", SALE, user, "REQ", req], reply);
@@ -77,14 +77,14 @@ pub fn module_plain(control: &mut Control, units: u64) -> Result<Plain, String> 
     })
 }
 
-/// The script's.
+/// Sets the script's plain sale up.
 pub fn script_plain(control: &mut Control, units: u64) -> Result<Plain, String> {
     let text = include_str!("../scripts/plain.lua");
     let sha: String = control.ask(&["SCRIPT", "LOAD", text])?;
     plain_lua(control, units, ["EVALSHA", &sha])
 }
 
-/// The function's.
+/// Sets the function's plain sale up.
 pub fn function_plain(control: &mut Control, units: u64) -> Result<Plain, String> {
     control.tell(&["FUNCTION", "LOAD", include_str!("../scripts/plain_function.lua")])?;
     plain_lua(control, units, ["FCALL", "grab"])
@@ -103,14 +103,14 @@ fn plain_lua(control: &mut Control, units: u64, begin: [&str; 2]) -> Result<Plai
     })
 }
 
-/// A hall: those who want one seat, and then others who take any. There are as many seats of the
-/// first as of the second kind.
+/// Calls to a hall: first GRABs of one named seat, then GRABs of any seat. Each kind gets half of
+/// the seats.
 pub struct Hall {
     pub named: Request,
     pub lowest: Request,
 }
 
-/// The module's.
+/// Sets the module's hall up.
 pub fn module_hall(control: &mut Control) -> Result<Hall, String> {
     control.tell(&["SECKILL.INIT", SALE, &(2 * UNITS).to_string(), "NUMBERED"])?;
     let named = ["SECKILL.GRAB", SALE, USER, "UNITS", UNIT, "REQ", REQ];
@@ -121,9 +121,9 @@ pub fn module_hall(control: &mut Control) -> Result<Hall, String> {
     })
 }
 
-/// The script's.
+/// Sets the script's hall up.
 pub fn script_hall(control: &mut Control) -> Result<Hall, String> {
-    // There is no seat 0.
+    // Seat 0 does not exist.
     control.tell(&["SETBIT", "sale:seats", "0", "1"])?;
     let text = include_str!("../scripts/seat.lua");
     let sha: String = control.ask(&["SCRIPT", "LOAD", text])?;
@@ -135,8 +135,8 @@ pub fn script_hall(control: &mut Control) -> Result<Hall, String> {
     Ok(Hall { named: call(&[USER, REQ, &last, UNIT]), lowest: call(&[LATE, NEW_REQ, &last]) })
 }
 
-/// Commands of this server that do less than a sale: a counter, one that stops at zero, a set, and
-/// both at once without a condition.
+/// Commands of this server that do less than a sale: a counter, a counter that stops at zero, a
+/// set, and counter and set together without a condition.
 pub fn less(control: &mut Control) -> Result<Vec<(&'static str, Request)>, String> {
     control.tell(&["SET", "stock", &PLENTY.to_string()])?;
     let increx = ["INCREX", "stock", "BYINT", "-1", "LBOUND", "0"];
@@ -152,7 +152,7 @@ pub fn incr() -> Request {
     Request::new(&["INCR", "count"], ":")
 }
 
-/// The key of [`sadd`].
+/// The key that [`sadd`] adds to.
 pub const SET: &str = "oset";
 
 pub fn sadd() -> Request {

@@ -1,4 +1,4 @@
-//! A server of one contender, and a connection beside the load: sets up, asks, checks.
+//! The server of one contender, and a connection for set-up and checks beside the load.
 
 use std::path::Path;
 use std::thread;
@@ -13,20 +13,20 @@ use crate::host::{cores, SERVER_CORE};
 const DEADLINE: Duration = Duration::from_secs(120);
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
-/// A server with the connection that looks after it.
+/// A server with its control connection.
 pub struct Control {
     server: Server,
     connection: Connection,
 }
 
 impl Control {
-    /// Starts a server, with a module or without. Its main thread has a core of its own where there
-    /// are two.
+    /// Starts a server, with or without a module. Its main thread has its own core if the machine
+    /// has two.
     pub fn start(module: Option<&Path>, settings: &[&str]) -> Result<Control, String> {
         Control::start_through(&[], module, settings)
     }
 
-    /// Starts the server through another program.
+    /// Starts the server through another program, such as valgrind.
     pub fn start_through(
         through: &[&str],
         module: Option<&Path>,
@@ -35,7 +35,7 @@ impl Control {
         let core = SERVER_CORE.to_string();
         let mut all = vec!["--enable-debug-command", "yes", "--maxclients", "4000"];
         all.extend(["--tcp-backlog", "2048"]);
-        // A later setting of the same name wins.
+        // A later setting of the same name overrides an earlier one.
         if cores() > 1 {
             all.extend(["--server_cpulist", &core]);
         }
@@ -67,7 +67,7 @@ impl Control {
         reply.map_err(|e| format!("{} failed: {e}", name.unwrap_or_default()))
     }
 
-    /// Sends one command whose reply does not matter, unless it is an error.
+    /// Sends one command and ignores its reply, unless it is an error.
     pub fn tell(&mut self, words: &[impl ToRedisArgs]) -> Result<(), String> {
         self.ask::<Value>(words).map(drop)
     }
@@ -77,7 +77,7 @@ impl Control {
         commands.query(&mut self.connection).map_err(|e| format!("A block of commands failed: {e}"))
     }
 
-    /// One number of INFO.
+    /// One field of INFO as a number.
     pub fn info(&mut self, section: &str, field: &str) -> Result<f64, String> {
         let word = self.info_word(section, field)?;
         word.parse().map_err(|_| format!("INFO {field} is {word}"))
@@ -102,7 +102,7 @@ impl Control {
         Ok(found.first().is_some_and(|found| *found != Value::Nil))
     }
 
-    /// Waits until a field of INFO says `value`.
+    /// Waits until a field of INFO has this value.
     pub fn wait_for(&mut self, section: &str, field: &str, value: &str) -> Result<(), String> {
         let deadline = Instant::now() + DEADLINE;
         while self.info_word(section, field)? != value {
@@ -114,7 +114,7 @@ impl Control {
         Ok(())
     }
 
-    /// Time that one call of a command took on the server, in microseconds, since CONFIG RESETSTAT.
+    /// Average microseconds of server time for one call of a command since CONFIG RESETSTAT.
     pub fn call_us(&mut self, command: &str) -> Result<f64, String> {
         let stat = self.info_word("commandstats", &format!("cmdstat_{command}"))?;
         let field = stat.split(',').find_map(|part| part.strip_prefix("usec_per_call="));
@@ -122,7 +122,7 @@ impl Control {
         number.ok_or_else(|| format!("INFO commandstats says {stat} of {command}"))
     }
 
-    /// Seconds that the server's main thread has worked.
+    /// Processor seconds of the server's main thread.
     pub fn worked_seconds(&mut self) -> Result<f64, String> {
         let user = self.info("cpu", "used_cpu_user_main_thread")?;
         Ok(user + self.info("cpu", "used_cpu_sys_main_thread")?)

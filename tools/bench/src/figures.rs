@@ -1,8 +1,8 @@
-//! Measured figures, and the ratios and spreads made of them.
+//! Measured figures, with their ratios and spreads.
 
 use serde::{Deserialize, Serialize};
 
-/// One quantity, measured once a round.
+/// One quantity, measured once in each round.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Series {
     pub case: String,
@@ -11,29 +11,29 @@ pub struct Series {
     pub values: Vec<f64>,
 }
 
-/// Processor time of the server's main thread for one call.
+/// Processor time of the server's main thread for each call.
 pub const SERVER_US: &str = "us a call";
 /// Calls a second.
 pub const PER_SECOND: &str = "calls/s";
-/// How much of the time the server's main thread was at work, 0 to 1.
+/// Share of time that the server's main thread was busy, 0 to 1.
 pub const BUSY: &str = "busy";
 pub const BYTES: &str = "bytes";
 pub const MS: &str = "ms";
-/// The longest of the calls.
+/// The slowest call.
 pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
-/// The p50 of the calls.
+/// The median of the calls.
 pub const MIDDLE_US: &str = "us at p50";
-/// Response times that a client measures.
+/// Response time measured by a client.
 pub const ROUND_TRIP_US: &str = "us of a round trip";
 pub const NS: &str = "ns";
 pub const HUNDREDTH_NS: &str = "ns at p99";
 pub const MIDDLE_NS: &str = "ns at p50";
 pub const INSTRUCTIONS: &str = "instructions";
-/// The module's own, of which each part of its code is a contender.
+/// Instructions of the module itself. Each part of its code is a contender.
 pub const OWN: &str = "own instructions";
 
-/// A middle value with the range it was seen in.
+/// A median with the smallest and largest value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub median: f64,
@@ -42,7 +42,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// `None` of no values.
+    /// `None` if there are no values.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -61,10 +61,10 @@ impl Spread {
     }
 }
 
-/// A place in the figures: case and contender.
+/// Key of a figure: case and contender.
 pub type Place<'a> = (&'a str, &'a str);
 
-/// All that was measured, in the order in which it first was.
+/// All figures, in the order in which they were first measured.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Figures {
@@ -72,7 +72,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Notes one value.
+    /// Adds one value.
     pub fn add(&mut self, case: &str, who: &str, unit: &str, value: f64) {
         match self.series.iter_mut().find(|series| series.is((case, who), unit)) {
             Some(series) => series.values.push(value),
@@ -85,7 +85,8 @@ impl Figures {
         }
     }
 
-    /// Takes over what was measured before and not again. Parts of the code come and go.
+    /// Keeps figures of an older run that this run did not measure. Instructions by part of the
+    /// code are replaced as a whole, because parts may be renamed.
     pub fn keep_others_of(&mut self, old: Figures) {
         let has_parts = self.series.iter().any(|series| series.unit == OWN);
         for series in old.series {
@@ -107,19 +108,19 @@ impl Figures {
         Spread::of(self.values(place, unit).iter().copied())
     }
 
-    /// How often one figure goes into the other, round by round: a machine that others share
-    /// changes its mood between rounds.
+    /// One figure divided by another, round by round: on a shared machine rounds differ more than
+    /// contenders within a round.
     pub fn ratio(&self, unit: &str, of: Place<'_>, to: Place<'_>) -> Option<Spread> {
         let (ours, theirs) = (self.values(of, unit), self.values(to, unit));
         Spread::of(ours.iter().zip(theirs).map(|(a, b)| a / b))
     }
 
-    /// How much more one figure is than the other, round by round.
+    /// One figure minus another, round by round.
     pub fn difference(&self, unit: &str, of: Place<'_>, to: Place<'_>) -> Option<Spread> {
         self.above(of, unit, (to, unit))
     }
 
-    /// The difference of two figures that are in different units.
+    /// The difference of two figures with different units.
     pub fn above(&self, of: Place<'_>, unit: &str, to: (Place<'_>, &str)) -> Option<Spread> {
         let (ours, theirs) = (self.values(of, unit), self.values(to.0, to.1));
         Spread::of(ours.iter().zip(theirs).map(|(a, b)| a - b))

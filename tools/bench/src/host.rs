@@ -1,13 +1,13 @@
-//! The machine that was measured: what figures depend on, and nothing that names the machine.
+//! The measured machine: its properties that figures depend on, but not its name.
 
 use std::fs;
 
 use rustix::thread::{sched_setaffinity, CpuSet};
 use serde::{Deserialize, Serialize};
 
-/// The core of the servers' main threads, where there are two.
+/// The core for the servers' main threads, if there are two cores.
 pub const SERVER_CORE: usize = 0;
-/// The core of everything else: load, children that save.
+/// The core for everything else: load, and children that save.
 pub const OTHER_CORE: usize = 1;
 
 /// The machine.
@@ -15,7 +15,7 @@ pub const OTHER_CORE: usize = 1;
 pub struct Host {
     pub cores: usize,
     pub kernel: String,
-    /// Runnable processes, the average of one minute, before and afterwards.
+    /// Runnable processes (load average of one minute), before and after the run.
     pub load_before: f64,
     pub load_after: f64,
 }
@@ -26,26 +26,26 @@ impl Host {
         Host { cores: cores(), kernel, load_before: load(), load_after: 0.0 }
     }
 
-    /// The machine's load when all is done.
+    /// Reads the load average at the end of the run.
     pub fn look_again(&mut self) {
         self.load_after = load();
     }
 }
 
-/// Keeps this program and what it starts off the servers' core. False on a machine with one core.
+/// Moves this program and its children off the servers' core. False on a machine with one core.
 pub fn leave_the_servers_core() -> bool {
     let mut set = CpuSet::new();
     set.set(OTHER_CORE);
     cores() > 1 && sched_setaffinity(None, &set).is_ok()
 }
 
-/// Processors of the machine.
+/// Number of processors.
 pub fn cores() -> usize {
     let text = file("/proc/cpuinfo");
     text.lines().filter(|line| line.starts_with("processor")).count().max(1)
 }
 
-/// The processor's name.
+/// The model name of the processor.
 pub fn cpu() -> String {
     let text = file("/proc/cpuinfo");
     let line = text.lines().find(|line| line.starts_with("model name"));

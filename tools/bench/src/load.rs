@@ -1,5 +1,5 @@
-//! The load: commands with a number in them, over some connections, some of them in one write. Each
-//! number is used once, and each reply is looked at, so what was measured is what was meant.
+//! The load: commands that contain a number, over several connections, with a pipeline. Each number
+//! is used once. Each reply is checked, so that only the intended outcome is measured.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
@@ -12,35 +12,35 @@ use seckill_random::Random;
 use crate::control::Control;
 use crate::figures::{Figures, BUSY, PER_SECOND, SERVER_US};
 
-/// Numbers are below this.
+/// Largest number of users; numbers of a load are smaller.
 pub const USERS: u64 = 100_000_000;
-/// The placeholder of the number: twelve digits.
+/// The placeholder for the number, which has twelve digits.
 pub const NUMBER: &str = "000number000";
-/// The placeholder where the number must not begin with a zero, such as in a unit's number: a 1 and
-/// five digits.
+/// The placeholder for a number without a leading zero, such as a unit's number: a 1 and five
+/// digits.
 pub const UNIT: &str = "1unit0";
-/// Numbers of a load whose requests have a [`UNIT`] are below this, and its units up to twice that.
+/// Numbers of a load with a [`UNIT`] are smaller than this. Its units are smaller than twice this.
 pub const UNITS: u64 = 100_000;
 const READ_BYTES: usize = 64 * 1024;
 const TIME_OUT: Duration = Duration::from_secs(120);
 
-/// A request: one command or several, written once, with another number in it each time.
+/// A request of one or several commands, encoded once. Each use inserts another number.
 pub struct Request {
     bytes: Vec<u8>,
-    /// Where its digits are.
+    /// Positions of the digits.
     places: Vec<Range<usize>>,
-    /// How many replies it has, and how the last of them must begin.
+    /// Number of replies, and the first bytes of the last reply.
     replies: usize,
     expected: &'static str,
 }
 
 impl Request {
-    /// One command, whose reply begins with `expected`.
+    /// One command; its reply must begin with `expected`.
     pub fn new<W: AsRef<str>>(words: &[W], expected: &'static str) -> Request {
         Request::of(&[words], expected)
     }
 
-    /// Several commands that are sent together.
+    /// Several commands in one write.
     pub fn of<W: AsRef<str>>(commands: &[&[W]], expected: &'static str) -> Request {
         let mut bytes = Vec::new();
         for words in commands {
@@ -55,7 +55,7 @@ impl Request {
         Request { bytes, places, replies: commands.len(), expected }
     }
 
-    /// Appends it with this number.
+    /// Appends the request with this number.
     fn write(&self, number: u64, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&self.bytes);
@@ -70,22 +70,22 @@ impl Request {
     }
 }
 
-/// The connections and the pipeline of a load.
+/// Connections, pipeline and pace of a load.
 #[derive(Clone, Copy)]
 pub struct Manner {
     pub connections: usize,
     pub pipeline: usize,
-    /// Requests a second, as fast as it goes when `None`.
+    /// Requests a second; `None` is unlimited.
     pub pace: Option<f64>,
 }
 
-/// The manner of most rows.
+/// The manner of most cases.
 pub const PIPELINED: Manner = Manner { connections: 50, pipeline: 32, pace: None };
 
 /// Sends the request with each number and waits for all replies.
 ///
 /// # Errors
-/// When a reply is not what was expected, or a connection breaks.
+/// When a reply differs from `expected`, or a connection breaks.
 pub fn send(
     port: u16,
     request: &Request,
@@ -143,12 +143,12 @@ impl Rate {
     }
 }
 
-/// One connection with at most one block under way.
+/// One connection with at most one block in flight.
 struct Lane {
     stream: TcpStream,
     out: Vec<u8>,
     seen: Vec<u8>,
-    /// Requests of the block.
+    /// Replies of the block that are still missing.
     waits_for: usize,
 }
 
@@ -160,7 +160,7 @@ impl Lane {
         Ok(Lane { stream, out: Vec::new(), seen: Vec::new(), waits_for: 0 })
     }
 
-    /// Sends a block, if there is one; returns how many requests it has.
+    /// Sends the next block, if any. Returns its number of requests.
     fn start(
         &mut self,
         request: &Request,
@@ -174,7 +174,7 @@ impl Lane {
         Ok(self.waits_for)
     }
 
-    /// Reads the replies of the block under way.
+    /// Reads the replies of the block in flight.
     fn finish(&mut self, request: &Request) -> Result<(), String> {
         let (mut length, mut place, mut replies) = (0, 0, 0);
         while replies < self.waits_for * request.replies {
@@ -204,14 +204,14 @@ fn said(error: std::io::Error) -> String {
     format!("The load can't be sent: {error}")
 }
 
-/// `count` numbers below `below`: no two are equal, and neighbours are far apart.
+/// `count` different numbers below `below`; neighbours are far apart.
 pub fn spread(count: u64, below: u64) -> impl Iterator<Item = u64> {
-    // A prime larger than any `below` in use shares no factor with it.
+    // A prime larger than any `below` in use, so it shares no factor with `below`.
     const STEP: u64 = 2_654_435_761;
     (0..count).map(move |at| at * STEP % below)
 }
 
-/// Numbers below `below` that look random.
+/// Pseudo-random numbers below `below`.
 pub fn random(seed: u64, below: u64) -> impl Iterator<Item = u64> {
     let mut random = Random(seed);
     std::iter::repeat_with(move || random.below(below))

@@ -1,6 +1,6 @@
-//! `make bench`: what a call of the module costs the server, beside scripts and functions that do
-//! the same work, in one run on servers of its own. Contenders take turns, so that whatever else
-//! the machine does falls on all of them; ratios are taken round by round.
+//! `make bench`: the server's cost of a call of the module, beside scripts and functions that do
+//! the same work. All run on servers of their own in one run. Contenders take turns, so that other
+//! load on the machine affects all of them equally. Ratios are taken round by round.
 //!
 //! ```text
 //! make bench
@@ -35,35 +35,36 @@ use figures::Figures;
 use host::Host;
 use report::{Report, Runs, Took};
 
-/// Connections of the largest case, and of everything else.
+/// Most open connections: those of the largest case, and some for control.
 const CONNECTIONS: usize = 1_200;
 
-/// Where full runs are kept, one of each server.
+/// File of the full runs, one for each server.
 const RUNS: &str = "docs/bench.json";
 
-/// The module whose commands judge nothing.
+/// The no-op module: its commands decide nothing.
 const NOOP: &str = "target/release/libseckill_noop.so";
 
-/// Measures what a call of the module costs the server that SECKILL_TEST_SERVER names, or the one
-/// on the path, beside what does the same work, and says which bars hold.
+/// Measures the server's cost of a call of the module, beside scripts that do the same work, and
+/// says which bars hold. The server is that of SECKILL_TEST_SERVER, or redis-server of the PATH.
 #[derive(Parser)]
 struct Options {
-    /// Little of everything, for trying
+    /// A short run to try the bench out
     #[arg(long)]
     quick: bool,
-    /// Only cases of these names; --list shows them
+    /// Run only the cases of these names; --list shows them
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
     /// List the cases
     #[arg(long)]
     list: bool,
-    /// Write what was found into docs/ and both READMEs, unless it is quick
+    /// Write the results into docs/ and both READMEs, unless the run is quick
     #[arg(long)]
     docs: bool,
-    /// Measure nothing, write the tables of the runs that are in docs/
+    /// Measure nothing, write the tables from the runs in docs/
     #[arg(long)]
     tables: bool,
-    /// Measure nothing, show where the server spends its time (perf); --docs writes it there
+    /// Measure nothing, show where the server spends its time (perf); with --docs write it into
+    /// docs/
     #[arg(long)]
     profile: bool,
 }
@@ -110,7 +111,7 @@ fn write_docs(runs: &Runs) -> Result<(), String> {
     chart::write(Path::new("docs/bench.svg"), runs)
 }
 
-/// The report, and what went wrong.
+/// Runs the cases. Returns the report, and the errors.
 fn measure(bench: &mut Bench, chosen: &[&Case], is_quick: bool) -> (Report, Vec<String>) {
     let mut host = Host::look();
     let (mut cases, mut failures) = (Vec::new(), Vec::new());

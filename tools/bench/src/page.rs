@@ -1,5 +1,5 @@
-//! The tables of the documents, each between two marks, with a column for each server. No number is
-//! copied by hand, so none can come from another run.
+//! The tables of the pages, each between two marks, with a column for each server. All numbers come
+//! from docs/bench.json, none is copied by hand.
 
 mod chinese;
 mod memory;
@@ -18,12 +18,12 @@ use crate::profile::Profile;
 use crate::report::{Report, Runs};
 use crate::rows::{both_times, short, Row};
 
-/// The users' page in both languages, and the page for those who work on the module.
+/// The users' page in both languages, and the page for contributors.
 const PAGE: &str = "docs/performance.md";
 const PAGE_ZH: &str = "docs/zh/performance.md";
 const DETAILS: &str = "tools/bench/README.md";
 
-/// Connections without a pipeline, as the READMEs and the page of performance show them.
+/// Connections without a pipeline in the READMEs and in docs/performance.md.
 const CROWD: usize = 50;
 
 /// The cell of a run without this figure.
@@ -55,10 +55,10 @@ pub fn write(runs: &Runs) -> Result<(), String> {
     blocks(runs)?.iter().try_for_each(|(file, name, text)| put(file, name, text))
 }
 
-/// A file, the name of a table's marks in it, and the table.
+/// A file, the name of a table's marks, and the table.
 type Block = (&'static str, &'static str, String);
 
-/// Every table of every page.
+/// All tables of all pages.
 fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
     let all: Vec<&Report> = runs.runs.iter().collect();
     let sentences = all.iter().map(|run| format!("- {}", run.sentence())).collect::<Vec<_>>();
@@ -86,7 +86,7 @@ fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
 
 const INSTALL: [&str; 2] = ["docs/install.md", "docs/zh/install.md"];
 
-/// Rows with bars, or rows that are only reported, with a column for each run.
+/// Rows with a bar, or rows without one, with a column for each run.
 fn table(runs: &[&Report], with_bars: bool) -> Table {
     let rows: Vec<Vec<Row>> = runs.iter().map(|run| run.rows()).collect();
     let mut head = vec!["what", "figure", "setting"];
@@ -115,8 +115,8 @@ fn new_table<'a>(mut head: Vec<&'a str>, runs: &[&'a Report]) -> Table {
 /// A call, its setting, and the contender.
 type Line = (&'static str, &'static str, &'static str);
 
-/// The table that the page begins with, with an AOF as recommended: `Lua script 14.2 us, module
-/// 2.94 us: 4.8 x`.
+/// The first table of the page, with the recommended AOF setting: `Lua script 14.2 us, module 2.94
+/// us: 4.8 x`.
 fn recommended(runs: &[&Report]) -> Table {
     let mut table = new_table(vec!["server time per call"], runs);
     for what in [sale::GRAB, sale::CONFIRM, sale::PLAIN, sale::SOLD_OUT, sale::ALREADY] {
@@ -150,7 +150,7 @@ fn others() -> Vec<Line> {
     lines
 }
 
-/// The server's time for a call.
+/// Server time for each call.
 fn times(runs: &[&Report], lines: &[Line]) -> Table {
     let mut table = new_table(vec!["server time per call, us", "setting", "contender"], runs);
     for (what, setting, who) in lines {
@@ -161,7 +161,7 @@ fn times(runs: &[&Report], lines: &[Line]) -> Table {
     table
 }
 
-/// The sentence of both READMEs, of the newest Redis: calls a second without a pipeline.
+/// The sentence of both READMEs: calls a second without a pipeline on the newest Redis.
 fn readme(runs: &[&Report]) -> Result<[Block; 2], String> {
     let run = runs.iter().rfind(|run| run.server.starts_with("Redis "));
     let run = run.ok_or("no run of a Redis")?;
@@ -181,7 +181,7 @@ fn readme(runs: &[&Report]) -> Result<[Block; 2], String> {
     Ok([("README.md", "short", english), ("README.zh-CN.md", "short", chinese)])
 }
 
-/// Calls a second without a pipeline, and the use of the server's core.
+/// Calls a second without a pipeline, and the load of the server's core.
 fn crowd(runs: &[&Report]) -> Table {
     let mut table = new_table(vec![&crowd::case(CROWD), "contender"], runs);
     crowd_rows(&mut table, runs, ("calls/s", PER_SECOND));
@@ -216,7 +216,7 @@ fn put(file: &str, name: &str, text: &str) -> Result<(), String> {
     write_between(Path::new(file), [&begin, &end], &part)
 }
 
-/// The marks of a table, and what goes between them.
+/// The marks of a table, and the text between them.
 fn block(name: &str, text: &str) -> ([String; 2], String) {
     let marks = [format!("<!-- bench: {name} -->\n"), format!("<!-- end: {name} -->")];
     (marks, format!("\n{text}\n\n"))
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use crate::RUNS;
 
-    /// A table that is out of date, or that was changed by hand.
+    /// Fails if a table is outdated or was edited by hand.
     #[test]
     fn the_pages_are_up_to_date() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -1,4 +1,4 @@
-//! How long other clients wait: PINGs of one connection, one a millisecond.
+//! Waits of other clients: PINGs on one connection, one each millisecond.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Barrier;
@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 const EVERY: Duration = Duration::from_millis(1);
 
-/// Microseconds that each PING took.
+/// Microseconds of each PING.
 #[derive(Default)]
 pub struct Pings(Vec<f64>);
 
 impl Pings {
-    /// Sends `count` PINGs while nothing else runs.
+    /// Sends `count` PINGs to an idle server.
     pub fn alone(port: u16, count: usize) -> Result<Pings, String> {
         Pings::while_it(port, |took| took < count)
     }
 
-    /// PINGs beside `deed`, from before its begin until it is done.
+    /// Sends PINGs from before `deed` begins until it ends.
     pub fn beside(port: u16, deed: impl FnOnce() -> Result<(), String>) -> Result<Pings, String> {
         let (begun, done) = (Barrier::new(2), AtomicBool::new(false));
         thread::scope(|scope| {
@@ -35,7 +35,7 @@ impl Pings {
         })
     }
 
-    /// Sends PINGs while `goes_on` of their number is true.
+    /// Sends PINGs while `goes_on` returns true for their number.
     fn while_it(port: u16, goes_on: impl Fn(usize) -> bool) -> Result<Pings, String> {
         let failed = |e: redis::RedisError| format!("PING failed: {e}");
         let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).map_err(failed)?;
@@ -52,19 +52,19 @@ impl Pings {
         Ok(Pings(took))
     }
 
-    /// Adds those of another round.
+    /// Adds the PINGs of another round.
     pub fn extend(&mut self, others: Pings) {
         self.0.extend(others.0);
     }
 
-    /// Milliseconds that 999 of 1,000 took at the most.
+    /// The p99.9 in milliseconds.
     pub fn p999_ms(&mut self) -> f64 {
         self.0.sort_by(f64::total_cmp);
         let place = (self.0.len() as f64 * 0.999) as usize;
         self.0.get(place.min(self.0.len().saturating_sub(1))).map_or(0.0, |took| took / 1e3)
     }
 
-    /// Milliseconds of the longest.
+    /// The maximum in milliseconds.
     pub fn max_ms(&self) -> f64 {
         self.0.iter().copied().fold(0.0, f64::max) / 1e3
     }

@@ -1,25 +1,25 @@
-//! How much is measured.
+//! Sizes of a run: rounds, calls and winners.
 
-/// Numbers of a run.
+/// Sizes of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Rounds of A B C ...
+    /// Rounds in which all contenders take a turn.
     pub rounds: usize,
-    /// Calls of each contender in a round.
+    /// Calls of each contender in one round.
     pub calls: u64,
-    /// Without a pipeline: connections and calls.
+    /// Without a pipeline: numbers of connections, each with its number of calls.
     pub crowds: [(usize, u64); 3],
-    /// Rounds of slow cases whose times vary little.
+    /// Rounds of slow cases with little variation.
     pub few_rounds: usize,
-    /// Rounds of the server's own commands, where a difference would be small.
+    /// Rounds for the server's own commands, where differences are small.
     pub many_rounds: usize,
     /// Winners of a sale: small, middle, large.
     pub sizes: [u64; 3],
-    /// Calls of each kind that callgrind counts.
+    /// Calls of each kind under callgrind.
     pub counted_calls: u64,
 }
 
-/// The sizes of a full run, by which the bars are judged.
+/// The sizes of a full run; the bars are set for these.
 pub const FULL: Plan = Plan {
     rounds: 5,
     calls: 100_000,
@@ -30,7 +30,7 @@ pub const FULL: Plan = Plan {
     counted_calls: 10_000,
 };
 
-/// For trying: the figures say little.
+/// A short run to try the bench out. Its figures mean little.
 pub const QUICK: Plan = Plan {
     rounds: 2,
     calls: 20_000,

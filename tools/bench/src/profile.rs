@@ -1,5 +1,5 @@
-//! Where the server's main thread spends its time on the first rows: what `perf record` sees,
-//! summed up by whose code it is, and the functions that take the most.
+//! Profile of the server's main thread for the first rows: samples of `perf record`, summed up by
+//! the owner of the code, and the most expensive functions.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::load::{send, spread, Request, PIPELINED, USERS};
 
 /// Samples a second.
 const FREQUENCY: &str = "4000";
-/// Functions that are named for each load.
+/// Number of functions that are named for each load.
 const NAMED: usize = 10;
-/// perf needs this long to attach.
+/// Time that perf needs to attach.
 const ATTACH: Duration = Duration::from_millis(300);
-/// Enough for some thousand samples.
+/// Enough calls for several thousand samples.
 const CALLS: u64 = 500_000;
 
-/// The owner of a piece of code, by the beginning of its file's name; all others are libraries.
+/// The owner of code, by the first letters of its file name. All other files are libraries.
 const OWNERS: [(&str, &[&str]); 4] = [
     ("server", &["redis-", "valkey-", "binary"]),
     ("kernel", &["[k"]),
@@ -29,7 +29,7 @@ const OWNERS: [(&str, &[&str]); 4] = [
     ("libraries", &[""]),
 ];
 
-/// The time under one load, largest share first: percent, owner, function.
+/// The profile of one load, largest share first: percent, owner, function.
 pub struct Profile {
     load: &'static str,
     shares: Vec<(f64, &'static str, String)>,
@@ -49,7 +49,7 @@ impl fmt::Display for Profile {
     }
 }
 
-/// Profiles the calls whose bars are hard.
+/// Profiles the calls that have hard bars.
 ///
 /// # Errors
 /// A sentence.
@@ -75,7 +75,7 @@ fn profile(load: &'static str, pid: u32, port: u16, request: &Request) -> Result
     Ok(Profile { load, shares: perf.finish()? })
 }
 
-/// perf, watching one process.
+/// A running perf that records one process.
 struct Perf {
     child: Child,
     file: PathBuf,
@@ -85,7 +85,7 @@ impl Perf {
     fn start(pid: u32, file: &Path) -> Result<Perf, String> {
         let mut command = Command::new("perf");
         command.args(["record", "-q", "-e", "cpu-clock", "-F", FREQUENCY]);
-        // The main thread alone: its number is the process's.
+        // Only the main thread: its thread id is the process id.
         command.args(["-t", &pid.to_string(), "-o"]).arg(file);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().map_err(|e| format!("perf does not start: {e}"))?;
@@ -112,7 +112,7 @@ impl Perf {
     }
 }
 
-/// A line of the report: `percent`, object and function with a mark before it.
+/// A line of the report: percent, object file, and function after a mark.
 fn share(line: &str) -> Option<(f64, &'static str, String)> {
     let mut fields = line.split('\t').map(str::trim);
     let percent = fields.next()?.trim_end_matches('%').parse().ok()?;

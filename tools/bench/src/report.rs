@@ -1,4 +1,4 @@
-//! A run, and the file that keeps one of each server.
+//! Reports of runs, and the file that keeps one for each server.
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +10,13 @@ use crate::host::Host;
 use crate::plan::{Plan, FULL, QUICK};
 use crate::rows::{self, Row};
 
-/// Above this, something else runs on the machine.
+/// Load average above which the machine was not idle.
 const QUIET_LOAD: f64 = 0.5;
 
-/// All there is of one server, for whoever wants to compute something else.
+/// All figures of one server, also for other programs to read.
 #[derive(Deserialize, Serialize)]
 pub struct Report {
-    /// The server, `Redis 7.0.15`.
+    /// Name and version of the server, such as `Redis 7.0.15`.
     pub server: String,
     pub module: String,
     pub host: Host,
@@ -27,15 +27,15 @@ pub struct Report {
     pub figures: Figures,
 }
 
-/// How long a case took.
+/// The duration of a case.
 #[derive(Deserialize, Serialize)]
 pub struct Took {
     pub case: String,
     pub seconds: f64,
-    /// Runnable processes before it, the average of one minute.
+    /// Runnable processes before the case (load average of one minute).
     #[serde(default)]
     pub load_before: f64,
-    /// The processor that it ran on.
+    /// The processor of the case.
     pub cpu: String,
 }
 
@@ -52,7 +52,7 @@ impl Report {
         rows::all(&self.figures, &self.plan(), &self.server)
     }
 
-    /// How many bars hold, where and when.
+    /// How many bars hold, with server, machine and time.
     pub fn sentence(&self) -> String {
         let holds: Vec<bool> = self.rows().iter().filter_map(|row| row.holds).collect();
         let held = holds.iter().filter(|holds| **holds).count();
@@ -66,7 +66,7 @@ impl Report {
         )
     }
 
-    /// The processors, with the cases that ran on another one than most did.
+    /// The processors, with the cases that ran on another one than most.
     fn cpus(&self) -> String {
         let of = |(cpu, cases): (&str, Option<String>)| match cases {
             None => cpu.to_owned(),
@@ -76,8 +76,7 @@ impl Report {
         all.collect::<Vec<_>>().join("; ")
     }
 
-    /// Other work on the machine: the load before the runs that these cases are of, where it was
-    /// not quiet.
+    /// Load average before the runs of these cases, if the machine was not idle.
     fn busy(&self) -> String {
         let runs = self.cases_by(|took| took.load_before).into_iter();
         let loud = runs.filter(|(load, _)| *load > QUIET_LOAD);
@@ -88,7 +87,7 @@ impl Report {
         loud.map(of).collect()
     }
 
-    /// Groups the cases by a key; the largest group has `None` in place of its names.
+    /// Groups the cases by a key. The largest group has `None` instead of names.
     fn cases_by<'r, K: PartialEq>(
         &'r self,
         key: impl Fn(&'r Took) -> K,
@@ -109,17 +108,17 @@ impl Report {
     }
 }
 
-/// Runs, one of each server, in the order of their names.
+/// The runs, one for each server, ordered by name.
 #[derive(Default, Deserialize)]
 pub struct Runs {
     pub runs: Vec<Report>,
 }
 
 impl Runs {
-    /// Reads the runs; none where there is no file.
+    /// Reads the runs; empty if the file is missing.
     ///
     /// # Errors
-    /// A sentence when the file is of another version of this program.
+    /// A message if another version of this program wrote the file.
     pub fn read(file: &Path) -> Result<Runs, String> {
         match fs::read_to_string(file) {
             Ok(text) => serde_json::from_str(&text)
@@ -128,15 +127,14 @@ impl Runs {
         }
     }
 
-    /// Puts a run in the place of that server's last one, which keeps the cases that did not run
-    /// this time.
+    /// Replaces the last run of that server. Cases that did not run this time are kept.
     pub fn put(&mut self, mut report: Report) {
         let old = self.runs.iter().position(|run| run.server == report.server);
         if let Some(old) = old.map(|place| self.runs.remove(place)) {
             report.figures.keep_others_of(old.figures);
             let ran = |took: &Took| report.cases.iter().any(|new| new.case == took.case);
             let mut kept: Vec<Took> = old.cases.into_iter().filter(|took| !ran(took)).collect();
-            // Once only the load before all cases was kept.
+            // Older files have only one load average, before all cases.
             for took in kept.iter_mut().filter(|took| took.load_before == 0.0) {
                 took.load_before = old.host.load_before;
             }
@@ -147,7 +145,7 @@ impl Runs {
         self.runs.sort_by(|a, b| a.server.cmp(&b.server));
     }
 
-    /// Writes them, a series a line.
+    /// Writes the runs, one series a line.
     ///
     /// # Errors
     /// A sentence.

@@ -1,4 +1,4 @@
-//! The rows of the tables: a figure, what it is compared with, its setting, and its bar.
+//! The rows of the tables: a figure, its comparison, setting and bar.
 
 mod forms;
 mod rounds;
@@ -14,26 +14,26 @@ use crate::figures::{
 };
 use crate::plan::Plan;
 
-/// A bar: the least or the most that a figure may be.
+/// A bar: the smallest or largest allowed figure.
 #[derive(Clone, Copy)]
 pub enum Bar {
     AtLeast(f64),
     AtMost(f64),
-    /// At most this far from 1.
+    /// At most this far from 1.0.
     Near(f64),
 }
 
-/// One row of one server.
+/// One row for one server.
 pub struct Row {
     pub what: String,
-    /// The figure's unit, or the other figure that it is divided by.
+    /// The unit of the figure, or the figure that it is divided by.
     pub figure: String,
     pub setting: String,
-    /// The bar in words, for all servers; empty if the row is only reported.
+    /// The bar in words, for all servers; empty if there is none.
     pub bar: String,
     pub found: Option<Spread>,
     pub holds: Option<bool>,
-    /// Text before the figure: the two times of a ratio.
+    /// Text before the figure: the two times that make the ratio.
     pub lead: String,
     /// Text right after the figure: the unit of a ratio.
     pub unit: &'static str,
@@ -42,7 +42,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The cell of the tables: bold if the bar is missed.
+    /// The text of the cell, bold if the bar is missed.
     pub fn cell(&self) -> String {
         let Some(Spread { median, least, most }) = self.found else {
             return "not measured".to_owned();
@@ -61,12 +61,12 @@ impl Row {
 /// Rows under construction.
 struct Rows<'a> {
     figures: &'a Figures,
-    /// The bars of the first rows are lower on newer servers.
+    /// Newer servers have lower bars for the first rows.
     is_redis_7: bool,
     all: Vec<Row>,
 }
 
-/// All rows, bars first, in the order of the issue that set them.
+/// All rows, those with bars first, in the order of docs/performance.md.
 pub fn all(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     let is_redis_7 = server.starts_with("Redis 7.0");
     let mut rows = Rows { figures, is_redis_7, all: Vec::new() };
@@ -84,7 +84,7 @@ pub fn all(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     rows.all
 }
 
-/// Settings, short: pipeline, connections, replicas.
+/// Short names of settings: pipeline, connections, replicas.
 const PIPELINED: &str = "P32, c50, no replica";
 const DIRECT: &str = "no AOF, no replica";
 
@@ -118,7 +118,7 @@ impl Rows<'_> {
         }
     }
 
-    /// The server's time for a call of another contender, divided by the module's.
+    /// Another contender's server time divided by the module's.
     fn times(&mut self, what: &str, setting: &str, other: &str, bar: Option<f64>) {
         let case = sale::case(what, setting);
         self.slower((what, &case), &format!("{setting}, {PIPELINED}"), other, bar);
@@ -186,7 +186,7 @@ impl Rows<'_> {
                 found,
             );
         }
-        // A shared machine sometimes pauses for a while, so the better round counts.
+        // The better round counts, because a shared machine sometimes pauses.
         let better = |who| self.figures.spread((growth::SLOWEST, who), MS).map(|all| all.least);
         let (ours, noop) = (better(MODULE), better(growth::NOOP));
         let found = ours.map(|ms| Spread { median: ms, least: ms, most: ms });
@@ -261,7 +261,7 @@ impl Rows<'_> {
         self.value(what, &setting, restore, (MS, 1.0), restore::HASH_AND_ZSET);
     }
 
-    /// Rows of a sale in parts. The bar is for a server with an eighth of the parts.
+    /// Rows of a sale in parts. The bar is for a server with one eighth of the parts.
     fn parts(&mut self) {
         for servers in parts::SERVERS {
             let case = parts::grabs(servers);
@@ -277,7 +277,7 @@ impl Rows<'_> {
         }
     }
 
-    /// A figure divided by `scale`, with another contender's in the same case.
+    /// A figure divided by `scale`, followed by another contender's figure of that case.
     fn value(
         &mut self,
         what: (&str, &str),
@@ -302,7 +302,7 @@ pub fn both_times(figures: &Figures, case: &str, other: &str) -> String {
     })
 }
 
-/// The second figure of a cell.
+/// The second figure of a cell, if there is one.
 fn beside(other: Option<Spread>) -> String {
     other.map_or_else(String::new, |other| format!("; {}", short(other.median)))
 }

@@ -1,4 +1,4 @@
-//! Shared parts of pictures: how they are written, their inks, and texts placed by their middle.
+//! Shared parts of charts: writing files, colours, and text placed by its centre.
 
 use std::path::Path;
 
@@ -19,7 +19,7 @@ pub fn style<'a>(size: i32, ink: RGBColor) -> TextStyle<'a> {
     TextStyle { color: ink.to_backend_color(), ..style }
 }
 
-/// Writes a picture of this size, drawn on white.
+/// Writes a picture of this size on a white background.
 ///
 /// # Errors
 /// A sentence.
@@ -33,7 +33,7 @@ pub fn picture(
     drawn.map_err(|e| format!("The picture can't be drawn: {e}"))
 }
 
-/// Writes `text`; `h` says which end of it is at `at`, whose height is that of its middle.
+/// Writes `text`. `at` is its vertical centre and, as `h` says, its left end, centre or right end.
 ///
 /// # Errors
 /// The backend's.
@@ -49,8 +49,8 @@ pub fn text(
     area.draw(&Text::new(text.to_owned(), at, style))
 }
 
-/// The distance between marks of an axis from 0 to `most`: 1, 2 or 5 with zeros behind or in front,
-/// so that there are at most five beside the one at 0.
+/// The distance between marks of an axis from 0 to `most`: 1, 2 or 5 times a power of ten, with at
+/// most five marks beside 0.
 #[must_use]
 pub fn round_step(most: f64) -> f64 {
     let decade = 10_f64.powf((most / 5.0).log10().floor());

@@ -1,4 +1,4 @@
-//! Units by part over time: two runs of one sale, side by side.
+//! Units of each part over time: two runs of one sale side by side.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const GRID: RGBColor = RGBColor(208, 215, 222);
 pub struct Run<'a> {
     /// The name in the legend.
     pub name: &'a str,
-    /// At which second each part had how many units.
+    /// Seconds since the start, with the units of each part.
     pub samples: &'a [(f64, Vec<u64>)],
     /// Length of the run, in seconds.
     pub seconds: f64,
@@ -51,7 +51,7 @@ fn draw(area: &Area<'_>, title: &str, below: &str, runs: &[Run<'_>; 2]) -> Drawn
     Ok(())
 }
 
-/// Two short lines and what they stand for, at the right of the title.
+/// Two short lines with their names, to the right of the title.
 fn legend(area: &Area<'_>) -> Drawn {
     for (left, rank, name) in [(540, 1.0, "most"), (700, 0.0, "least")] {
         let line = [(left, 22), (left + 26, 22)];
@@ -100,7 +100,7 @@ fn panel(area: &Area<'_>, left: i32, run: &Run<'_>, scale: &Scale) -> Drawn {
     Ok(())
 }
 
-/// For each part its demand, from 0 to 1, estimated from its first grants.
+/// The demand of each part, from 0 to 1, estimated from its first grants.
 fn ranks(run: &Run<'_>) -> Vec<f64> {
     let early = run.samples.get(4).or(run.samples.last());
     let Some((_, units)) = early else { return Vec::new() };

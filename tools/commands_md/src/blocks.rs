@@ -1,5 +1,5 @@
-//! Blocks of pages that are written by hand otherwise: the answers to GRAB, the keys of an outbox
-//! entry, and the terms on the exporter's page.
+//! Generated blocks on pages that are otherwise written by hand: the answers to GRAB, the keys of
+//! an outbox entry, and the terms on the exporter's page.
 
 use std::fmt::Write;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::place;
 const ON_A_PAGE: [&str; 2] = ["<!-- written by make docs -->\n", "<!-- end -->\n"];
 const IN_A_PROGRAM: [&str; 2] = ["// Written by `make docs`.\n", "// End.\n"];
 
-/// Each file that has a block, as it is to be.
+/// Each file that has a block, with its generated content.
 pub fn files() -> Vec<(String, String)> {
     let all = [
         ("docs/start.md", ON_A_PAGE, answers(Language::English)),
@@ -28,7 +28,7 @@ pub fn files() -> Vec<(String, String)> {
     ];
     let file = |(name, marks, block): (&str, _, String)| {
         let text = fs::read_to_string(place(name)).unwrap_or_default();
-        // A file without such marks would be empty, which is refused.
+        // A file without these marks becomes empty, and writing an empty file is refused.
         (name.to_owned(), between(&text, marks, &block).unwrap_or_default())
     };
     all.into_iter().map(file).collect()
@@ -42,7 +42,7 @@ fn answers(language: Language) -> String {
         let about = language.of(row.about, row.about_zh);
         let (first, rest) = about.split_at(about.chars().next().map_or(0, char::len_utf8));
         let (first, end) = (first.to_uppercase(), language.of(".", "。"));
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "| `[{elements}]` | {first}{rest}{end} |");
     }
     text.push('\n');
@@ -54,7 +54,7 @@ fn keys(language: Language) -> String {
     let mut text = format!("\n{head}\n| --- | --- | --- |\n");
     for key in DATA {
         let about = language.of(key.about, key.about_zh);
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "| `{}` | {} | {about} |", key.name, of(key, language));
         if key.name == BEFORE_TERMS {
             let fields = TERMS.iter().filter_map(|term| term.field);
@@ -86,7 +86,7 @@ fn keys(language: Language) -> String {
     text
 }
 
-/// The key of `data` that terms come behind.
+/// The key of `data` after which the terms follow.
 const BEFORE_TERMS: &str = "applied";
 
 fn of(key: &DataKey, language: Language) -> String {
@@ -100,7 +100,7 @@ fn of(key: &DataKey, language: Language) -> String {
     all.join(language.of(", ", "、"))
 }
 
-/// The terms that the exporter's page shows of a sale.
+/// The terms of a sale on the exporter's page.
 fn terms_of_the_page() -> String {
     let shown = TERMS.iter().filter(|term| term.section().is_some());
     let names: Vec<_> = shown.filter_map(|term| term.field).map(|(name, _)| name).collect();

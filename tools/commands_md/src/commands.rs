@@ -1,5 +1,5 @@
-//! The page docs/commands.md and its Chinese twin, from the command table and the sessions beside
-//! it.
+//! The page docs/commands.md and its Chinese version, from the command table and the sessions in
+//! `sessions.txt`.
 
 use std::fmt::{Display, Write};
 
@@ -10,13 +10,13 @@ use seckill::command::vocabulary::Spec;
 use crate::language::Language;
 use crate::sessions;
 
-/// The elements of a grant row, as [`HEAD`] has them.
+/// The elements of a grant row, in the order of [`HEAD`].
 pub const ROW: &str = "[seq, user, qty, state, at, deadline, req, epoch, round]";
 
-/// The page `docs/commands.md`, or `docs/zh/commands.md`.
+/// The content of `docs/commands.md` or `docs/zh/commands.md`.
 pub fn markdown(language: Language) -> String {
     let mut page = head(language);
-    // Writing to a string does not fail.
+    // Writing to a string can't fail.
     let _ = list(&mut page, pipeline::ERRORS.iter().map(|error| format!("`{error}`")));
     for spec in &TABLE {
         let _ = section(&mut page, spec, language);
@@ -76,8 +76,8 @@ const HEAD_ZH: &str = "\
 
 ";
 
-/// The page in front of the first command. Its first two paragraphs say where the page comes from,
-/// the others are rules.
+/// The page before the first command. Its first two paragraphs name the sources of the page, the
+/// others are rules.
 fn head(language: Language) -> String {
     let both = HEAD.trim_end().split("\n\n").zip(HEAD_ZH.trim_end().split("\n\n"));
     let paragraph = |(at, (english, chinese)): (usize, (&str, &str))| match at {
@@ -87,16 +87,17 @@ fn head(language: Language) -> String {
     both.enumerate().map(paragraph).collect()
 }
 
-/// A rule as it stands on the page, with a number for each of its sentences: a digest of the
-/// English one, so that a sentence whose words change has another number, which no test names.
-/// Readers of the page don't see it.
+/// A rule as it stands on the page, with an invisible number for each sentence. The number is a
+/// digest of the English sentence. If its words change, the number changes, and tests that cite the
+/// old number fail.
 fn numbered(shown: impl Display, rule: &str) -> String {
     let rule = rule.replace('\n', " ");
     let numbers = sentences(&rule).into_iter().map(|one| format!("{:04x}", digest(one)));
     format!("{shown} <!-- {} -->", numbers.collect::<Vec<_>>().join(" "))
 }
 
-/// A sentence ends with a full stop, behind which another one begins; `...` ends none.
+/// Splits a rule into sentences: each ends with a full stop before the next one. `...` ends no
+/// sentence.
 fn sentences(rule: &str) -> Vec<&str> {
     let (mut all, mut from) = (Vec::new(), 0);
     for (at, _) in rule.match_indices(". ") {
@@ -117,7 +118,7 @@ fn digest(text: &str) -> u32 {
     (hash >> 16) ^ (hash & 0xffff)
 }
 
-/// Whether the command can answer the errors of a change.
+/// Whether the command can reply the errors of a change.
 fn changes_a_sale(spec: &Spec) -> bool {
     !spec.internal && spec.flags.split(' ').any(|flag| flag == "write")
 }
@@ -179,7 +180,7 @@ fn code_words(words: &str) -> String {
     words.split(' ').map(|word| format!("`{word}`")).collect::<Vec<_>>().join(" ")
 }
 
-/// Names that every translation of a text must have as well: its words in capitals and its numbers.
+/// Names that each translation must contain, too: words in capitals, and numbers.
 #[cfg(test)]
 pub fn named(text: &str) -> std::collections::BTreeSet<&str> {
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');

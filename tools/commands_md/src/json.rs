@@ -1,5 +1,5 @@
-//! The file docs/commands.json, from the command table, in the form that the servers' own commands
-//! have in theirs: client libraries and sites are generated from such files.
+//! The file docs/commands.json, from the command table. It has the form of the JSON files of the
+//! servers' own commands, from which client libraries and sites are generated.
 
 use seckill::command::table::TABLE;
 use seckill::command::vocabulary::{
@@ -7,11 +7,11 @@ use seckill::command::vocabulary::{
 };
 use serde_json::{json, Map, Value};
 
-/// The file `docs/commands.json`. The internal command is left out: only the server calls it.
+/// The content of `docs/commands.json`. APPLY is left out: only the server calls it.
 pub fn text() -> String {
     let commands = TABLE.iter().filter(|spec| !spec.internal);
     let commands: Map<_, _> = commands.map(|spec| (spec.name.to_owned(), command(spec))).collect();
-    // The value has only text and numbers, which can always be written.
+    // Text and numbers can always be written as JSON.
     let mut text = serde_json::to_string_pretty(&commands).unwrap_or_default();
     text.push('\n');
     text
@@ -55,7 +55,7 @@ fn key_spec(key: &KeySpec) -> Value {
     json!({ "flags": flags.collect::<Vec<_>>(), "begin_search": begin, "find_keys": find })
 }
 
-/// The bits of a key spec, as the servers name them.
+/// Flags of a key spec with the names that the servers use.
 const KEY_FLAGS: [(&str, u64); 5] = [
     ("RO", KEY_READ),
     ("RW", KEY_CHANGE),

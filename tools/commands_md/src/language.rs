@@ -1,6 +1,6 @@
-//! The two languages of the pages. The module's tables are written in English; the Chinese of each
-//! of their sentences stands in `zh.txt`, found by the English one, or in the row of an outcome or
-//! a term. So a sentence that changes is missing there until somebody has looked at its Chinese.
+//! The two languages of the pages. The module's tables are in English. The Chinese of a sentence
+//! stands in `zh.txt` under the English one, or in the row of an outcome or a term. If an English
+//! sentence changes, its translation is missing until somebody writes a new one.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use seckill::command::table::{filled, TABLE};
 use seckill::command::vocabulary::Arg;
 use seckill_domain::outcome::OUTCOMES;
 
-/// Blocks with an empty line between them: a sentence of the command table, then its Chinese.
+/// Blocks separated by empty lines: a sentence of the command table, then its Chinese.
 pub const CHINESE: &str = include_str!("zh.txt");
 
 /// The language of a page.
@@ -19,7 +19,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// One of two phrases of the page itself.
+    /// One of two phrases that the page itself has.
     pub fn of<'t>(self, english: &'t str, chinese: &'t str) -> &'t str {
         match self {
             Language::English => english,
@@ -27,7 +27,7 @@ impl Language {
         }
     }
 
-    /// A sentence of the table. What has no blank is no sentence: `O(1)`.
+    /// Translates a sentence of the table. Text without a space, such as `O(1)`, is kept.
     pub fn sentence(self, english: &str) -> String {
         let chinese = || pairs().find_map(|(of, chinese)| (of == english).then_some(chinese));
         match self {
@@ -39,7 +39,7 @@ impl Language {
         }
     }
 
-    /// A line of a reply: its form between backticks is the same in every language.
+    /// Translates a line about a reply. The part between backticks is kept.
     pub fn reply(self, line: &str) -> String {
         match line.split_once("`: ").filter(|_| line.starts_with('`')) {
             Some((form, said)) => {
@@ -50,7 +50,7 @@ impl Language {
     }
 }
 
-/// Marks a sentence on the page that has no translation yet.
+/// Marks a sentence that has no translation yet.
 pub const MISSING: &str = "**(no Chinese yet)** ";
 
 pub fn pairs() -> impl Iterator<Item = (String, String)> {
@@ -59,7 +59,7 @@ pub fn pairs() -> impl Iterator<Item = (String, String)> {
     blocks.map(|(english, chinese)| (filled(english, ", "), filled(chinese, "、")))
 }
 
-/// The sentences that stand in a row beside their Chinese: those of answers and of terms.
+/// The sentences of outcomes and terms, each with its Chinese.
 pub fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     fn of(args: &'static [Arg]) -> Vec<&'static Arg> {
         args.iter().flat_map(|arg| [vec![arg], of(arg.children)].concat()).collect()

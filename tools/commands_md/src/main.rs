@@ -1,4 +1,4 @@
-//! Writes the pages that come from the module's own tables: `make docs`.
+//! Writes the pages that are generated from the module's own tables: `make docs`.
 
 mod blocks;
 mod commands;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use language::Language;
 
-/// Each file and what belongs into it.
+/// Each generated file with its content.
 fn pages() -> Vec<(String, String)> {
     let docs = [
         ("commands.md", commands::markdown(Language::English)),
@@ -43,7 +43,7 @@ mod tests {
     use language::{pairs, rows, CHINESE, MISSING};
     use std::collections::BTreeSet;
 
-    /// Both pages that are written from tables.
+    /// Both pages that are generated from tables.
     fn sentences(language: Language) -> String {
         commands::markdown(language) + &reference::markdown(language)
     }
@@ -79,8 +79,8 @@ mod tests {
         assert_eq!(all.len(), blocks, "no sentence comes twice");
     }
 
-    /// Words in capitals are commands, options, outcomes and states: a translation keeps them, and
-    /// numbers, and what is between backticks.
+    /// Checks that a translation keeps all commands, options, outcomes and states (words in
+    /// capitals), numbers, and text between backticks.
     #[test]
     fn chinese_names_what_english_names() {
         for (english, chinese) in pairs() {

@@ -77,7 +77,7 @@ const SETTINGS_HEAD_ZH: &str = "
 | --- | --- | --- | --- | --- |
 ";
 
-/// The page.
+/// The content of the page.
 pub fn markdown(language: Language) -> String {
     let mut page = language.of(HEAD, HEAD_ZH).to_owned();
     for event in &EVENTS {
@@ -103,6 +103,6 @@ pub fn markdown(language: Language) -> String {
 }
 
 fn row(page: &mut String, cells: &[&str]) {
-    // Writing to a string does not fail.
+    // Writing to a string can't fail.
     let _ = writeln!(page, "| {} |", cells.join(" | "));
 }

@@ -1,11 +1,11 @@
-//! A session of redis-cli for each command. The server tests replay them, in the order of the page.
+//! A redis-cli session for each command. The server tests replay them in the order of the page.
 
 use seckill::command::vocabulary::Spec;
 
-/// Blocks with an empty line between them: the command's name, then what redis-cli shows.
+/// Blocks separated by empty lines: the command's name, then the redis-cli session.
 const SESSIONS: &str = include_str!("sessions.txt");
 
-/// The session in which this command is shown with its answer.
+/// The session that shows this command with its reply.
 pub fn of(spec: &Spec) -> Option<&'static str> {
     let blocks = SESSIONS.trim_end().split("\n\n");
     blocks
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
     use seckill::command::table::TABLE;
 
-    /// HELP would repeat the page, and APPLY is no command for people.
+    /// Commands without a session: HELP would repeat the page, and only the server calls APPLY.
     const WITHOUT: [&str; 2] = ["SECKILL.HELP", "SECKILL.APPLY"];
 
     #[test]

@@ -1,4 +1,4 @@
-//! Counts of each kind of answer.
+//! Counts answers by kind.
 
 use super::plan::Click;
 use super::wire::Reply;

@@ -1,4 +1,4 @@
-//! The crowd: many real TCP connections on a few threads, each with one click under way.
+//! The crowd: many real TCP connections on a few threads, each with one click in flight.
 
 pub mod heard;
 pub mod plan;
@@ -21,9 +21,9 @@ use redis::{ConnectionAddr, ConnectionInfo};
 use plan::{Click, Plan};
 use wire::{read_reply, write_command, Reply};
 
-/// Longer than this without any answer is a failure.
+/// Timeout without any answer: then the rush fails.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// More threads than this would only take time from the server they test.
+/// More threads would take processor time from the server under test.
 const THREADS_MAX: usize = 4;
 const LATENCY_DIGITS: u8 = 3;
 
@@ -37,14 +37,14 @@ pub struct Experience {
     pub latency: Histogram<u64>,
 }
 
-/// Where the crowd goes, what one click says, and when.
+/// A rush: the server, the command of a click, and its start and end.
 pub struct Rush<'a> {
     pub server: &'a ConnectionInfo,
     /// Appends the command of a click.
     pub write: &'a (dyn Fn(&mut Vec<u8>, Click) + Sync),
-    /// All are connected and wait for this moment, if it is to come.
+    /// All connections wait for this time before the first click.
     pub from: Instant,
-    /// From this moment on no click is sent; those under way are still answered.
+    /// No click is sent after this time; clicks in flight still get their answer.
     pub until: Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ impl Rush<'_> {
     }
 }
 
-/// Opens all connections, lets them start together and returns when every click is answered.
+/// Opens all connections, starts them together and returns when every click is answered.
 ///
 /// # Errors
 /// A sentence that says which step failed.
@@ -103,7 +103,7 @@ fn histogram() -> Result<Histogram<u64>, String> {
     Histogram::new_with_max(longest, LATENCY_DIGITS).map_err(|e| e.to_string())
 }
 
-/// One connection with its clicks to come.
+/// One connection with its remaining clicks.
 struct Client {
     stream: mio::net::TcpStream,
     queue: VecDeque<Click>,
@@ -138,7 +138,8 @@ impl<'a> Group<'a> {
         Group { rush, clients }
     }
 
-    /// Waits at the gate even when its own connections failed: the others stand there already.
+    /// Waits at the barrier even if its own connections failed, because the other threads wait
+    /// there.
     fn run(self, gate: &Barrier, bar: &ProgressBar) -> Result<Share, String> {
         gate.wait();
         let mut clients = self.clients?;
@@ -175,7 +176,7 @@ impl<'a> Group<'a> {
 }
 
 impl Client {
-    /// Sends the next click; `false` when there is none left.
+    /// Sends the next click; `false` if none is left.
     fn click(&mut self, rush: &Rush<'_>) -> io::Result<bool> {
         let Some(click) = self.queue.pop_front().filter(|_| !rush.is_over()) else {
             self.under_way = None;
@@ -201,9 +202,9 @@ impl Client {
         Ok(())
     }
 
-    /// Reads until the answer is whole, records it and clicks again. It does not wait for the next
-    /// answer, however near that is: every connection has its turn, so that all of them really
-    /// have a click under way.
+    /// Reads until the answer is complete, records it and sends the next click. Then the next
+    /// connection is served, even if this one's answer arrives at once. So every connection really
+    /// has a click in flight.
     fn serve(&mut self, rush: &Rush<'_>, share: &mut Share) -> io::Result<()> {
         self.flush()?;
         let mut part = [0; 1024];
@@ -229,7 +230,7 @@ impl Client {
     }
 }
 
-/// Connects, logs in, and waits until the server has really taken the connection.
+/// Connects, logs in, and waits until the server has accepted the connection.
 fn open(server: &ConnectionInfo) -> io::Result<TcpStream> {
     let ConnectionAddr::Tcp(host, port) = server.addr() else {
         return Err(io::Error::other("only redis://host:port is supported here"));
@@ -253,7 +254,7 @@ fn open(server: &ConnectionInfo) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// One command before the rush; anything but a simple string is a failure.
+/// Sends one command before the rush; any reply but a simple string is an error.
 fn ask(stream: &mut TcpStream, words: &[&str]) -> io::Result<()> {
     let mut out = Vec::new();
     write_command(&mut out, words);

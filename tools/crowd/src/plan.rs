@@ -1,7 +1,7 @@
-//! The plan of a crowd: which user clicks on which connection, and how.
+//! The plan of a crowd: which user clicks on which connection.
 //!
-//! Every user clicks once, and every second one is impatient: they click twice, or their app sends
-//! the same order again because it saw no answer in time.
+//! Every user clicks once. Every second user clicks again: a double click, or a retry of the app
+//! after a timeout with the same REQ.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,22 +11,22 @@ use std::ops::Range;
 pub struct Click {
     /// Number of the user, from 0.
     pub user: u32,
-    /// Which of the user's orders: the same number is the same REQ.
+    /// Number of the user's order: an equal number is an equal REQ.
     pub order: u8,
 }
 
-/// The kinds of users, in turn: user n is of kind n modulo their number.
+/// The kinds of users: user n has habit n modulo the number of habits.
 #[derive(Clone, Copy, Debug)]
 enum Habit {
     /// Clicks once.
     Patient,
-    /// One order arrives twice at one moment, over two connections.
+    /// One order arrives twice at the same moment, over two connections.
     SentTwice,
     /// Two orders arrive at the same moment, over two connections.
     DoubleClick,
     /// Sends the same order again after the first answer.
     Retry,
-    /// Comes back when everything is over and orders once more.
+    /// Sends another order after the sale has ended.
     ComesBack,
 }
 
@@ -56,7 +56,7 @@ impl Plan {
         for wave in 0..(users as usize).div_ceil(connections) {
             let first = wave * connections;
             let last = (first + connections).min(users as usize);
-            // The second click goes first on its own connection, so that both travel together.
+            // The second click is the first of its connection, so both arrive together.
             for user in first..last {
                 if let Some(click) = same_moment(user as u32) {
                     other(&mut queues, user).push_back(click);
@@ -106,7 +106,7 @@ fn same_moment(user: u32) -> Option<Click> {
     }
 }
 
-/// Another connection than the user's first one, unless there is only one.
+/// Another connection than that of the user's first click, unless there is only one.
 fn other(queues: &mut [VecDeque<Click>], user: usize) -> &mut VecDeque<Click> {
     let connections = queues.len();
     &mut queues[(user + connections.div_ceil(2)) % connections]

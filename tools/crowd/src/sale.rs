@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use redis::Connection;
 use serde_json::Value;
 
-/// Rows that are asked for at once.
+/// Rows in one request.
 const PAGE: u64 = 1_000;
 
 /// The user and the units of one grant.
@@ -35,7 +35,7 @@ pub struct Audit {
     pub text: String,
 }
 
-/// Redis may be shared, so every run sells under a name of its own.
+/// A unique name of the sale for each run, because Redis may be shared.
 pub fn name(example: &str) -> String {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("sale:{example}:{}:{}", since.as_millis(), std::process::id())
@@ -57,16 +57,16 @@ pub fn status(control: &mut Connection, key: &str) -> Result<Value, String> {
 /// One number of STATUS.
 ///
 /// # Errors
-/// A sentence, when it is not there.
+/// A message if the field is missing.
 pub fn number(status: &Value, path: &str) -> Result<u64, String> {
     let number = status.pointer(path).and_then(Value::as_u64);
     number.ok_or_else(|| format!("STATUS has no number {path}."))
 }
 
-/// Compares numbers of STATUS with what the replies add up to.
+/// Compares numbers of STATUS with the sums of the replies.
 ///
 /// # Errors
-/// The first that differs, as a sentence.
+/// A message with the first difference.
 pub fn compare(status: &Value, expected: &[(&str, u64)]) -> Result<(), String> {
     for (path, wanted) in expected {
         if status.pointer(path).and_then(Value::as_u64) != Some(*wanted) {
@@ -77,7 +77,7 @@ pub fn compare(status: &Value, expected: &[(&str, u64)]) -> Result<(), String> {
     Ok(())
 }
 
-/// AUDIT.
+/// Sends AUDIT.
 ///
 /// # Errors
 /// A sentence with what the server said instead.
@@ -91,7 +91,7 @@ pub fn audit(control: &mut Connection, key: &str) -> Result<Audit, String> {
 
 impl Audit {
     /// # Errors
-    /// A sentence with the whole audit, when it found a difference.
+    /// A message with the whole audit if it found a difference.
     pub fn check(&self) -> Result<(), String> {
         match self.ok {
             true => Ok(()),
@@ -146,7 +146,7 @@ fn one_line(map: &[redis::Value]) -> String {
     pairs.join(", ")
 }
 
-/// A value as people read it: an array as its elements, with spaces between them.
+/// A value for display: an array is shown as its elements with spaces between.
 fn word(value: &redis::Value) -> String {
     match value {
         redis::Value::Array(items) if items.is_empty() => "none".into(),

@@ -5,11 +5,11 @@ use std::io::{stderr, IsTerminal};
 use comfy_table::{presets, CellAlignment, Table};
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A block and its parts, in eighths.
+/// Block characters for 0 to 7 eighths of a column.
 const BLOCKS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 const WHOLE_BLOCK: &str = "█";
 
-/// How many of `all` are done, which are `what`; drawn only when someone can see it.
+/// A progress bar from 0 to `all`, labelled `what`; drawn only on a terminal.
 pub fn progress_bar(all: u64, what: &str) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -21,21 +21,21 @@ pub fn progress_bar(all: u64, what: &str) -> ProgressBar {
     }
 }
 
-/// An empty table with these heads.
+/// An empty table with this header.
 pub fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(header);
     table
 }
 
-/// Numbers belong to the right.
+/// Aligns numbers to the right.
 pub fn align_right(table: &mut Table, column: usize) {
     if let Some(column) = table.column_mut(column) {
         column.set_cell_alignment(CellAlignment::Right);
     }
 }
 
-/// A bar of `value` where `most` is `width` characters wide. What is more than nothing is seen.
+/// A bar of `value`, where `most` is `width` columns wide. A value above 0 is always visible.
 pub fn bar(value: u64, most: u64, width: u64) -> String {
     let eighths = (value * width * 8).div_ceil(most.max(1));
     let (whole, part) = (eighths / 8, eighths % 8);

@@ -1,4 +1,4 @@
-//! The crowd's protocol: one command out, one short reply in.
+//! The crowd's protocol: writes GRAB and reads its reply.
 
 use seckill_client::{Answer, Outcome};
 
@@ -29,11 +29,11 @@ pub enum Reply {
     NotOpen {
         in_ms: u64,
     },
-    /// An outcome that no sale here can have, an error, or not a reply to GRAB at all.
+    /// An outcome that these sales can't have, an error, or no reply to GRAB.
     Unexpected(String),
 }
 
-/// The name of a user as the server sees it.
+/// The user id that the server gets.
 pub fn user_name(user: u32) -> String {
     format!("user-{user:06}")
 }
@@ -54,7 +54,8 @@ pub fn write_command(out: &mut Vec<u8>, words: &[impl AsRef<str>]) {
     command.write_packed_command(out);
 }
 
-/// Reads one whole reply: its meaning and its length in bytes. `None` while bytes are missing.
+/// Reads one complete reply. Returns its meaning and its length in bytes, or `None` while bytes are
+/// missing.
 pub fn read_reply(bytes: &[u8]) -> Option<(Reply, usize)> {
     let end = reply_end(bytes)?;
     let value = redis::parse_redis_value(&bytes[..end]).ok();
@@ -63,7 +64,7 @@ pub fn read_reply(bytes: &[u8]) -> Option<(Reply, usize)> {
     Some((answer.unwrap_or_else(strange), end))
 }
 
-/// Where the reply at the beginning of `bytes` ends; `None` if it is not there as a whole.
+/// The end of the first reply in `bytes`; `None` while it is incomplete.
 pub fn reply_end(bytes: &[u8]) -> Option<usize> {
     let line = bytes.iter().position(|byte| *byte == b'\n')? + 1;
     let number = || std::str::from_utf8(bytes.get(1..line - 2)?).ok()?.parse::<i64>().ok();

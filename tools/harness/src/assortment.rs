@@ -1,5 +1,5 @@
-//! One sale of each kind, with all that a sale can have: what servers, or modules, of different
-//! versions must agree on.
+//! One sale of each kind, with all features. Used to compare servers or modules of different
+//! versions.
 
 use super::server::Server;
 use super::shop::{assert_whole, entries, number};
@@ -10,7 +10,7 @@ pub const SALES: [&str; 4] = ["plain", "holds", "packets", "rounds"];
 /// The outbox of the sale `holds`.
 const OUTBOX: &str = "stream";
 
-/// Makes the sales, with changes of every kind.
+/// Creates the sales and makes changes of every kind.
 #[track_caller]
 pub fn fill(server: &Server) {
     let mut conn = server.conn();
@@ -43,7 +43,7 @@ pub fn fill(server: &Server) {
     buy(server, "early");
 }
 
-/// Purchases and what follows them, in each sale.
+/// Buys in each sale, then confirms and cancels.
 #[track_caller]
 pub fn buy(server: &Server, name: &str) {
     let mut conn = server.conn();
@@ -60,7 +60,7 @@ pub fn buy(server: &Server, name: &str) {
     assert!(grants >= 40, "{name}: {grants} grants");
 }
 
-/// Everything that must be the same on two servers.
+/// All state that must be equal on two servers.
 #[track_caller]
 pub fn state(server: &Server) -> Vec<String> {
     let of = |sale: &&str| {

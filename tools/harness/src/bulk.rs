@@ -1,4 +1,4 @@
-//! Filling a sale fast: thousands of grants in one command, as a replica would get them.
+//! Fills a sale fast: thousands of grants in one APPLY, as from a primary.
 
 use super::client::Conn;
 use super::Reply;
@@ -6,8 +6,8 @@ use super::Reply;
 /// Grants in one command.
 const BATCH: usize = 1000;
 
-/// Adds grants `from..to` to a sale that has had `from` grants and no other change but INIT.
-/// `effect` is the text of each grant.
+/// Adds grants `from..to` to a sale that has `from` grants and no other change but INIT. `effect`
+/// makes the effect of each grant.
 #[track_caller]
 pub fn grow(conn: &mut Conn, key: &str, from: usize, to: usize, effect: impl Fn(usize) -> Vec<u8>) {
     for start in (from..to).step_by(BATCH) {
@@ -19,8 +19,8 @@ pub fn grow(conn: &mut Conn, key: &str, from: usize, to: usize, effect: impl Fn(
     }
 }
 
-/// Where changes belong that follow this version of a sale: their entries, if they have any, come
-/// next in its outbox.
+/// The position for changes that follow this version of a sale. Their entries, if any, come next in
+/// its outbox.
 #[track_caller]
 pub fn position(conn: &mut Conn, key: &str, version: usize) -> String {
     let version = base36(version);
@@ -33,7 +33,7 @@ pub fn position(conn: &mut Conn, key: &str, version: usize) -> String {
     format!("{version}:1:{ms}-{}", seq.parse::<u64>().expect("a number") + 1)
 }
 
-/// A number as versions are written.
+/// A number in base 36, the form of versions in a position.
 pub fn base36(mut number: usize) -> String {
     let mut digits = Vec::new();
     while number > 0 || digits.is_empty() {

@@ -1,7 +1,7 @@
-//! A call of each command, and calls with every option.
+//! A valid call of each command, and valid calls with every option.
 
-/// A call of each command that is in order, in the order of the module's table; `@` stands for its
-/// key. `tests/server/calls.rs` compares the list with the table.
+/// A valid call of each command, in the order of the module's table. `@` stands for its key.
+/// `tests/server/calls.rs` compares the list with the table.
 pub const ONE_EACH: [&str; 30] = [
     "SECKILL.INIT @ 5 LIMIT 2",
     "SECKILL.RESTOCK @ 5 REQ r",
@@ -35,8 +35,8 @@ pub const ONE_EACH: [&str; 30] = [
     "SECKILL.APPLY @ 1 gu",
 ];
 
-/// Calls that are in order, with every option of every command. Where they name a period, no round
-/// ends while a test runs, and no hold runs out.
+/// Valid calls with every option of every command. Periods are so long that no round ends and no
+/// hold expires during a test.
 pub const EVERY_OPTION: &[&str] = &[
     "SECKILL.INIT k 100 LIMIT 9 GRABS 9 HOLD 900000 OPENAT 100000000001 CLOSEAT 4102444800000 \
      OUTBOX s ALLOWLIST OFF MOD 2 0 1 SAMPLE 999 SALT x ADMIT 0 MASK OFF \
@@ -103,7 +103,7 @@ pub const EVERY_OPTION: &[&str] = &[
     "SECKILL.APPLY k 1 gu",
 ];
 
-/// The calls of [`ONE_EACH`] that have a key, with this one.
+/// The calls of [`ONE_EACH`] that have a key, with this key.
 pub fn with_key(key: &str) -> impl Iterator<Item = String> + '_ {
     ONE_EACH.iter().filter(|call| call.contains('@')).map(move |call| call.replace('@', key))
 }

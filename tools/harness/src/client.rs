@@ -1,4 +1,4 @@
-//! A connection that speaks the protocol itself: what is sent and what comes back can be exact.
+//! A connection without a client library, so that tests send and compare exact bytes.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -16,7 +16,7 @@ pub fn words(line: &str) -> Vec<&[u8]> {
     line.split_whitespace().map(str::as_bytes).collect()
 }
 
-/// A command as it goes over the wire.
+/// Encodes a command for the connection.
 pub fn encode(args: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut command = redis::Cmd::new();
     for arg in args {
@@ -26,7 +26,7 @@ pub fn encode(args: &[impl AsRef<[u8]>]) -> Vec<u8> {
 }
 
 impl Conn {
-    /// Connects to a port of this machine.
+    /// Connects to a port of the loopback interface.
     pub fn open(port: u16) -> io::Result<Conn> {
         let stream = TcpStream::connect(("127.0.0.1", port))?;
         stream.set_nodelay(true)?;
@@ -49,7 +49,7 @@ impl Conn {
         Reply::read(&mut self.reader)
     }
 
-    /// Sends a command and reads its reply; `Err` when the connection broke.
+    /// Sends a command and reads its reply; `Err` if the connection broke.
     pub fn try_ask(&mut self, args: &[impl AsRef<[u8]>]) -> io::Result<Reply> {
         self.send(args)?;
         self.read()
@@ -70,13 +70,13 @@ impl Conn {
         self.ask(&words(line))
     }
 
-    /// Sends a command written as one line; its reply in the notation of [`Reply`].
+    /// Sends a command written as one line. Returns its reply in the notation of [`Reply`].
     #[track_caller]
     pub fn call(&mut self, line: &str) -> String {
         self.cmd(line).to_string()
     }
 
-    /// Sends commands one by one, each of which must be answered as written beside it, in the
+    /// Sends commands one by one. Each reply must equal the text beside the command, in the
     /// notation of [`Reply::is`].
     #[track_caller]
     pub fn check(&mut self, session: &[(&str, &str)]) {
@@ -93,7 +93,7 @@ impl Conn {
         commands.iter().map(|_| self.read()).collect()
     }
 
-    /// Sends a command and returns every byte that comes back for it.
+    /// Sends a command and returns all bytes of its reply.
     #[track_caller]
     pub fn raw(&mut self, line: &str) -> String {
         const END: &str = "-- end of the reply --";
@@ -135,7 +135,7 @@ impl Conn {
         self
     }
 
-    /// The underlying reader, for what is not a reply: the replication link.
+    /// The underlying reader, for the replication stream, which has no replies.
     pub fn reader(&mut self) -> &mut BufReader<TcpStream> {
         &mut self.reader
     }

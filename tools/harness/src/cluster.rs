@@ -7,14 +7,15 @@ use super::wait::holds_in_time;
 /// The slots of a cluster.
 pub const SLOTS: usize = 16_384;
 
-/// A node's port for clients, and its bus's.
+/// The ports of a node: for clients, and for the cluster bus.
 pub type Node = (u16, u16);
 
-/// Makes a cluster of these nodes: the first `primaries` share the slots evenly, each node behind
-/// them is the replica of one. Returns when all slots are served and all replicas are in sync.
+/// Forms a cluster of these nodes. The first `primaries` nodes share the slots evenly, and each
+/// later node is the replica of one of them. Returns when all slots are served and all replicas are
+/// in sync.
 ///
 /// # Errors
-/// A sentence with what a node said, or what did not come in time.
+/// A node's error reply, or the condition that did not hold in time.
 pub fn form(nodes: &[Node], primaries: usize) -> Result<(), String> {
     for (at, (port, bus)) in nodes.iter().enumerate() {
         tell(*port, &format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1))?;
@@ -35,10 +36,10 @@ pub fn form(nodes: &[Node], primaries: usize) -> Result<(), String> {
     nodes.iter().try_for_each(|(port, _)| is_up(*port, nodes.len() - primaries))
 }
 
-/// Waits until a node is up, knows this many replicas, and is in sync if it is one.
+/// Waits until a node is up and has this many replicas. If it is a replica, it must be in sync.
 ///
 /// # Errors
-/// A sentence with what it knows, when that does not come in time.
+/// A message with the node's view, if the time is over.
 pub fn is_up(port: u16, replicas: usize) -> Result<(), String> {
     let nodes = || ask(port, "CLUSTER NODES").map_or_else(|error| error, |nodes| nodes.text());
     let up = in_time("the cluster is up", || {
@@ -51,7 +52,7 @@ pub fn is_up(port: u16, replicas: usize) -> Result<(), String> {
     up.map_err(|why| format!("{why}: {}", nodes()))
 }
 
-/// Whether this text is in the reply of a server.
+/// Whether the server's reply contains this text.
 pub fn says(port: u16, line: &str, text: &str) -> bool {
     ask(port, line).is_ok_and(|said| said.to_string().contains(text))
 }
@@ -59,7 +60,7 @@ pub fn says(port: u16, line: &str, text: &str) -> bool {
 /// Waits until a condition holds.
 ///
 /// # Errors
-/// A sentence with `what` when it does not come in time.
+/// A message with `what` if the time is over.
 pub fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(), String> {
     holds_in_time(condition).then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
 }

@@ -1,4 +1,4 @@
-//! redis.conf.example as a server is started from it.
+//! Starts servers from redis.conf.example.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::process::Command;
 use super::server::{Options, Server};
 use super::{Conn, Reply};
 
-/// Lines that a machine decides: they are replaced by the harness.
+/// Settings that depend on the machine: the harness replaces them.
 const OF_THE_MACHINE: [&str; 7] = [
     "loadmodule /usr/lib/redis/modules/libseckill.so",
     "bind 127.0.0.1",
@@ -18,7 +18,8 @@ const OF_THE_MACHINE: [&str; 7] = [
     "logfile /var/log/redis/redis-server.log",
 ];
 
-/// The example; where the server has commands that 7.0 lacks, with the line run that adds them.
+/// The text of the example. For servers with more commands than 7.0 it has the added line from its
+/// own instructions.
 #[track_caller]
 pub fn text() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../redis.conf.example");
@@ -32,13 +33,13 @@ pub fn text() -> String {
     String::from_utf8(edited.stdout).expect("text")
 }
 
-/// Whether a server has the commands that the example adds by hand.
+/// Whether a server has commands that the example's instructions add.
 #[track_caller]
 pub fn has_more(conn: &mut Conn) -> bool {
     conn.cmd("COMMAND INFO WAITAOF").items()[0] != Reply::Nil
 }
 
-/// A server with the example's settings and users, to be started as Debian's service starts it.
+/// Options of a server with the example's settings and users, started as Debian's service does.
 #[track_caller]
 pub fn options() -> Options {
     let example = text();
@@ -49,7 +50,7 @@ pub fn options() -> Options {
     Options::new().base(&kept.join("\n")).service()
 }
 
-/// A connection of one of the example's users.
+/// A connection that is logged in as one of the example's users.
 #[track_caller]
 pub fn login(server: &Server, user: &str) -> Conn {
     let mut conn = server.conn();

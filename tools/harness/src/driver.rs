@@ -1,5 +1,5 @@
-//! A client library at work: a process of its language that gets calls and tells answers, a line of
-//! JSON each, see clients/cases.md.
+//! Drives a client library: a process in its language reads calls and writes answers, one line of
+//! JSON each. See clients/cases.md.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::process::command;
 
-/// Longer than a call may take, and than a cluster takes to settle.
+/// Timeout: longer than a call takes, and longer than a cluster takes to fail over.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -24,7 +24,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// `run`: how it is started, below `clients/`. `told`: its one argument.
+    /// Starts a driver. `run` is its command line below `clients/`, `told` its one argument.
     ///
     /// # Errors
     /// A sentence when it does not start.
@@ -50,7 +50,7 @@ impl Driver {
                         .try_for_each(|line| tell.send(line))
                 });
                 let mut driver = Driver { child, orders, answers };
-                // Starting is no part of a call.
+                // The first call waits for the start of the process, which belongs to no test.
                 driver.ask(r#"{"call": "home", "key": "sale", "parts": 1, "user": "alice"}"#)?;
                 Ok(driver)
             }
@@ -59,15 +59,15 @@ impl Driver {
     }
 
     /// # Errors
-    /// A sentence when it has ended, does not answer, or tells no JSON.
+    /// A message if the driver has ended, does not answer, or writes no JSON.
     pub fn ask(&mut self, order: &str) -> Result<Value, String> {
         self.ask_while(order, || Ok(()))
     }
 
-    /// The same, and does something in between, again and again.
+    /// Like [`Driver::ask`], and calls `meanwhile` again and again until the answer comes.
     ///
     /// # Errors
-    /// Those of [`Driver::ask`], and what that says.
+    /// The errors of [`Driver::ask`], and the error of `meanwhile`.
     pub fn ask_while(
         &mut self,
         order: &str,
@@ -90,7 +90,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if the process has already exited.
         let _ = (self.child.kill(), self.child.wait());
     }
 }

@@ -1,4 +1,4 @@
-//! Starting a server: on a free port of the loopback interface, until it answers.
+//! Starts a server on a free port of the loopback interface and waits until it answers.
 
 use std::fs::{self, OpenOptions};
 use std::net::TcpListener;
@@ -14,35 +14,34 @@ use super::random::Random;
 use super::reply::Reply;
 use super::wait::holds_in_time;
 
-/// Ports below those that the kernel gives to outgoing connections, so that no client of another
-/// server sits on one.
+/// Ports below the kernel's ephemeral ports, so that no outgoing connection uses one.
 const PORTS: Range<u64> = 10_000..32_000;
 const PORT_ATTEMPTS: usize = 20;
 
-/// Why a server did not come up.
+/// The reason why a server did not start.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit status, if the server started at all.
     pub ended: Option<ExitStatus>,
-    /// The server ended by itself; if not, it was ended because it did not answer in time.
+    /// The server exited by itself. Otherwise it was killed, because it did not answer in time.
     pub by_itself: bool,
     /// The server's log, or the reason why it did not start.
     pub log: String,
 }
 
-/// Where a server in this folder logs.
+/// The log file of a server in this folder.
 pub fn log_file(folder: &Path) -> PathBuf {
     folder.join("server.log")
 }
 
-/// All that a server in this folder has logged.
+/// The whole log of a server in this folder.
 pub fn log(folder: &Path) -> String {
     let bytes = fs::read(log_file(folder)).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Starts the server that `command` makes for a port, on the `first` port if it is free, and tells
-/// on which one it answers.
+/// Starts the server that `command` makes for a port. Tries the port `first` first. Returns the
+/// port on which the server answers.
 pub fn launch(
     process: &Process,
     first: Option<u16>,
@@ -73,7 +72,7 @@ pub fn launch(
     Err(not_started(format!("no free port in {PORT_ATTEMPTS} attempts")))
 }
 
-/// Has the command's output appended to the log, which is where a server without a log file writes.
+/// Appends the command's output to the log; a server without a log file writes there.
 fn redirect(command: &mut Command, folder: &Path) -> Result<(), String> {
     let log = OpenOptions::new().create(true).append(true).open(log_file(folder));
     let both = log.and_then(|log| Ok((log.try_clone()?, log)));
@@ -82,13 +81,13 @@ fn redirect(command: &mut Command, folder: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether it is the process `pid` that answers on this port, and its data is loaded: PING is
-/// refused while a server loads.
+/// Whether process `pid` answers PING on this port. A server that still loads its data refuses
+/// PING.
 fn answers(port: u16, pid: u32) -> bool {
     let Ok(mut conn) = Conn::open(port) else { return false };
     let asked = conn.try_ask(&["INFO", "server"]);
     let Ok(Reply::Bulk(info)) = asked else {
-        // A server that asks for a password is up; the test that set the password logs in itself.
+        // A server with a password is up; the test that set the password logs in itself.
         return matches!(asked, Ok(Reply::Error(text)) if text.starts_with(b"NOAUTH"));
     };
     let pong = conn.try_ask(&["PING"]);
@@ -97,8 +96,8 @@ fn answers(port: u16, pid: u32) -> bool {
     is_mine && matches!(pong, Ok(Reply::Simple(text)) if text == b"PONG")
 }
 
-/// A port that was free a moment ago. Two programs may pick the same port: then the second server
-/// fails to bind, and the next port is tried.
+/// Finds a free port. Two programs may find the same one; then the second server fails to bind, and
+/// its caller tries the next port.
 pub fn free_port() -> u16 {
     static STEP: AtomicU64 = AtomicU64::new(0);
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock after 1970");

@@ -1,6 +1,6 @@
-//! Shared parts of tests against a real server: it spawns servers on free ports, speaks the
-//! protocol itself so that replies can be compared exactly, reads the replication stream, and waits
-//! on conditions. Every wait has a deadline and says what it waited for.
+//! Shared parts of tests against a real server. They start servers on free ports, send and compare
+//! exact bytes, read the replication stream, and wait on conditions. Every wait has a deadline and
+//! a message.
 
 pub mod assortment;
 pub mod bulk;

@@ -1,8 +1,8 @@
-//! A network link, between servers or between a client and a server, that has a length and breaks
-//! in the ways in which networks break.
+//! A network link between servers, or between a client and a server. It adds delay and breaks as
+//! networks break.
 //!
-//! On one machine a replica is so near that a dying primary loses next to nothing. Real links take
-//! time, and what is on its way when a host dies is lost.
+//! Between two processes of one machine a replica is hardly behind, so a killed primary loses
+//! almost nothing. A real link has a delay, and bytes in flight are lost when a host dies.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -14,63 +14,63 @@ use std::time::{Duration, Instant};
 
 use super::process::lock;
 
-/// TCP sends lost bytes again after this time, at the earliest; the bytes behind them wait.
+/// TCP resends lost bytes after this time at the earliest. Later bytes wait for them.
 const SENT_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// A direction.
+/// A direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards {
-    /// From whoever connected to the link.
+    /// From the client to the server.
     Server,
-    /// From the server.
+    /// From the server to the client.
     Caller,
 }
 
-/// Looks at what goes over one connection of a link, and changes it.
+/// Reads the bytes of one connection and may change them.
 pub trait Filter: Send + Sync {
-    /// The caller's answer, if the server is not to get this request.
+    /// The reply to the client, if the server must not get this request.
     fn answer(&self, request: &[u8]) -> Option<Vec<u8>>;
 
-    /// The bytes of a reply that arrive. With `Some`, that is done behind them, and the connection
-    /// ends.
+    /// The bytes of a reply that the client gets. With `Some`, that function is called after these
+    /// bytes, and then the connection ends.
     fn reply(&self, reply: Vec<u8>) -> (Vec<u8>, Option<Then>);
 }
 
 /// Makes the filter of a new connection.
 pub type NewFilter = Box<dyn Fn() -> Arc<dyn Filter> + Send + Sync>;
 
-/// Done between the bytes of a reply and the end of the connection.
+/// Called after the last bytes of a reply, before the connection ends.
 pub type Then = Box<dyn FnOnce() + Send>;
 
-/// A port that forwards to a server; all bytes arrive `delay` later. Gone for good when dropped.
+/// A port that forwards to a server and delays all bytes by `delay`. Dropping the link closes it.
 pub struct Link {
     port: u16,
     line: Arc<Line>,
 }
 
-/// State that all connections of a link share.
+/// State shared by all connections of a link.
 #[derive(Default)]
 struct Line {
     new_filter: Option<NewFilter>,
-    /// The port of the server that new connections lead to.
+    /// The server port for new connections.
     server: AtomicU16,
-    /// Towards the server, and towards the caller.
+    /// Whether bytes are dropped towards the server, and towards the client.
     cut: [AtomicBool; 2],
-    /// Bytes arrive this many milliseconds later than they would.
+    /// Additional delay in milliseconds.
     slower_ms: AtomicU64,
-    /// One of this many parts is lost and comes late; 0: none.
+    /// One of this many parts is lost and resent late; 0 for none.
     loses_one_of: AtomicU64,
     parts: AtomicU64,
     gone: AtomicBool,
     through: Mutex<Vec<Through>>,
 }
 
-/// One connection: its near and its far end.
+/// One connection: its client socket and its server socket.
 struct Through {
     ends: [TcpStream; 2],
-    /// Set by one side when it is over.
+    /// Set when either side has ended.
     over: Arc<AtomicBool>,
-    /// The next reply is to break off in its middle.
+    /// True if the next reply must end in its middle.
     tears: Arc<AtomicBool>,
 }
 
@@ -83,7 +83,7 @@ impl Link {
         Link::of(Line { server: server.into(), ..Line::default() }, delay)
     }
 
-    /// A link of no length, each of whose connections goes through a filter. It leads nowhere yet.
+    /// A link without delay. Each of its connections goes through a filter. It has no server yet.
     ///
     /// # Errors
     /// A sentence when no port is free.
@@ -113,68 +113,68 @@ impl Link {
         Ok(Link { port, line })
     }
 
-    /// Where the other side finds the server.
+    /// The port that clients connect to.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// From now on nothing arrives, and neither side is told; bytes on their way are lost, too.
+    /// Drops all bytes from now on, also bytes in flight. Neither side gets an error.
     pub fn cut(&self) {
         [Towards::Server, Towards::Caller].into_iter().for_each(|to| self.cut_towards(to));
     }
 
-    /// Cuts one direction; in the other one all bytes arrive as before.
+    /// Drops all bytes of one direction. The other direction still works.
     pub fn cut_towards(&self, to: Towards) {
         self.line.cut[to as usize].store(true, Ordering::SeqCst);
     }
 
-    /// The network is back. Connections that were cut have lost bytes, so they end.
+    /// Ends the cut. Connections that have lost bytes are closed.
     pub fn mend(&self) {
         self.hang_up();
         self.line.cut.iter().for_each(|cut| cut.store(false, Ordering::SeqCst));
     }
 
-    /// From now on bytes arrive so much later than they would.
+    /// Adds this delay from now on.
     pub fn slow_down(&self, by: Duration) {
         self.line.slower_ms.store(by.as_millis() as u64, Ordering::SeqCst);
     }
 
-    /// From now on one of this many parts is lost on its way (0: none). TCP sends it again, so it
-    /// comes late, and all that was sent behind it.
+    /// From now on loses one of this many parts (0 for none). TCP resends it, so it and all later
+    /// bytes arrive late.
     pub fn lose_one_of(&self, parts: u64) {
         self.line.loses_one_of.store(parts, Ordering::SeqCst);
     }
 
-    /// New connections go to this server from now on; the others stay with theirs.
+    /// New connections go to this server from now on. Open connections keep their server.
     pub fn lead_to(&self, server: u16) {
         self.line.server.store(server, Ordering::SeqCst);
     }
 
-    /// New connections go to this server from now on, and all others end.
+    /// New connections go to this server from now on. Open connections are closed.
     pub fn turn_to(&self, server: u16) {
         self.lead_to(server);
         self.hang_up();
     }
 
-    /// Ends all connections, whatever was on its way.
+    /// Closes all connections; bytes in flight are lost.
     pub fn hang_up(&self) {
         for through in lock(&self.line.through).drain(..) {
             through.end();
         }
     }
 
-    /// Lets every second connection break off in the middle of its next reply.
+    /// Makes every second connection end in the middle of its next reply.
     pub fn tear(&self) {
         for through in lock(&self.line.through).iter().step_by(2) {
             through.tears.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Ends all connections and accepts no others.
+    /// Closes all connections and accepts no others.
     pub fn close(&self) {
         self.line.gone.store(true, Ordering::SeqCst);
         self.hang_up();
-        // Wakes the thread that waits for connections, which then sees that it is over.
+        // Wakes the accepting thread, which then sees that the link is closed.
         drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)));
     }
 }
@@ -189,7 +189,7 @@ impl Through {
     fn end(&self) {
         self.over.store(true, Ordering::SeqCst);
         for end in &self.ends {
-            // Fails when the other side was faster.
+            // Fails if the other side has already closed.
             let _ = end.shutdown(Shutdown::Both);
         }
     }
@@ -197,7 +197,7 @@ impl Through {
 
 impl Line {
     fn join(self: &Arc<Line>, near: TcpStream, far: TcpStream, delay: Duration) {
-        // Client and server set this option, too: small messages must not wait for more to come.
+        // Clients and servers set this option, too: small messages must not wait for more bytes.
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
         let filter = self.new_filter.as_ref().map(|new| new());
         let (over, tears) = (Arc::default(), Arc::default());
@@ -218,19 +218,19 @@ impl Line {
     }
 }
 
-/// One direction of a connection.
+/// One direction of one connection.
 struct Way {
     line: Arc<Line>,
     filter: Option<Arc<dyn Filter>>,
     towards: Towards,
     delay: Duration,
-    /// For the direction of the replies.
+    /// Used in the direction of replies.
     tears: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
 }
 
 impl Way {
-    /// One thread takes bytes as they come, another delivers them in time.
+    /// One thread reads bytes as they come, another thread writes them after the delay.
     fn forward(self, mut from: TcpStream, to: TcpStream, back: TcpStream) {
         let (sender, receiver) = channel();
         thread::spawn(move || {
@@ -269,7 +269,7 @@ impl Way {
                 break;
             }
         }
-        // A cut link stays silent; an open one passes on that the other side hung up.
+        // A cut link stays silent. An open link passes the end of the connection on.
         if !self.is_cut() {
             let _ = to.shutdown(Shutdown::Both);
             self.over.store(true, Ordering::SeqCst);
@@ -281,7 +281,7 @@ impl Way {
         filter?.answer(part)
     }
 
-    /// What arrives; with `Some`, the connection ends behind it.
+    /// The bytes that arrive. With `Some`, the connection ends after them.
     fn filtered(&self, mut part: Vec<u8>) -> (Vec<u8>, Option<Then>) {
         if self.towards == Towards::Server {
             return (part, None);
@@ -300,7 +300,7 @@ impl Way {
         self.line.cut[self.towards as usize].load(Ordering::SeqCst)
     }
 
-    /// How long the next part is on its way.
+    /// The delay of the next part.
     fn takes(&self) -> Duration {
         let slower = Duration::from_millis(self.line.slower_ms.load(Ordering::SeqCst));
         let part = self.line.parts.fetch_add(1, Ordering::SeqCst);
@@ -315,10 +315,10 @@ mod tests {
     use super::super::wait::holds_in_time;
     use super::*;
 
-    /// How long to wait for bytes where none should come.
+    /// How long a test waits for bytes that must not come.
     const A_MOMENT: Duration = Duration::from_millis(100);
 
-    /// Both ends of a connection through a link that takes no time.
+    /// Both ends of a connection through a link without delay.
     fn ends() -> (Link, TcpStream, TcpStream) {
         let server = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let port = server.local_addr().expect("an address").port();
@@ -388,7 +388,7 @@ mod tests {
         assert!(has_ended(caller));
     }
 
-    /// Answers `ask` itself, and breaks each reply off behind its first byte.
+    /// Answers `ask` itself, and cuts each reply after its first byte.
     struct Breaks(Arc<AtomicBool>);
 
     impl Filter for Breaks {

@@ -1,5 +1,4 @@
-//! The append-only file: rewriting it, reading its head, and comparing a loaded server with the one
-//! before.
+//! The AOF: rewrites it, reads its beginning, and compares a server before and after loading it.
 
 use std::fmt::Debug;
 use std::fs;
@@ -7,20 +6,20 @@ use std::fs;
 use super::payload::restore;
 use super::{wait_until, Conn, Options, Reply, Server};
 
-/// Waits until no rewrite runs and none is to come.
+/// Waits until no AOF rewrite runs or is scheduled.
 #[track_caller]
 pub fn wait_for_rewrite(server: &Server) {
     wait_until("the log is rewritten", || is_whole(server));
 }
 
-/// Whether no rewrite of the log runs and none is to come.
+/// Whether no AOF rewrite runs or is scheduled.
 pub fn is_whole(server: &Server) -> bool {
     let rewrites = ["aof_rewrite_in_progress", "aof_rewrite_scheduled"];
     rewrites.iter().all(|name| server.info("persistence", name) == "0")
 }
 
-/// Rewrites the log. The server may be about it by itself, with a log that has grown: then it takes
-/// no second one before the first is done.
+/// Rewrites the AOF. If the server already rewrites it by itself, waits for the end first, because
+/// the server refuses a second rewrite.
 #[track_caller]
 pub fn rewrite(server: &Server) {
     wait_until("the log may be rewritten", || !server.cmd("BGREWRITEAOF").is_error());
@@ -28,7 +27,7 @@ pub fn rewrite(server: &Server) {
     assert_eq!(server.info("persistence", "aof_last_bgrewrite_status"), "ok");
 }
 
-/// The APPLYs that the log begins with since it was rewritten without a snapshot in front.
+/// The APPLYs at the beginning of an AOF that was rewritten without an RDB preamble.
 pub fn rewritten_applies(server: &Server) -> Vec<Reply> {
     let folder = fs::read_dir(server.folder().join("appendonlydir")).expect("the log's folder");
     let mut files = folder.flatten().map(|file| file.path());
@@ -45,8 +44,8 @@ pub fn rewritten_applies(server: &Server) -> Vec<Reply> {
     applies
 }
 
-/// `picture` is the same after the server has loaded its dump, its log of effects, and its log as
-/// it is rewritten.
+/// Checks that `picture` is equal after the server has loaded its RDB file, its AOF, and its
+/// rewritten AOF.
 #[track_caller]
 pub fn assert_survives<P: PartialEq + Debug>(server: &Server, picture: impl Fn(&Server) -> P) {
     let before = picture(server);
@@ -60,8 +59,8 @@ pub fn assert_survives<P: PartialEq + Debug>(server: &Server, picture: impl Fn(&
     server.assert_took_all();
 }
 
-/// The sales that `fill` makes at `keys` are the same on replicas that came before and after it, in
-/// every file, and restored from a payload; `then` is what must hold in the end.
+/// Checks that the sales that `fill` makes at `keys` are equal on all copies: replicas from before
+/// and after, every kind of file, and RESTORE of a DUMP. `then` checks each copy.
 #[track_caller]
 pub fn assert_same_everywhere(keys: &[&str], fill: impl Fn(&mut Conn), then: impl Fn(&Server)) {
     let picture = |server: &Server| keys.iter().map(|key| server.whole(key)).collect::<Vec<_>>();

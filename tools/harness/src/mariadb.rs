@@ -1,6 +1,6 @@
-//! A MariaDB or MySQL of its own in a temporary folder: a local socket, a port only for who asks
-//! for one, no service of the system. It ends, and its folder goes, together with the value or the
-//! program.
+//! A MariaDB or MySQL server in a temporary folder. It has a local socket, a TCP port only on
+//! request, and reads no system settings. Dropping the value ends the server and removes its
+//! folder.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
@@ -15,8 +15,8 @@ use crate::process::{command, last_lines, Process};
 const START_DEADLINE: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(10);
 
-/// No file of the system's own settings is read. Small, but as durable as a shop needs it: every
-/// transaction is forced to the disk when it is committed.
+/// Reads no settings of the system. Uses little memory, but syncs every transaction to disk at
+/// COMMIT, as a shop needs.
 const SETTINGS: [&str; 4] = [
     "--innodb-buffer-pool-size=32M",
     "--innodb-flush-log-at-trx-commit=1",
@@ -24,18 +24,18 @@ const SETTINGS: [&str; 4] = [
     "--skip-name-resolve",
 ];
 
-/// The maker of the server.
+/// MariaDB or MySQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     MariaDb,
-    /// The MySQL that `.ci/servers` fetches.
+    /// The MySQL version that `.ci/servers` downloads.
     MySql,
 }
 
-/// The name there.
+/// The folder name of that MySQL.
 const MYSQL: &str = "mysql-9.7.4";
 
-/// A running MariaDB or MySQL that belongs to this program.
+/// A running MariaDB or MySQL server.
 pub struct MariaDb {
     process: Process,
     socket: PathBuf,
@@ -50,10 +50,10 @@ impl MariaDb {
         MariaDb::start_by(Maker::MariaDb, &["--skip-networking"])
     }
 
-    /// With these settings, which say on which port of the loopback interface it listens.
+    /// Starts the server with these settings. They may name a port of the loopback interface.
     ///
     /// # Errors
-    /// As [`MariaDb::start`]; so those of the others.
+    /// As [`MariaDb::start`]; so for the other functions.
     pub fn start_with(settings: &[&str]) -> Result<MariaDb, String> {
         MariaDb::start_by(Maker::MariaDb, settings)
     }
@@ -87,12 +87,12 @@ impl MariaDb {
         Ok(database)
     }
 
-    /// `mysql://root@localhost/name?socket=...`
+    /// The URL `mysql://root@localhost/name?socket=...`.
     pub fn url(&self, name: &str) -> String {
         format!("mysql://root@localhost/{name}?socket={}", self.socket.display())
     }
 
-    /// Where its data are, and the keys that MySQL makes itself.
+    /// The data folder; MySQL also writes its own TLS keys there.
     pub fn data(&self) -> PathBuf {
         self.process.folder().join("data")
     }
@@ -102,12 +102,12 @@ impl MariaDb {
         &self.socket
     }
 
-    /// The process id, 0 when it was stopped.
+    /// The process id; 0 after it was stopped.
     pub fn pid(&self) -> u32 {
         self.process.pid().unwrap_or(0)
     }
 
-    /// The server is ready when it greets a new connection.
+    /// Waits until the server greets a new connection.
     fn wait_until_ready(&self) -> Result<(), String> {
         let deadline = Instant::now() + START_DEADLINE;
         while Instant::now() < deadline {
@@ -123,7 +123,7 @@ impl MariaDb {
     }
 }
 
-/// The server itself.
+/// The path of the server program.
 fn server(maker: Maker) -> Result<OsString, String> {
     if maker == Maker::MariaDb {
         return Ok(program("mariadbd"));
@@ -162,13 +162,13 @@ fn make_empty(maker: Maker, data: &Path) -> Result<(), String> {
     Err(format!("an empty database can't be made: {said}"))
 }
 
-/// The server refuses to run as root unless it is told to.
+/// Sets the user: as root the server refuses to run without this setting.
 fn configured(maker: Maker, mut command: Command, data: &Path) -> Command {
-    // At its start a server deletes what looks left over in its folder for temporary files.
+    // At its start a server deletes old files in its temporary folder, so it gets its own.
     let temporary = data.parent().unwrap_or(data);
     let own: &[&str] = match maker {
         Maker::MariaDb => &["--no-defaults", "--innodb-log-file-size=8M"],
-        // The file that is started says --no-defaults, which must come first.
+        // The wrapper script already passes --no-defaults, which must be the first option.
         Maker::MySql => &["--innodb-redo-log-capacity=16M", "--mysqlx=OFF"],
     };
     command.args(own).args(SETTINGS).args([flag("--datadir=", data), flag("--tmpdir=", temporary)]);
@@ -184,7 +184,7 @@ fn flag(name: &str, path: &Path) -> OsString {
     flag
 }
 
-/// Debian keeps servers in folders that are in the PATH of root alone.
+/// The path of a program. Debian keeps servers in folders that are in the PATH of root only.
 fn program(name: &str) -> OsString {
     let in_sbin = Path::new("/usr/sbin").join(name);
     if in_sbin.is_file() {

@@ -1,4 +1,4 @@
-//! How a server is to be started.
+//! Options for starting a server.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -9,16 +9,16 @@ use std::process::Command;
 use super::other_module;
 use super::process::command_as;
 
-/// How a server is to be started.
+/// Options for starting a server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where its folder is made.
+    /// The folder in which the server's own folder is created.
     pub(super) place: PathBuf,
-    /// The command that runs the server, such as a profiler with its options; mostly none.
+    /// A program that runs the server, such as a profiler, with its options. Empty for none.
     pub(super) through: Vec<String>,
     pub(super) lines: Vec<String>,
     base: Option<String>,
-    /// Its settings on its command line, if it has no redis.conf.
+    /// Settings for the server's command line, if there is no redis.conf.
     words: Option<Vec<String>>,
     pub(super) module_args: Option<String>,
     pub(super) module_file: Option<PathBuf>,
@@ -45,12 +45,12 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The settings that every test server has.
+    /// The default options of test servers.
     pub fn new() -> Options {
         Options::default()
     }
 
-    /// A server as programs start it: with these settings on its command line, and no redis.conf.
+    /// Options for other programs than tests: settings on the command line, and no redis.conf.
     pub fn of_program(module: Option<&Path>, settings: &[&str]) -> Options {
         Options {
             words: Some(owned(settings)),
@@ -60,13 +60,13 @@ impl Options {
         }
     }
 
-    /// The command is `through`, followed by the server's command line.
+    /// Runs `through`, followed by the server's command line.
     pub fn through(mut self, through: &[&str]) -> Options {
         self.through = owned(through);
         self
     }
 
-    /// Its folder lies here, on a disk of the caller's.
+    /// Creates the server's folder in this one, on a disk that the caller chooses.
     pub fn below(mut self, place: &Path) -> Options {
         self.place = place.to_owned();
         self
@@ -78,19 +78,19 @@ impl Options {
         self
     }
 
-    /// Starts from this redis.conf instead of the tests' own.
+    /// Uses this redis.conf instead of the default one of tests.
     pub fn base(mut self, conf: &str) -> Options {
         self.base = Some(conf.to_owned());
         self
     }
 
-    /// Arguments behind the module's path.
+    /// Arguments after the module's path.
     pub fn module_args(mut self, args: &str) -> Options {
         self.module_args = Some(args.to_owned());
         self
     }
 
-    /// Loads this file instead of the module under test.
+    /// Loads this module file instead of the module under test.
     pub fn module_file(mut self, path: &Path) -> Options {
         self.module_file = Some(path.to_owned());
         self
@@ -102,15 +102,15 @@ impl Options {
         self
     }
 
-    /// Starts the server as Debian's service does: with the unit's command line, in a folder it may
-    /// not write, and as user redis (nobody where there is none) when root runs the tests with the
-    /// system's own server. Another one may lie where only root can read it.
+    /// Starts the server as Debian's service does: with the unit's command line, in a folder that
+    /// it can't write. If root runs the tests with the system's server, the server runs as user
+    /// redis, or nobody. Other server programs may be readable only by root, so they run as root.
     pub fn service(mut self) -> Options {
         self.is_service = true;
         self
     }
 
-    /// Leaves the module out.
+    /// Starts the server without the module.
     pub fn without_module(mut self) -> Options {
         self.module_args = None;
         self
@@ -128,7 +128,8 @@ impl Options {
         self
     }
 
-    /// Where the server finds the module: a service may not read every folder, but its own.
+    /// The path of the module for the server. A service can't read every folder, so it gets a copy
+    /// in its own.
     fn module(&self, dir: &Path) -> PathBuf {
         match (self.is_service, &self.module_file) {
             (true, _) => dir.join("libseckill.so"),
@@ -137,7 +138,7 @@ impl Options {
         }
     }
 
-    /// The command line for a server on this port in this folder; its configuration is written.
+    /// The command line of a server on this port in this folder. Writes its redis.conf first.
     pub(super) fn command(&self, port: u16, dir: &Path) -> Command {
         let program = self.program.as_os_str();
         let words: Vec<&OsStr> = self.through.iter().map(OsStr::new).chain([program]).collect();
@@ -185,9 +186,9 @@ fn owned(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// Sets the clock of the server in this folder so many milliseconds off the machine's.
+/// Sets the clock of the server in this folder to the machine's clock plus `ms`.
 pub(super) fn set_clock(dir: &Path, ms: i64) {
-    // Written over and not cut off first: the server reads the file as memory.
+    // Not truncated first, because the server has the file mapped.
     let mut options = OpenOptions::new();
     let options = options.create(true).truncate(false).write(true);
     let mut file = options.open(clock_file(dir)).expect("a clock");
@@ -198,7 +199,7 @@ fn clock_file(dir: &Path) -> PathBuf {
     dir.join("clock")
 }
 
-/// No snapshots by themselves, DEBUG for digests, and replicas that attach without delay.
+/// Default settings: no automatic snapshots, DEBUG for digests, and no delay before a full resync.
 const OWN_SETTINGS: [&str; 4] = [
     "save \"\"",
     "enable-debug-command yes",
@@ -206,17 +207,17 @@ const OWN_SETTINGS: [&str; 4] = [
     "repl-diskless-sync-delay 0",
 ];
 
-/// The server to start: what `SECKILL_TEST_SERVER` names, or the one on the path. A wrapper script
-/// must `exec` it, because the process started here is the one that is killed.
+/// The server program: that of `SECKILL_TEST_SERVER`, or redis-server of the PATH. A wrapper script
+/// must `exec` the server, because tests kill the process that they started.
 pub fn server_program() -> OsString {
     std::env::var_os("SECKILL_TEST_SERVER").unwrap_or_else(|| "redis-server".into())
 }
 
-/// The module file next to this program's own binary, or the one that the caller or
-/// `SECKILL_MODULE` names; always absolute, because redis-server takes no other.
+/// The module file: the one that the caller or `SECKILL_MODULE` names, or the one beside this
+/// program. The path is absolute, because redis-server needs that.
 ///
 /// # Errors
-/// A sentence that says where it was looked for.
+/// A message that names the places where it was searched.
 pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
     let file = match named.or_else(|| std::env::var_os("SECKILL_MODULE").map(PathBuf::from)) {
         Some(file) => file,
@@ -227,7 +228,8 @@ pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
     })
 }
 
-/// Programs lie beside the module, benches and tests in a folder below it that has one too.
+/// The module file beside this program. Benches and tests lie in a subfolder that has a module
+/// file, too.
 fn beside_this_program() -> Result<PathBuf, String> {
     let name = format!("{}seckill{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     let here = std::env::current_exe().map_err(|e| format!("Where am I? {e}"))?;
@@ -240,8 +242,8 @@ pub fn module_path() -> PathBuf {
     module_file(None).unwrap_or_else(|sentence| panic!("{sentence}"))
 }
 
-/// The user that runs the service, after its folder, with a copy of the module, was given to that
-/// user. `None`: the user that runs the tests.
+/// The user for the service. Its folder and a copy of the module now belong to that user. `None`
+/// for the user that runs the tests.
 fn service_user(dir: &Path, program: &OsStr) -> Option<(u32, u32)> {
     fs::copy(module_path(), dir.join("libseckill.so")).expect("a copy of the module");
     let is_found_on_the_path = Path::new(program).components().count() == 1;

@@ -1,5 +1,5 @@
-//! Shared objects in C that a test server loads, each compiled once, next to the test binary: the
-//! other module, see other_module.c, and what sets a server's clock, see clock_step.c.
+//! Shared objects in C that test servers load, each compiled once beside the test program: the
+//! other module (other_module.c), and the library that sets a server's clock (clock_step.c).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub fn path() -> &'static Path {
     PATH.get_or_init(|| built("other_module"))
 }
 
-/// The path of what goes before the server's own calls for the time.
+/// The path of the library that replaces the server's clock calls.
 pub fn clock_step() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| built("clock_step"))
@@ -29,7 +29,8 @@ fn built(name: &str) -> PathBuf {
     let draft = test.with_file_name(format!("lib{name}-{}.so", process::id()));
     if !is_newer(&built, &source) {
         compile(&source, &draft);
-        // Another test binary may be at it too: whoever is last puts the same file there.
+        // Two test programs may build the file at once. Both builds are equal, so the last one may
+        // replace the first.
         fs::rename(&draft, &built).expect("the file gets its name");
     }
     built
@@ -48,8 +49,8 @@ fn compile(source: &Path, out: &Path) {
     assert!(done.status.success(), "cc says:\n{}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// Where the crate redis-module keeps the server's header. Cargo noted which files the crate was
-/// built from, next to the test binary, or in a folder beside a program.
+/// The folder of redismodule.h in the crate redis-module. Cargo lists the source files of a crate
+/// beside the test program, or in a subfolder.
 fn headers() -> PathBuf {
     let test = std::env::current_exe().expect("the path of this test");
     let folders = [test.with_file_name(""), test.with_file_name("deps")];
@@ -68,7 +69,7 @@ fn headers() -> PathBuf {
     header.expect("the header of the crate redis-module")
 }
 
-/// The answers to the calls that OTHER.ON made, in the notation of [`Reply`].
+/// The replies to the calls that OTHER.ON made, in the notation of [`Reply`].
 #[track_caller]
 pub fn said(conn: &mut Conn) -> Vec<String> {
     let said = conn.cmd("OTHER.SAID");

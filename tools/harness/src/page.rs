@@ -1,16 +1,16 @@
-//! Parts of pages that programs write, each between two marks.
+//! Replaces generated parts of pages. Each part stands between two marks.
 
 use std::fs;
 use std::path::Path;
 
-/// The text with `part` between its marks; `None` if it has no such marks.
+/// Replaces the part between the marks of a text. `None` if a mark is missing.
 pub fn between(text: &str, [begin, end]: [&str; 2], part: &str) -> Option<String> {
     let (above, rest) = text.split_once(begin)?;
     let (_, below) = rest.split_once(end)?;
     Some(format!("{above}{begin}{part}{end}{below}"))
 }
 
-/// Puts `part` between the marks of a file.
+/// Replaces the part between the marks of a file.
 ///
 /// # Errors
 /// A sentence that names the file.

@@ -1,4 +1,4 @@
-//! DUMP payloads taken apart and put together again.
+//! Decodes and encodes DUMP payloads.
 
 use crc::{Crc, CRC_64_REDIS};
 
@@ -6,7 +6,7 @@ use super::client::encode;
 
 /// The type and the module's id at the start of a payload.
 pub const HEADER_BYTES: usize = 10;
-/// Marks of a payload's parts: a string follows, or the end is here.
+/// Opcodes in a payload: a string follows, or the end.
 const STRING: u8 = 5;
 const END: u8 = 0;
 /// RDB version and checksum at the end of a payload.
@@ -14,13 +14,13 @@ pub const TRAILER_BYTES: usize = 10;
 const CHECKSUM_BYTES: usize = 8;
 static CHECKSUM: Crc<u64> = Crc::<u64>::new(&CRC_64_REDIS);
 
-/// A RESTORE over what the key holds.
+/// A RESTORE that replaces the key.
 pub fn restore(key: &str, payload: &[u8]) -> Vec<u8> {
     encode(&[b"RESTORE" as &[u8], key.as_bytes(), b"0", payload, b"REPLACE"])
 }
 
-/// Makes the checksum of a payload right again. A test that alters a payload does so, else nothing
-/// behind it is reached.
+/// Computes the checksum of an altered payload again. Otherwise the server would refuse the payload
+/// before it reads it.
 pub fn repair(payload: &mut [u8]) {
     let (body, sum) = payload.split_at_mut(payload.len() - CHECKSUM_BYTES);
     sum.copy_from_slice(&CHECKSUM.checksum(body).to_le_bytes());
@@ -43,7 +43,7 @@ pub fn pieces(payload: &[u8]) -> Vec<Vec<u8>> {
     pieces
 }
 
-/// A payload of these strings, with the header and the trailer of another.
+/// A payload with these strings, and the header and trailer of `like`.
 pub fn assembled(like: &[u8], pieces: &[Vec<u8>]) -> Vec<u8> {
     let mut payload = like[..HEADER_BYTES].to_vec();
     for piece in pieces {

@@ -1,5 +1,5 @@
-//! A PostgreSQL of its own in a temporary folder: a local socket, a port only for who asks for one,
-//! no service of the system. It ends, and its folder goes, together with the value or the program.
+//! A PostgreSQL server in a temporary folder. It has a local socket, a TCP port only on request,
+//! and is no service of the system. Dropping the value ends the server and removes its folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,13 +8,13 @@ use std::process::Stdio;
 use crate::process::{command_as, last_lines, Process};
 use crate::wait::holds_in_time;
 
-/// Where Debian keeps the programs of each version.
+/// The folder in which Debian keeps the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// A running PostgreSQL that belongs to this program.
+/// A running PostgreSQL server.
 pub struct Postgres {
     process: Process,
-    /// In the name of its socket too.
+    /// The port; also a part of the socket's name.
     port: u16,
 }
 
@@ -30,8 +30,8 @@ impl Postgres {
         Postgres::start_with(PORT, &["listen_addresses="], |_| Ok(()))
     }
 
-    /// On this port, with these settings, which say where it listens; `prepare` is given its folder
-    /// before it starts, for files that they name.
+    /// Starts the server on this port with these settings, which name its addresses. `prepare` gets
+    /// the folder before the start, to write files that the settings name.
     ///
     /// # Errors
     /// As [`Postgres::start`].
@@ -71,7 +71,7 @@ impl Postgres {
                 .arg(folder)
                 .args(["-p", &port.to_string()])
                 .args(settings.iter().flat_map(|setting| ["-c", setting]))
-                // Files named in settings are looked for from here.
+                // Paths in settings are relative to this folder.
                 .current_dir(&data)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
@@ -86,13 +86,13 @@ impl Postgres {
         }
     }
 
-    /// `postgres://postgres@folder/name`
+    /// The URL `postgres://postgres@folder/name`.
     pub fn url(&self, name: &str) -> String {
         let folder = self.process.folder().to_string_lossy().replace('/', "%2F");
         format!("postgres://postgres@{folder}:{}/{name}", self.port)
     }
 
-    /// The folder.
+    /// The server's folder.
     pub fn folder(&self) -> &Path {
         self.process.folder()
     }
@@ -114,7 +114,7 @@ impl Postgres {
     }
 }
 
-/// The newest version that is here.
+/// The programs of the newest installed version.
 fn programs() -> Result<PathBuf, String> {
     let versions = fs::read_dir(VERSIONS).into_iter().flatten().flatten();
     let programs = versions.map(|version| version.path().join("bin"));
@@ -124,7 +124,7 @@ fn programs() -> Result<PathBuf, String> {
         .ok_or_else(|| "There is no PostgreSQL here. Install it with: make orders-test".into())
 }
 
-/// PostgreSQL refuses to run as root: then user postgres runs it, and gets the folder.
+/// PostgreSQL refuses to run as root. Then user postgres runs it and owns the folder.
 fn user_of(folder: &Path) -> Result<Option<(u32, u32)>, String> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
@@ -139,7 +139,7 @@ fn user_of(folder: &Path) -> Result<Option<(u32, u32)>, String> {
     Ok(Some((user, group)))
 }
 
-/// Gives a file to the user that the server runs as.
+/// Gives a file to the user of the server.
 fn give(file: &Path, user: Option<(u32, u32)>) -> Result<(), String> {
     let Some((user, group)) = user else { return Ok(()) };
     std::os::unix::fs::chown(file, Some(user), Some(group))

@@ -1,7 +1,7 @@
 //! A process in a temporary folder of its own.
 //!
-//! It is ended and its folder removed when the value is dropped, also when its owner fails, and
-//! also on Ctrl-C or a TERM signal; and the kernel ends it with this program, however that ends.
+//! Dropping the value ends the process and removes its folder, also after a panic, Ctrl-C or
+//! SIGTERM. If this program is killed, the kernel kills the process, too.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,10 +15,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
-/// The process and folder that a signal must clean up.
+/// A process and its folder, for the signal handler.
 struct Running {
     child: Option<Child>,
-    /// Removed with this.
+    /// The folder is removed when this is dropped.
     _folder: TempDir,
 }
 
@@ -27,17 +27,17 @@ type Slot = Arc<Mutex<Option<Running>>>;
 static ALL: Mutex<Vec<Slot>> = Mutex::new(Vec::new());
 static SIGNALS: Once = Once::new();
 
-/// A folder, and the process that runs in it, if one does.
+/// A folder, and the process that runs in it, if any.
 pub struct Process {
     slot: Slot,
     folder: PathBuf,
 }
 
 impl Process {
-    /// None yet, in a new folder below `place` whose name begins with `prefix`.
+    /// Creates a folder in `place` whose name begins with `prefix`. No process runs yet.
     ///
     /// # Errors
-    /// A sentence when there is no such folder to be had.
+    /// A message if the folder can't be created.
     pub fn in_folder(place: &Path, prefix: &str) -> Result<Process, String> {
         SIGNALS.call_once(clean_up_on_signals);
         let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(place);
@@ -48,15 +48,15 @@ impl Process {
         Ok(Process { slot, folder })
     }
 
-    /// The folder.
+    /// The temporary folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Starts the command, once an earlier one has ended.
+    /// Starts the command. An earlier process must have ended.
     ///
     /// # Errors
-    /// A sentence when it does not start.
+    /// A message if it does not start.
     pub fn spawn(&self, command: &mut Command) -> Result<(), String> {
         let program = command.get_program().to_string_lossy().into_owned();
         let child =
@@ -71,20 +71,20 @@ impl Process {
         lock(&self.slot).as_mut()?.child.as_mut().map(body)
     }
 
-    /// The id while it was not collected.
+    /// The process id, until its exit status was read.
     pub fn pid(&self) -> Option<u32> {
         self.with_child(|child| child.id())
     }
 
-    /// The exit status of a process that ended by itself.
+    /// The exit status, if the process has exited by itself.
     pub fn ended(&self) -> Option<ExitStatus> {
         self.with_child(|child| child.try_wait().ok().flatten()).flatten()
     }
 
-    /// Kills the process with SIGKILL and returns how it ended; its files stay.
+    /// Kills the process with SIGKILL and returns its exit status. The files stay.
     pub fn kill(&self) -> Option<ExitStatus> {
         let mut child = lock(&self.slot).as_mut()?.child.take()?;
-        // Killing fails only if the process has ended already.
+        // Kill fails only if the process has already exited.
         let _ = child.kill();
         child.wait().ok()
     }
@@ -92,21 +92,20 @@ impl Process {
     /// Sends the process a signal.
     ///
     /// # Errors
-    /// A sentence when it does not run.
+    /// A message if the process does not run.
     pub fn signal(&self, signal: Signal) -> Result<(), String> {
         let pid = self.pid().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         let pid = pid.ok_or("This process was stopped before.")?;
         kill_process(pid, signal).map_err(|error| format!("No signal to a process: {error}"))
     }
 
-    /// Ends the processes that its first thread has forked, as `kill -9` does. Whether there were
-    /// any.
+    /// Kills the children of the process with SIGKILL. Returns whether there were any.
     pub fn kill_children(&self) -> bool {
         let pid = self.pid().unwrap_or(0);
         let all =
             fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         let all = all.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
-        // Fails for one that has ended meanwhile.
+        // Fails for a child that has exited in the meantime.
         all.filter(|child| kill_process(*child, Signal::KILL).is_ok()).count() > 0
     }
 }
@@ -119,7 +118,7 @@ impl Drop for Process {
     }
 }
 
-/// Default handling of a signal would skip every destructor and leave servers running.
+/// Ends all servers on a signal. The default handling of a signal would run no destructor.
 fn clean_up_on_signals() {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
     thread::spawn(move || {
@@ -127,7 +126,7 @@ fn clean_up_on_signals() {
             for slot in lock(&ALL).iter() {
                 let Some(running) = lock(slot).take() else { continue };
                 if let Some(mut child) = running.child {
-                    // Killing fails only if the process has ended already.
+                    // Kill fails only if the process has already exited.
                     let _ = child.kill();
                     let _ = child.wait();
                 }
@@ -137,19 +136,19 @@ fn clean_up_on_signals() {
     });
 }
 
-/// A poisoned lock means that another thread failed; cleaning up matters more then, not less.
+/// Locks a mutex, also if a thread panicked while holding it: cleaning up is needed then.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A command line whose process ends together with this program.
+/// A command whose process ends together with this program.
 pub fn command(program: &OsStr) -> Command {
     command_as(None, &[program])
 }
 
-/// The command line `words`, run by this user and group if they are named. setpriv asks the kernel
-/// to end the process together with the thread that started it, even when that is killed in a way
-/// that no program can handle. Where it is missing, the rest still cleans up.
+/// The command line `words`, run by this user and group if they are given. setpriv asks the kernel
+/// to kill the process when the thread that started it ends, even by SIGKILL. If setpriv is
+/// missing, the other ways to clean up still work.
 pub fn command_as(user: Option<(u32, u32)>, words: &[&OsStr]) -> Command {
     let setpriv = Path::new("/usr/bin/setpriv");
     if !setpriv.is_file() {
@@ -167,7 +166,7 @@ pub fn command_as(user: Option<(u32, u32)>, words: &[&OsStr]) -> Command {
     command
 }
 
-/// The last lines of a file, empty when it is not there.
+/// The last lines of a file; empty if it is missing.
 pub fn last_lines(file: &Path, count: usize) -> String {
     let text = fs::read(file).unwrap_or_default();
     last_lines_of(&String::from_utf8_lossy(&text), count)

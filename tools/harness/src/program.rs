@@ -1,5 +1,5 @@
-//! Shared parts of programs that start servers: the choice of server and module, the server itself,
-//! and the exit code. A failure is a sentence.
+//! Shared parts of programs that start servers: the paths of server and module, the server itself,
+//! and the exit code. An error is a message for people.
 
 use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
@@ -10,18 +10,18 @@ use super::launch::{launch, Failure};
 pub use super::options::{module_file, server_program, Options};
 use super::process::{last_lines_of, Process};
 
-/// Lines of a log that a failure shows.
+/// Lines of the log in an error message.
 const LOG_LINES: usize = 8;
 
-/// Connections of a server besides those of a crowd.
+/// Connections of a server besides the crowd's.
 const OTHER_CLIENTS: usize = 32;
 
-/// The exit code of a program: 0, or 1 after the sentence that says why.
+/// The exit code of a program: 0, or 1 after the error is printed.
 pub fn exit(outcome: Result<(), String>) -> ExitCode {
     exit_told(outcome.map(|()| true))
 }
 
-/// The exit code of a program that has printed its failures itself.
+/// The exit code of a program that has already printed its errors.
 pub fn exit_told(outcome: Result<bool, String>) -> ExitCode {
     match outcome {
         Ok(true) => ExitCode::SUCCESS,
@@ -33,8 +33,8 @@ pub fn exit_told(outcome: Result<bool, String>) -> ExitCode {
     }
 }
 
-/// A server for a crowd of this many connections, durable as a shop would have it: what is answered
-/// is in the log file, synced every second.
+/// A server for a crowd of this many connections, with the durability that a shop needs: an AOF,
+/// synced every second.
 ///
 /// # Errors
 /// As [`Server::start`].
@@ -46,7 +46,7 @@ pub fn server_for_crowd(module: &Path, connections: usize) -> Result<Server, Str
     )
 }
 
-/// A running server, mostly with a module, in a temporary folder.
+/// A running server in a temporary folder, usually with a module.
 pub struct Server {
     pub(super) process: Process,
     port: u16,
@@ -54,8 +54,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the server with `module` and `settings`, which are written as on its command line:
-    /// `["--appendonly", "yes"]`. Returns when it answers.
+    /// Starts the server with `module` and `settings`, such as `["--appendonly", "yes"]`. Returns
+    /// when the server answers.
     ///
     /// # Errors
     /// A sentence, with the last lines of the server's log where there is one.
@@ -63,7 +63,7 @@ impl Server {
         Options::of_program(Some(module), settings).run()
     }
 
-    /// One that is not started yet.
+    /// A server that is not started yet.
     pub(super) fn new(options: Options) -> Result<Server, String> {
         let process = Process::in_folder(&options.place, "seckill-")?;
         Ok(Server { process, port: 0, options })
@@ -75,22 +75,22 @@ impl Server {
         Ok(())
     }
 
-    /// `redis://127.0.0.1:port/`
+    /// The URL `redis://127.0.0.1:port/`.
     pub fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// The loopback port it listens on.
+    /// The server's port on the loopback interface.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The process id, 0 when it was stopped.
+    /// The process id; 0 after it was stopped.
     pub fn pid(&self) -> u32 {
         self.process.pid().unwrap_or(0)
     }
 
-    /// A fresh connection.
+    /// Opens a new connection.
     ///
     /// # Errors
     /// A sentence with what the client library says.
@@ -99,7 +99,7 @@ impl Server {
         client.get_connection().map_err(|e| format!("No connection to redis-server: {e}"))
     }
 
-    /// The server's name and version, `Redis 7.0.15`.
+    /// Name and version of the server, such as `Redis 7.0.15`.
     ///
     /// # Errors
     /// A sentence when it does not answer.
@@ -113,44 +113,44 @@ impl Server {
         })
     }
 
-    /// Ends the process at once, as `kill -9` does, and tells how it ended; its files stay.
+    /// Kills the process with SIGKILL and returns its exit status. The files stay.
     pub fn kill(&self) -> Option<ExitStatus> {
         self.process.kill()
     }
 
-    /// Stops all its threads where they are, as a machine that hangs does.
+    /// Stops all threads of the server (SIGSTOP), as if the machine hung.
     ///
     /// # Errors
-    /// A sentence when it does not run; also those of [`Server::thaw`].
+    /// A message if the server does not run; also the errors of [`Server::thaw`].
     pub fn freeze(&self) -> Result<(), String> {
         self.process.signal(Signal::STOP)
     }
 
-    /// Lets it go on.
+    /// Continues a frozen server (SIGCONT).
     ///
     /// # Errors
-    /// A sentence when it does not run.
+    /// A message if the server does not run.
     pub fn thaw(&self) -> Result<(), String> {
         self.process.signal(Signal::CONT)
     }
 
-    /// Ends the processes that it has forked, as `kill -9` does. Whether there were any.
+    /// Kills the server's children with SIGKILL. Returns whether there were any.
     pub fn kill_children(&self) -> bool {
         self.process.kill_children()
     }
 
-    /// Whether its process has ended, by itself or by [`Server::kill`].
+    /// Whether the process has ended, by itself or by [`Server::kill`].
     pub fn has_ended(&self) -> bool {
         self.process.pid().is_none() || self.process.ended().is_some()
     }
 
-    /// The folder that has its files.
+    /// The folder with the server's files.
     pub fn folder(&self) -> &Path {
         self.process.folder()
     }
 
-    /// Starts it again on the same files, on the same port if it is free; ends it before if it
-    /// runs.
+    /// Starts the server again with its files, on its old port if that is free. A running server is
+    /// killed first.
     ///
     /// # Errors
     /// As [`Server::start`].
@@ -162,7 +162,7 @@ impl Server {
 }
 
 impl Options {
-    /// Starts the server of a program.
+    /// Starts the server for a program.
     ///
     /// # Errors
     /// As [`Server::start`].

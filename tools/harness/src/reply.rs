@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, BufRead};
 
-/// Numbers of this size are moments, in Unix ms, or epochs.
+/// Numbers in this range are times (Unix ms) or epochs.
 pub const MOMENTS: std::ops::Range<u64> = 1_600_000_000_000..100_000_000_000_000;
 
 /// One reply, in RESP2 or RESP3.
@@ -19,7 +19,7 @@ pub enum Reply {
     Set(Vec<Reply>),
     Push(Vec<Reply>),
     Bool(bool),
-    /// Doubles, big numbers and verbatim strings, with their mark.
+    /// Doubles, big numbers and verbatim strings, with their type byte.
     Other(char, Vec<u8>),
 }
 
@@ -86,7 +86,7 @@ impl Reply {
         }
     }
 
-    /// Names and values of a map, which in RESP2 is a flat array.
+    /// Names and values of a map. In RESP2 a map is a flat array.
     #[track_caller]
     pub fn pairs(&self) -> Vec<(String, Reply)> {
         match self {
@@ -102,7 +102,7 @@ impl Reply {
         found.unwrap_or_else(|| panic!("no field {name} in {self}")).1
     }
 
-    /// The reply as text, with `T` for every moment.
+    /// The reply as text, with `T` for every time.
     pub fn timeless(&self) -> String {
         let text = self.to_string();
         let words = text.split(' ').map(|word| {
@@ -115,8 +115,8 @@ impl Reply {
         words.collect::<Vec<_>>().join(" ")
     }
 
-    /// Whether this is the reply that a test has written down, where `T` may stand for a moment and
-    /// `-CODE` for an error of that code.
+    /// Whether the reply equals the text of a test. In that text `T` stands for any time, and
+    /// `-CODE` for any error with that code.
     pub fn is(&self, written: &str) -> bool {
         let shown = self.to_string();
         let is_code = self.is_error() && shown.split(' ').next() == Some(written);

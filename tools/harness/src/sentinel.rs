@@ -1,5 +1,5 @@
-//! Sentinels that watch a primary: processes of their own in temporary folders, which end and go
-//! together with the value.
+//! Sentinels that watch a primary, each a process in a temporary folder. Dropping the value ends
+//! them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,10 +11,10 @@ use super::launch::launch;
 use super::process::{command_as, last_lines_of, Process};
 use super::program::server_program;
 
-/// Lines of a log that a failure shows.
+/// Lines of the log in an error message.
 const LOG_LINES: usize = 8;
 
-/// A Sentinel announces itself to the others every 2 s.
+/// Deadline for Sentinels to find each other. Each announces itself every 2 s.
 const DEADLINE: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(20);
 
@@ -25,8 +25,8 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// Starts one that knows the server at this port of the loopback interface as `mymaster`, with
-    /// these further lines of its configuration. `quorum` of them declare it down.
+    /// Starts a Sentinel with these further lines of configuration. It knows the server at this
+    /// loopback port as `mymaster`. `quorum` Sentinels must agree to declare it down.
     ///
     /// # Errors
     /// A sentence, with the last lines of its log where there is one.
@@ -41,7 +41,7 @@ impl Sentinel {
                 folder.display(),
                 lines.join("\n")
             );
-            // A file that can't be written is missed by the server, which then says so.
+            // If the file can't be written, the server fails to start and logs the reason.
             let _ = fs::write(&conf, text);
             let mut command: Command = command_as(None, &[server_program().as_os_str()]);
             command.arg(&conf).arg("--sentinel");
@@ -53,12 +53,12 @@ impl Sentinel {
         Ok(Sentinel { process, port })
     }
 
-    /// The loopback port it listens on.
+    /// The Sentinel's port on the loopback interface.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// A fresh connection.
+    /// Opens a new connection.
     ///
     /// # Errors
     /// A sentence with what the client library says.
@@ -68,10 +68,10 @@ impl Sentinel {
         client.get_connection().map_err(|e| format!("No connection to a Sentinel: {e}"))
     }
 
-    /// The port of the primary that it names.
+    /// The port of the primary that the Sentinel reports.
     ///
     /// # Errors
-    /// A sentence when it names none.
+    /// A message if it reports none.
     pub fn named(&self) -> Result<u16, String> {
         let mut asked = redis::cmd("SENTINEL");
         asked.arg("GET-MASTER-ADDR-BY-NAME").arg("mymaster");
@@ -79,38 +79,38 @@ impl Sentinel {
         named.map(|(_, port)| port).map_err(|e| format!("A Sentinel says: {e}"))
     }
 
-    /// Sentinel's view of the primary, field by field.
+    /// The Sentinel's view of the primary: the fields of SENTINEL MASTER.
     ///
     /// # Errors
-    /// A sentence when it does not answer.
+    /// A message if it does not answer.
     pub fn knows(&self) -> Result<HashMap<String, String>, String> {
         let mut asked = redis::cmd("SENTINEL");
         asked.arg("MASTER").arg("mymaster");
         asked.query(&mut self.connect()?).map_err(|e| format!("A Sentinel says: {e}"))
     }
 
-    /// Ends the process at once, as `kill -9` does.
+    /// Kills the process with SIGKILL.
     pub fn kill(&self) {
         self.process.kill();
     }
 }
 
-/// Three Sentinels, two of which declare a primary down.
+/// Three Sentinels with quorum 2.
 pub struct Trio(pub Vec<Sentinel>);
 
 impl Trio {
-    /// Starts them, with these further lines of their configuration. Returns when each of
-    /// them knows the others and this many replicas.
+    /// Starts three Sentinels with these further lines of configuration. Returns when each knows
+    /// the others and this many replicas.
     ///
     /// # Errors
-    /// A sentence when one does not start, or they do not find each other.
+    /// A message if one does not start, or they do not find each other.
     pub fn start(primary: u16, replicas: usize, lines: &[&str]) -> Result<Trio, String> {
         Trio::start_each(primary, replicas, || {
             lines.iter().map(|line| (*line).to_owned()).collect()
         })
     }
 
-    /// As [`Trio::start`], with lines made for each of them.
+    /// As [`Trio::start`], with separate lines for each Sentinel.
     ///
     /// # Errors
     /// As [`Trio::start`].
@@ -136,7 +136,7 @@ impl Trio {
         Ok(trio)
     }
 
-    /// Whether all name this port, reach it, and know this many replicas of it.
+    /// Whether all Sentinels report this primary port, reach it, and know this many replicas of it.
     pub fn is_settled(&self, primary: u16, replicas: usize) -> bool {
         let expected = [
             ("port", primary.to_string()),
@@ -150,12 +150,12 @@ impl Trio {
         })
     }
 
-    /// The first port named that is another one than this, if there is one.
+    /// The first reported primary port that differs from `port`, if any.
     pub fn names_other_than(&self, port: u16) -> Option<u16> {
         self.0.iter().filter_map(|one| one.named().ok()).find(|named| *named != port)
     }
 
-    /// `SENTINEL FAILOVER mymaster` on the first of them, with these words behind it.
+    /// Sends `SENTINEL FAILOVER mymaster` and these further words to the first Sentinel.
     ///
     /// # Errors
     /// The Sentinel's error reply.

@@ -1,9 +1,9 @@
-//! Spawning servers with the module. A server lives in a folder of its own on a free port of the
-//! loopback interface and dies with its test, also when the test panics or is killed.
+//! Starts servers with the module. Each has its own folder and a free port of the loopback
+//! interface. It ends with its test, also when the test panics or is killed.
 //!
-//! `SECKILL_TEST_SERVER` names another server binary (a wrapper script must `exec` it, because the
-//! process started here is the one that is killed), `SECKILL_MODULE` another module file;
-//! `SECKILL_VALGRIND` and `SECKILL_SANITIZER` have their memory watched, see `valgrind`.
+//! `SECKILL_TEST_SERVER` names another server program. A wrapper script must `exec` the server,
+//! because tests kill the process that they started. `SECKILL_MODULE` names another module file.
+//! `SECKILL_VALGRIND` and `SECKILL_SANITIZER` check the servers' memory, see `valgrind`.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -33,7 +33,7 @@ impl Options {
         }
     }
 
-    /// Starts a server; fails with its log when it did not come up.
+    /// Starts a server. If it does not start, the error has its log.
     pub fn try_start(mut self) -> Result<Server, String> {
         let valgrind = Logs::of_new_server();
         self.through = valgrind.as_ref().map_or(Vec::new(), Logs::words);
@@ -44,12 +44,12 @@ impl Options {
     }
 }
 
-/// A server that runs and must not fail: what is asked of it comes, or the test panics.
+/// A running server for tests: any failure of a call panics.
 pub struct Server {
     server: program::Server,
-    /// The exit status of a server that did not come up.
+    /// The exit status of a server that did not start.
     ended: Option<ExitStatus>,
-    /// The logs of valgrind or a sanitizer, if one watches the server.
+    /// The logs of valgrind or a sanitizer, if one checks the server.
     valgrind: Option<Logs>,
 }
 
@@ -68,7 +68,7 @@ impl DerefMut for Server {
 }
 
 impl Server {
-    /// A server with nothing special.
+    /// Starts a server with default options.
     #[track_caller]
     pub fn start() -> Server {
         Options::new().start()
@@ -82,7 +82,7 @@ impl Server {
         (primary, replica)
     }
 
-    /// A server whose sweeper comes once a minute.
+    /// A server whose background expiry runs only once a minute.
     #[track_caller]
     pub fn sleeping() -> Server {
         Options::new().module_args("sweep-interval-ms 60000").start()
@@ -101,25 +101,25 @@ impl Server {
         (self, conn)
     }
 
-    /// One command over a connection of its own.
+    /// Sends one command over a new connection.
     #[track_caller]
     pub fn cmd(&self, line: &str) -> Reply {
         self.conn().cmd(line)
     }
 
-    /// One command over a connection of its own; its reply in the notation of [`Reply`].
+    /// Sends one command over a new connection. Returns its reply in the notation of [`Reply`].
     #[track_caller]
     pub fn call(&self, line: &str) -> String {
         self.conn().call(line)
     }
 
-    /// The clock, Unix milliseconds.
+    /// The server's clock in Unix ms.
     #[track_caller]
     pub fn clock_ms(&self) -> i64 {
         self.conn().clock_ms()
     }
 
-    /// Sets the server's clock this many milliseconds off the machine's.
+    /// Sets the server's clock to the machine's clock plus `ms`.
     #[track_caller]
     pub fn step_clock(&self, ms: i64) {
         assert!(self.options.has_own_clock, "a server with a clock of its own");
@@ -134,12 +134,12 @@ impl Server {
         digest
     }
 
-    /// Everything of a sale that users can see and that every node must agree on.
+    /// All state of a sale that users can see and that must be equal on every node.
     #[track_caller]
     pub fn picture(&self, key: &str) -> Vec<String> {
         let mut conn = self.conn();
         let status = conn.cmd(&format!("SECKILL.STATUS {key}"));
-        // Each node counts refusals for itself.
+        // Each node has its own counts of refusals.
         let kept = |name: &str| !matches!(name, "now" | "counters" | "unmet_units");
         let fields = status.pairs().into_iter().filter(|(name, _)| kept(name));
         let mut lines: Vec<String> =
@@ -155,7 +155,7 @@ impl Server {
         }
     }
 
-    /// As [`Server::picture`], with what only some sales have, and the digest.
+    /// [`Server::picture`], with state that only some sales have, and the digest.
     #[track_caller]
     pub fn whole(&self, key: &str) -> Vec<String> {
         let more = ["WAITERS k 0", "ROUNDS k", "UNITS k 1 COUNT 10000", "PARTS k"];
@@ -170,7 +170,7 @@ impl Server {
         assert_eq!(audit.field("ok"), Reply::Int(1), "AUDIT {key} says {audit}");
     }
 
-    /// Checks that the server has refused no APPLY, and its streams no entry.
+    /// Checks that the server has refused no APPLY, and no stream entry.
     #[track_caller]
     pub fn assert_took_all(&self) {
         for counter in ["seckill_apply_refused", "seckill_outbox_refused"] {
@@ -184,12 +184,12 @@ impl Server {
         self.conn().info(section, name)
     }
 
-    /// All it has logged.
+    /// The server's whole log.
     pub fn log(&self) -> String {
         launch::log(self.folder())
     }
 
-    /// Waits until the log has `text`.
+    /// Waits until the log contains `text`.
     #[track_caller]
     pub fn wait_for_log(&self, text: &str) {
         wait_until(&format!("the log says {text}"), || self.log().contains(text));
@@ -202,7 +202,7 @@ impl Server {
         wait_until("the link is up", || self.info("replication", "master_link_status") == "up");
     }
 
-    /// Waits until this replica has applied all that its primary has sent.
+    /// Waits until this replica has applied everything that its primary sent.
     #[track_caller]
     pub fn wait_in_sync(&self, primary: &Server) {
         wait_until("the replica is in sync", || {
@@ -212,13 +212,13 @@ impl Server {
         });
     }
 
-    /// Kills the server as a power cut would: at once and with no say.
+    /// Kills the server with SIGKILL.
     #[track_caller]
     pub fn kill9(&mut self) {
         self.kill().expect("the server runs");
     }
 
-    /// Stops the server in an orderly way. With `save`, it writes its snapshot first.
+    /// Shuts the server down; with `save` it writes an RDB file first.
     #[track_caller]
     pub fn stop(&mut self, save: bool) {
         let how = if save { "SAVE" } else { "NOSAVE" };
@@ -228,7 +228,7 @@ impl Server {
         self.process.kill();
     }
 
-    /// Stops the server without saving, unless it has ended by itself.
+    /// Shuts the server down without saving, unless it has exited by itself.
     #[track_caller]
     pub fn stop_if_it_runs(&mut self) {
         if self.process.pid().is_some() && self.process.ended().is_none() {
@@ -241,17 +241,17 @@ impl Server {
         self.options.lines.push(line.to_owned());
     }
 
-    /// Loads another file from the next start on.
+    /// Loads another module file from the next start on.
     pub fn set_module_file(&mut self, path: &Path) {
         self.options.module_file = Some(path.to_owned());
     }
 
-    /// Whether the server is started without the module from now on.
+    /// Leaves the module out from the next start on, or not.
     pub fn leave_module_out(&mut self, is_out: bool) {
         self.options.module_args = (!is_out).then(String::new);
     }
 
-    /// Starts a stopped server again in its folder, perhaps on another port.
+    /// Starts a stopped server again in its folder. The port may change.
     #[track_caller]
     pub fn start_again(&mut self) {
         if let Err(log) = self.try_start_again() {
@@ -259,7 +259,7 @@ impl Server {
         }
     }
 
-    /// [`Server::start_again`], but prints the log when the server did not come up.
+    /// As [`Server::start_again`], but returns the log if the server does not start.
     pub fn try_start_again(&mut self) -> Result<(), String> {
         let launched = self.launch(None);
         launched.map_err(|failure| {
@@ -268,12 +268,12 @@ impl Server {
         })
     }
 
-    /// How the server ended when it last did not come up.
+    /// The exit status of the last start that failed.
     pub fn ended(&self) -> Option<ExitStatus> {
         self.ended
     }
 
-    /// Asks the server to shut down, as an operator's system does, and waits until it has.
+    /// Sends SIGTERM and waits until the server has exited.
     fn end_in_order(&self) {
         if self.process.signal(Signal::TERM).is_ok() {
             holds_in_time(|| self.process.ended().is_some());
@@ -301,7 +301,7 @@ impl Drop for Server {
         if let Some(status) = ended {
             panic!("the server ended by itself ({status}); its log:\n{log}");
         }
-        // A panic of the module is caught and logged. Every test checks that there was none.
+        // The module catches its panics and logs them. Every test checks that there was none.
         assert!(!log.contains("failed inside"), "the module panicked; the log:\n{log}");
         assert!(reports.is_empty(), "{} reports about the module", reports.len());
     }

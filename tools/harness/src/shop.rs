@@ -1,4 +1,4 @@
-//! Asking about sales and orders in words that don't change from run to run.
+//! Reads sales and orders in a form that is equal in every run.
 
 use serde_json::Value;
 
@@ -33,14 +33,14 @@ pub fn wait_for_clock(conn: &mut Conn, moment: i64) {
     wait_until("the clock comes to the moment", || conn.clock_ms() >= moment);
 }
 
-/// Waits until no hold of a sale is left, without a command that would let one expire.
+/// Waits until a sale has no holds. Only reads that expire nothing are used.
 #[track_caller]
 pub fn wait_for_no_holds(server: &Server, key: &str) {
     let mut conn = server.conn();
     wait_until(&format!("{key} has no holds"), || number(&mut conn, key, "held") == 0);
 }
 
-/// The state in the newest grant row of a user, as stored.
+/// The stored state of the user's newest grant.
 #[track_caller]
 pub fn state_of(conn: &mut Conn, key: &str, user: &str) -> String {
     let rows = conn.cmd(&format!("SECKILL.USER {key} {user}")).items()[2].clone();
@@ -61,7 +61,7 @@ impl Entry {
         self.fields.iter().any(|(field, _)| field == name) || self.data.get(name).is_some()
     }
 
-    /// The field, or the word in its data, of this name.
+    /// The field of this name, or the string of this name in its data.
     #[track_caller]
     pub fn text(&self, name: &str) -> &str {
         let field = self.fields.iter().find(|(field, _)| field == name);
@@ -70,15 +70,15 @@ impl Entry {
         value.unwrap_or_else(|| panic!("no {name} in {self:?}"))
     }
 
-    /// The number in its data under `name`.
+    /// The number of this name in its data.
     #[track_caller]
     pub fn number(&self, name: &str) -> i64 {
         let number = self.data.get(name).and_then(Value::as_i64);
         number.unwrap_or_else(|| panic!("no number {name} in {self:?}"))
     }
 
-    /// `name=value` for each field, with `T` for moments and `ID` for the sale's id, and without
-    /// the quotes of its data.
+    /// `name=value` for each field, with `T` for times, `ID` for the sale's id, and no quotes in
+    /// the data.
     pub fn line(&self) -> String {
         let shown = |(name, value): &(String, String)| match name.as_str() {
             "data" => format!("data={}", self.shown_data(value)),
@@ -107,7 +107,7 @@ pub fn entries(conn: &mut Conn, stream: &str) -> Vec<Entry> {
     all.items().iter().map(entry).collect()
 }
 
-/// One entry as XRANGE and XREAD show it.
+/// Parses an entry of a reply of XRANGE or XREAD.
 #[track_caller]
 pub fn entry(reply: &Reply) -> Entry {
     let fields = reply.items()[1].pairs().into_iter().map(|(name, value)| (name, value.text()));
@@ -123,8 +123,8 @@ pub fn events(conn: &mut Conn, stream: &str) -> Vec<String> {
     entries(conn, stream).iter().map(|entry| entry.text("event").to_owned()).collect()
 }
 
-/// Checks what must hold of every outbox of one sale: revs without a gap, epochs that never fall,
-/// T that never falls, and the law in every entry.
+/// Checks the rules of the outbox of one sale: consecutive revs, epochs and T that never decrease,
+/// and the law of units in every entry.
 #[track_caller]
 pub fn assert_whole(entries: &[Entry]) {
     for (before, after) in entries.iter().zip(entries.iter().skip(1)) {

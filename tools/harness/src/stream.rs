@@ -1,4 +1,4 @@
-//! The replication stream as a replica would get it.
+//! The replication stream, as a replica gets it.
 
 use std::io::{self, Read};
 
@@ -6,14 +6,14 @@ use super::client::Conn;
 use super::reply::read_line;
 use super::server::Server;
 
-/// A connection that the server takes for a replica.
+/// A connection that acts as a replica.
 pub struct ReplicationStream {
     conn: Conn,
     marks: u64,
 }
 
 impl ReplicationStream {
-    /// Attaches to a server: full resync, of which the snapshot is read and dropped.
+    /// Attaches to a server by a full resync, and skips the snapshot.
     #[track_caller]
     pub fn attach(server: &Server) -> ReplicationStream {
         let mut conn = server.conn();
@@ -21,13 +21,13 @@ impl ReplicationStream {
         let skipped = skip_snapshot(&mut conn);
         skipped.unwrap_or_else(|error| panic!("no snapshot came: {error}"));
         let mut stream = ReplicationStream { conn, marks: 0 };
-        // The snapshot is followed by what was written meanwhile: nothing of the test's.
+        // Changes from before the test follow the snapshot. They are skipped.
         stream.taken(server);
         stream
     }
 
-    /// The commands replicated since the last call, each as its arguments in order. SELECT of the
-    /// only database in use and PING are left out.
+    /// The commands replicated since the last call, each with its arguments. PING and SELECT of the
+    /// only database are left out.
     #[track_caller]
     pub fn taken(&mut self, server: &Server) -> Vec<Vec<Vec<u8>>> {
         self.marks += 1;
@@ -47,7 +47,7 @@ impl ReplicationStream {
         }
     }
 
-    /// As [`ReplicationStream::taken`], each command as one line with bytes escaped.
+    /// [`ReplicationStream::taken`] with each command as one escaped line.
     #[track_caller]
     pub fn lines(&mut self, server: &Server) -> Vec<String> {
         let line = |args: Vec<Vec<u8>>| {
@@ -59,7 +59,7 @@ impl ReplicationStream {
     }
 }
 
-/// Reads `+FULLRESYNC ...`, newlines that keep the link alive, and `$<len>` with this many bytes.
+/// Reads `+FULLRESYNC ...`, keepalive newlines, and `$<len>` with this many bytes.
 fn skip_snapshot(conn: &mut Conn) -> io::Result<()> {
     let reader = conn.reader();
     let head = loop {

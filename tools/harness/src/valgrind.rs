@@ -1,26 +1,26 @@
-//! Servers under valgrind's memcheck: with `SECKILL_VALGRIND`, which names a folder for its logs,
-//! every server that a test starts runs there, waits are longer, servers are shut down in order so
-//! that valgrind looks for what was lost, and a report about the module fails the test.
+//! Servers under valgrind's memcheck. `SECKILL_VALGRIND` names a folder for the logs. Then every
+//! test server runs under valgrind, waits are longer, and servers shut down in order so that leaks
+//! are found. A report about the module fails the test.
 //!
-//! With `SECKILL_SANITIZER` in its place servers and module were built with AddressSanitizer, which
-//! writes the logs then (`.ci/memcheck`).
+//! With `SECKILL_SANITIZER` instead, server and module were built with AddressSanitizer, which
+//! writes the logs (`.ci/memcheck`).
 //!
-//! Debian's server takes its memory from a shared jemalloc, which valgrind puts its own malloc in
-//! place of: every block is seen. In a server that has jemalloc built in, only use of memory that
-//! was never written would be found, neither leaks nor reads behind an end.
+//! Debian's server uses a shared jemalloc, which valgrind replaces by its own malloc. So it sees
+//! every block. In a server with a built-in jemalloc it would find only reads of uninitialised
+//! memory.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The folder for logs.
+/// Environment variable with the folder for valgrind's logs.
 pub const FOLDER: &str = "SECKILL_VALGRIND";
-/// The folder for the logs of a sanitizer.
+/// Environment variable with the folder for a sanitizer's logs.
 const SANITIZER: &str = "SECKILL_SANITIZER";
-/// How much slower a server may be there: valgrind alone takes 20 to 50 times as long for a piece
-/// of code, and runs one thread at a time.
+/// How much longer a wait may be under valgrind. Code runs 20 to 50 times slower there, and one
+/// thread at a time.
 const TIMES_SLOWER: u32 = 10;
-/// The same with a sanitizer.
+/// How much longer a wait may be with a sanitizer.
 const TIMES_SLOWER_SANITIZED: u32 = 3;
 
 const WORDS: [&str; 9] = [
@@ -29,23 +29,23 @@ const WORDS: [&str; 9] = [
     "--leak-check=full",
     "--show-leak-kinds=definite,indirect,possible",
     "--num-callers=40",
-    // Threads take turns: with the usual way one that works in the background may wait for ever.
+    // Threads take turns fairly. Otherwise a background thread may wait forever.
     "--fair-sched=try",
-    // A server that is killed would leave its pipes behind.
+    // A killed server would leave valgrind's pipes behind.
     "--vgdb=no",
     "--log-file",
     "--suppressions",
 ];
 
-/// The server's compressor looks into a table that it has not cleared, and then at what is there.
+/// A known report about the server: its LZF compressor reads a table that it has not cleared.
 const KNOWN: &str = "{\n lzf-cond\n Memcheck:Cond\n fun:lzf_compress\n}\n\
     {\n lzf-value\n Memcheck:Value8\n fun:lzf_compress\n}\n";
 
-/// The sanitizer's settings, without where it logs. The library that steps the clock may be loaded
-/// before it. Where a server's malloc would give no block, the sanitizer's gives none, too.
+/// The sanitizer's settings, without the log path. The clock library may be loaded before it. A
+/// failed allocation returns null, as the server's malloc does.
 const SETTINGS: &str = "detect_leaks=1:verify_asan_link_order=0:allocator_may_return_null=1";
 
-/// The logs of one server: of all its processes, also after it was started again.
+/// The logs of one server: of all its processes, also after a restart.
 #[derive(Debug)]
 pub struct Logs {
     folder: PathBuf,
@@ -58,7 +58,7 @@ pub struct Logs {
 pub struct Reports {
     pub ours: Vec<String>,
     pub others: Vec<String>,
-    /// Processes that it saw to their end.
+    /// Number of processes that ended under the checker.
     pub ended: usize,
 }
 
@@ -67,7 +67,7 @@ pub fn is_on() -> bool {
     std::env::var_os(FOLDER).is_some()
 }
 
-/// How many times as long a server may take for everything.
+/// The factor by which waits are longer.
 pub fn times_slower() -> u32 {
     match is_on() {
         true => TIMES_SLOWER,
@@ -76,13 +76,13 @@ pub fn times_slower() -> u32 {
     }
 }
 
-/// `ms` of a hold that a test must still find alive after some steps.
+/// The length of a hold, in ms, that must not expire during a few steps of a test.
 pub fn slowed(ms: u32) -> u32 {
     ms * times_slower()
 }
 
 impl Logs {
-    /// Those of a new server, if servers run under valgrind or have AddressSanitizer.
+    /// Logs for a new server, if servers run under valgrind or a sanitizer.
     pub fn of_new_server() -> Option<Logs> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let folder = std::env::var_os(FOLDER);
@@ -92,7 +92,7 @@ impl Logs {
         Some(Logs { folder, name: format!("{}-{number}.", std::process::id()), is_sanitizers })
     }
 
-    /// The words in front of the server's own command line.
+    /// The command that runs the server's command line.
     pub fn words(&self) -> Vec<String> {
         if self.is_sanitizers {
             let log = self.folder.join(&self.name);
@@ -119,8 +119,8 @@ impl Logs {
     }
 }
 
-/// Reports are paragraphs with stacks: where memory was used wrongly, freed, and allocated, or was
-/// lost.
+/// Reports are paragraphs with stack traces: of the wrong use, the free and the allocation, or of a
+/// leak.
 fn reports_of_sanitizer(folder: &Path, name: &str) -> Reports {
     let mut reports = Reports::default();
     for log in fs::read_dir(folder).expect("logs") {
@@ -149,7 +149,7 @@ pub fn reports(folder: &Path, name: &str) -> Reports {
         }
         let text = String::from_utf8_lossy(&fs::read(log.path()).expect("a log")).into_owned();
         reports.ended += usize::from(text.contains("ERROR SUMMARY"));
-        // A report is a paragraph of lines behind the process's number.
+        // A report is a paragraph whose lines begin with the process id.
         let lines = text.lines().map(|line| line.split_once("== ").map_or("", |(_, rest)| rest));
         let text = lines.collect::<Vec<_>>().join("\n");
         let is_report = |part: &&str| part.contains("   at 0x") || part.contains("   by 0x");
@@ -161,8 +161,8 @@ pub fn reports(folder: &Path, name: &str) -> Reports {
     reports
 }
 
-/// Whether a report is about the module. The server's strings are known by a pointer behind their
-/// head, which valgrind calls possibly lost: of those only what the module itself asked for counts.
+/// Whether a report is about the module. The server keeps a pointer behind the header of a string,
+/// so valgrind calls it possibly lost. Only strings that the module allocated count.
 fn is_ours(report: &str) -> bool {
     let is_asked_for = ["RM_Alloc", "RM_Calloc", "RM_Realloc"].iter().any(|it| report.contains(it));
     report.contains("seckill") && (is_asked_for || !report.contains("possibly lost"))

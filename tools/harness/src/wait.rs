@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::valgrind;
 
-/// Longest wait for anything. Generous, because several servers share two cores; a test that
-/// passes never waits that long.
+/// Longest wait for any condition. It is long, because several servers share two cores. A passing
+/// test never waits that long.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// [`DEADLINE`], longer for servers that run under valgrind.
@@ -16,7 +16,7 @@ pub fn deadline() -> Duration {
 
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Returns as soon as `condition` holds; panics with `what` when it doesn't in time.
+/// Returns as soon as `condition` holds; panics with `what` if the deadline passes.
 #[track_caller]
 pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
     assert!(holds_in_time(condition), "waited {:?} in vain until {what}", deadline());
@@ -36,8 +36,8 @@ pub fn holds_in_time(mut condition: impl FnMut() -> bool) -> bool {
     }
 }
 
-/// Sets its flag when it is dropped, also in a panic: a thread that runs until then must not
-/// outlive its test.
+/// Sets its flag when it is dropped, also in a panic. So a thread that waits for the flag ends with
+/// its test.
 pub struct SetAtEnd<'f>(pub &'f AtomicBool);
 
 impl Drop for SetAtEnd<'_> {

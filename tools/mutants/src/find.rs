@@ -1,5 +1,5 @@
-//! Where the code can be broken: operators, conditions of match arms, statements that can be left
-//! out, and functions that answer the same whatever they are asked.
+//! Finds places where code can be mutated: operators, conditions of match arms, statements to leave
+//! out, and functions to replace by a constant.
 
 use std::ops::Range;
 
@@ -9,16 +9,16 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{BinOp, Expr, ReturnType, Stmt, UnOp};
 
-/// A place of one file, and what can be written there instead.
+/// A place in a file, with its possible replacements.
 #[derive(Clone, Debug)]
 pub struct Place {
-    /// The bytes of the file that are written again.
+    /// The replaced bytes of the file.
     pub range: Range<usize>,
     pub line: usize,
-    /// The function that it is in.
+    /// The function that contains the place.
     pub function: String,
     pub kind: Kind,
-    /// The pieces of code that it can be replaced by.
+    /// The possible replacements.
     pub breaks: Vec<String>,
 }
 
@@ -29,18 +29,18 @@ pub enum Kind {
     Between { left: Range<usize>, operator: String, right: Range<usize> },
     /// A `!` and its operand.
     Not { operand: Range<usize> },
-    /// A condition, broken to a constant.
+    /// A condition, replaced by a constant.
     Condition,
     /// A statement that can be left out.
     Statement,
-    /// The first place in a function, where an answer can be given at once.
+    /// The beginning of a function, where it can return a constant.
     Answer,
 }
 
 /// All places of a file.
 ///
 /// # Errors
-/// A sentence, where the file is no Rust.
+/// A message if the file is not valid Rust.
 pub fn places(source: &str) -> Result<Vec<Place>, String> {
     let file = syn::parse_file(source).map_err(|error| error.to_string())?;
     let mut finder = Finder { places: Vec::new(), function: String::new() };
@@ -70,7 +70,7 @@ impl Finder {
         block: &syn::Block,
         visit: impl FnOnce(&mut Finder),
     ) {
-        // Code that the compiler evaluates can't be switched.
+        // Constant functions can't be switched at run time.
         if sig.constness.is_some() {
             return;
         }
@@ -89,7 +89,7 @@ impl Finder {
     }
 }
 
-/// Constant answers for a function of this type.
+/// Constants that a function of this type can return.
 fn answers(output: &ReturnType) -> Vec<&'static str> {
     let ReturnType::Type(_, kind) = output else { return vec!["()"] };
     let text = kind.to_token_stream().to_string().replace(' ', "");
@@ -111,7 +111,7 @@ fn is_for_tests(attrs: &[syn::Attribute]) -> bool {
     })
 }
 
-/// Other operators that fit in an operator's place.
+/// Operators that can replace this operator.
 fn others(operator: &BinOp) -> &'static [&'static str] {
     match operator {
         BinOp::Add(_) => &["-", "*"],
@@ -152,7 +152,7 @@ impl<'ast> Visit<'ast> for Finder {
     }
 
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
-        // Debug output is no promise, so mutants of it are left out.
+        // Debug output is not tested, so its functions are not mutated.
         let shows = |path: &syn::Path| path.segments.last().is_some_and(|it| it.ident == "Debug");
         let is_shown = item.trait_.as_ref().is_some_and(|(_, path, _)| shows(path));
         if !is_for_tests(&item.attrs) && !is_shown {
@@ -166,7 +166,7 @@ impl<'ast> Visit<'ast> for Finder {
         }
     }
 
-    // Code that the compiler evaluates can't be switched, nor can patterns and types.
+    // Constants, patterns and types can't be switched at run time.
     fn visit_item_const(&mut self, _: &'ast syn::ItemConst) {}
     fn visit_item_static(&mut self, _: &'ast syn::ItemStatic) {}
     fn visit_item_enum(&mut self, _: &'ast syn::ItemEnum) {}

@@ -1,10 +1,10 @@
-//! Breaks the code of the domain and of the shell, one place at a time, and tells which breaks
-//! no test notices: `make mutants`.
+//! Mutation testing of the domain and the shell: `make mutants`. It changes one place at a time and
+//! reports the changes that no test notices.
 //!
 //! All mutants of a sample are built at once, each behind a switch, in a copy of the sources below
-//! `target/mutants`. So a mutant costs no build, only tests until the first one fails: of those of
-//! the domain and of the server the ones that come to it, the quickest first. What came of each is
-//! written down at once; started again with the same sources and seed, it goes on from there.
+//! `target/mutants`. So a mutant needs no build of its own. It runs the tests that execute its
+//! line, the fastest first, until one fails. Results are stored at once: a second run with equal
+//! sources and seed continues there.
 
 mod find;
 mod reach;
@@ -29,48 +29,48 @@ use run::Test;
 use sample::Mutant;
 use tree::{Numbered, Programs, Tree};
 
-/// Breaks the code in many places and tells which breaks no test notices.
+/// Changes the code in many places and reports the changes that no test notices.
 #[derive(Parser)]
 struct Options {
-    /// How many mutants are tried
+    /// Number of mutants
     #[arg(long, default_value_t = 100)]
     count: usize,
-    /// Which ones
+    /// Seed of the sample
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only those of files whose path begins so
+    /// Only mutants in files whose path begins with this
     #[arg(long, value_name = "PATH", default_value = "")]
     only: String,
-    /// Mutants that are tried at a time
+    /// Mutants that are tested at the same time
     #[arg(long, default_value_t = 2)]
     jobs: usize,
-    /// Longest time for the tests of one program, in seconds: more on a machine that is busy
+    /// Timeout for the tests of one program, in seconds: raise it on a busy machine
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     deadline: u64,
-    /// Leave out the long tests of the domain: some mutants survive that they would catch
+    /// Leave out the long tests of the domain; then some mutants survive that they would catch
     #[arg(long)]
     quick: bool,
-    /// Forget what came of the mutants that were tried already
+    /// Forget the results of earlier runs
     #[arg(long)]
     fresh: bool,
-    /// Only list them
+    /// Only list the mutants
     #[arg(long)]
     list: bool,
 }
 
 const FOLDER: &str = "target/mutants";
-/// Mutants that behave exactly as the original, each with its reason.
+/// Mutants that behave exactly like the original, each with its reason.
 const EQUIVALENT: &str = "tools/mutants/equivalent.txt";
-/// Of 100 mutants that are another program, this many are to be caught.
+/// Share of mutants that tests must catch, in percent, without equivalent ones.
 const CAUGHT_OF_100: usize = 95;
-/// The compiler refuses some mutants, and reports a few at a time.
+/// Most attempts to build. The compiler refuses some mutants, and reports only a few at a time.
 const BUILDS_MAX: usize = 12;
 
 fn main() -> ExitCode {
     seckill_harness::program::exit_told(run(&Options::parse()))
 }
 
-/// Whether enough was caught.
+/// Returns whether enough mutants were caught.
 fn run(options: &Options) -> Result<bool, String> {
     let root = std::env::current_dir().map_err(|error| error.to_string())?;
     let mut all = sample::shuffled(&root, options.seed)?;
@@ -85,7 +85,7 @@ fn run(options: &Options) -> Result<bool, String> {
     let (mut chosen, mut programs) = build(&tree, &all, options.count)?;
     programs.deadline = Duration::from_secs(options.deadline);
     let mut book = Book::open(&folder, &all, options)?;
-    // Mutants that behave exactly as the original would run all tests for nothing.
+    // Equivalent mutants would run all tests without result.
     let known =
         fs::read_to_string(root.join(EQUIVALENT)).map_err(|e| format!("{EQUIVALENT}: {e}"))?;
     let is_known = |mutant: &Mutant| known.lines().any(|line| line == mutant.key());
@@ -100,7 +100,7 @@ fn run(options: &Options) -> Result<bool, String> {
     report(&chosen, &book, before - chosen.len())
 }
 
-/// Builds the first `count` mutants that the compiler takes.
+/// Builds the first `count` mutants that compile.
 fn build<'m>(
     tree: &Tree,
     all: &'m [Mutant],
@@ -133,14 +133,14 @@ fn build<'m>(
     Err(format!("After {BUILDS_MAX} builds the compiler still refuses some"))
 }
 
-/// The results of the mutants that were tried.
+/// The stored results.
 struct Book {
     outcomes: BTreeMap<usize, Outcome>,
     file: File,
 }
 
 impl Book {
-    /// Reads the results of an earlier run over the same mutants.
+    /// Reads the results of an earlier run with the same mutants.
     fn open(folder: &Path, all: &[Mutant], options: &Options) -> Result<Book, String> {
         let mut hasher = DefaultHasher::new();
         all.iter().for_each(|mutant| mutant.to_string().hash(&mut hasher));
@@ -180,7 +180,7 @@ impl Book {
     }
 }
 
-/// Tries all mutants that were not tried before, side by side.
+/// Tests all mutants without a result, several at a time.
 fn try_all(
     chosen: &Numbered<'_>,
     programs: &Programs,
@@ -205,7 +205,7 @@ fn try_all(
     });
 }
 
-/// Tells what survived. True when enough was caught.
+/// Prints the surviving mutants. True if enough were caught.
 fn report(chosen: &Numbered<'_>, book: &Book, equivalent: usize) -> Result<bool, String> {
     let (mut caught, mut survived) = (0, Vec::new());
     for (number, mutant) in chosen {

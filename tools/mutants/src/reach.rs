@@ -1,5 +1,5 @@
-//! Which mutants each test comes to, and how long it takes: a mutant is tried on those alone that
-//! come to it, the quickest first.
+//! Measures which mutants each test executes, and how long the test takes. A mutant is tested only
+//! by the tests that execute it, the fastest first.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -12,15 +12,15 @@ use crate::run::{self, Outcome, Test, MEASURING_SERVER};
 use crate::tree::Programs;
 use crate::write::NOTING;
 
-/// Tests of the domain that take most of the time.
+/// Tests of the domain that take most of the total time.
 const LONG: [&str; 2] = ["enumeration", "property"];
-/// Tests that may fail because of other work on the machine.
+/// Number of tests that may fail because the machine is busy.
 const LEFT_OUT_MAX: usize = 3;
 
-/// Runs each test once, alone, in a process of its own; the quickest come first.
+/// Runs each test once, alone in its process. Returns them with the fastest first.
 ///
 /// # Errors
-/// A sentence, where many fail without any mutant.
+/// A message if many tests fail without a mutant.
 pub fn measure(
     programs: &Programs,
     folder: &Path,
@@ -46,7 +46,7 @@ pub fn measure(
                 let next = || names.lock().ok()?.pop_front();
                 let Some((program, name)) = next() else { return };
                 let notes = folder.join(format!("reached-{job}"));
-                // A server test may fail once where much else runs.
+                // A server test may fail once on a busy machine.
                 let mut tries = (0..2).map(|_| one(program, &name, &notes, programs));
                 match (tries.find_map(Result::ok), tests.lock()) {
                     (Some(test), Ok(mut tests)) => tests.push(test),
@@ -78,7 +78,7 @@ fn one(program: &PathBuf, name: &str, notes: &Path, programs: &Programs) -> Resu
     Ok(Test { program: program.to_owned(), name: name.to_owned(), takes, reached })
 }
 
-/// The tests of a program that run when it is not asked for others.
+/// The tests that a program runs by default.
 fn listed(program: &Path) -> Result<Vec<String>, String> {
     let list = |more: &[&str]| {
         let output = Command::new(program).args(["--list", "--format=terse"]).args(more).output();

@@ -1,4 +1,4 @@
-//! Trying one mutant: tests run with it switched on until the first one fails.
+//! Tests one mutant: runs tests with it switched on until one fails.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -17,9 +17,9 @@ use crate::write::VARIABLE;
 pub struct Test {
     pub program: PathBuf,
     pub name: String,
-    /// Time of the test without a mutant.
+    /// Duration of the test without a mutant.
     pub takes: Duration,
-    /// The numbers of the mutants that it comes to.
+    /// Numbers of the mutants that the test executes.
     pub reached: BTreeSet<usize>,
 }
 
@@ -28,7 +28,7 @@ pub struct Test {
 pub enum Outcome {
     /// This test failed.
     Caught(String),
-    /// The tests did not come to an end, or the program did not end by itself.
+    /// The tests or their program did not end in time.
     Stuck,
     /// All tests passed.
     Survived,
@@ -36,14 +36,15 @@ pub enum Outcome {
     Unreached,
 }
 
-/// Tests that take this long at most are run together, those of the first kind first;
-/// each of the others by itself.
+/// Tests up to the first limit run together first, then tests up to the second limit. Each longer
+/// test runs alone.
 const TOGETHER: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
-/// A test with a mutant has this many times as long as without it, and this long at least.
+/// Timeout of a test with a mutant: this many times its normal duration, and at least the second
+/// value.
 const PATIENCE: (u32, Duration) = (8, Duration::from_secs(10));
-/// The memory that a program may have, in KiB: some mutants ask for ever more.
+/// Memory limit of a test program in KiB, because some mutants allocate without end.
 const MEMORY_KIB: usize = 6 << 20;
-/// Server tests that measure time or memory: another load could fail them.
+/// Server tests that measure time or memory: other load could make them fail.
 pub const MEASURING_SERVER: [&str; 7] =
     ["soak", "fork::", "flood::", "memory::", "due_at_once::", "budget::", "defrag::"];
 
@@ -58,7 +59,7 @@ pub fn mutant(tests: &[Test], programs: &Programs, number: usize) -> Outcome {
     outcomes.find(|outcome| *outcome != Outcome::Survived).unwrap_or(Outcome::Survived)
 }
 
-/// Tries it on tests of one program. A server test that fails must do so twice: some measure time.
+/// Runs tests of one program. A server test must fail twice, because some measure time.
 fn together(mut batch: Vec<&Test>, programs: &Programs, number: usize) -> Outcome {
     while let Some(first) = batch.first() {
         let takes: Duration = batch.iter().map(|test| test.takes).sum();
@@ -66,7 +67,7 @@ fn together(mut batch: Vec<&Test>, programs: &Programs, number: usize) -> Outcom
         let (folder, is_server) =
             (programs.folder(&first.program), programs.server.contains(&first.program));
         let run = |names: &[&str]| {
-            // One at a time: there is another mutant beside it.
+            // One test at a time, because another mutant runs at the same time.
             let words = [&["--test-threads=1", "--exact"], names].concat();
             noting(deadline, &first.program, &folder, number, &words, &[])
         };
@@ -80,7 +81,7 @@ fn together(mut batch: Vec<&Test>, programs: &Programs, number: usize) -> Outcom
     Outcome::Survived
 }
 
-/// Tests of one program each that are run together, the quickest first.
+/// Groups of tests of one program that run together, the fastest first.
 fn batches<'t>(tests: &[&'t Test], programs: &Programs) -> Vec<Vec<&'t Test>> {
     let mut batches = Vec::new();
     let mut shortest = Duration::ZERO;
@@ -97,7 +98,8 @@ fn batches<'t>(tests: &[&'t Test], programs: &Programs) -> Vec<Vec<&'t Test>> {
     batches
 }
 
-/// Runs a test program until a test fails or it ends, with these variables beside the mutant's.
+/// Runs a test program until a test fails or it ends, with these environment variables and the
+/// mutant's.
 pub fn noting(
     deadline: Duration,
     program: &Path,
@@ -106,7 +108,7 @@ pub fn noting(
     words: &[&str],
     variables: &[(&str, &OsStr)],
 ) -> Outcome {
-    // The test ends with the thread that waits for it, and its servers with it.
+    // The test program and its servers end with the thread that waits for it.
     let limited = format!("ulimit -v {MEMORY_KIB}; exec \"$0\" \"$@\"");
     let started = seckill_harness::process::command("sh".as_ref())
         .args(["-c", &limited])
@@ -153,13 +155,13 @@ fn watch(child: &mut Child, deadline: Duration) -> Outcome {
                 }
             }
             Err(RecvTimeoutError::Timeout) => return Outcome::Stuck,
-            // The test ended without a result: by a signal, or out of memory.
+            // The program ended without a result: by a signal, or without memory.
             Err(RecvTimeoutError::Disconnected) => return Outcome::Stuck,
         }
     }
 }
 
-/// The test that a line says has failed.
+/// The name of the failed test in a line of output.
 fn failed(line: &str) -> Option<&str> {
     line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
 }

@@ -1,4 +1,4 @@
-//! The list of mutants, and the choice of those to try.
+//! The list of mutants, and the random sample.
 
 use std::fmt;
 use std::fs;
@@ -8,25 +8,25 @@ use seckill_random::Random;
 
 use crate::find::{self, Place};
 
-/// One way to break one place.
+/// One mutant: a place with one replacement.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// The file, from the root of the repository.
+    /// The path of the file in the repository.
     pub path: String,
     pub place: Place,
-    /// The code that is written instead.
+    /// The replacement.
     pub instead: String,
-    /// The line as it is.
+    /// The original line.
     line: String,
 }
 
 impl Mutant {
-    /// The mutant's name in the list of equivalent ones, which does not change when lines move.
+    /// The name of the mutant in the list of equivalent ones. It does not change when lines move.
     pub fn key(&self) -> String {
         format!("{} {}: {} => {}", self.path, self.place.function, self.line, self.instead)
     }
 
-    /// Whether the tests of the domain must find this mutant.
+    /// Whether tests of the domain must catch this mutant.
     pub fn is_domain(&self) -> bool {
         self.path.starts_with("domain/")
     }
@@ -39,12 +39,12 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// Folders whose code is broken.
+/// Folders with mutants.
 const FOLDERS: [&str; 2] = ["domain/src", "src"];
-/// Files that are left as they are: tests, and the allocator, which the switches themselves call.
+/// Files without mutants: tests, and the allocator, which the switches themselves call.
 const LEFT_ALONE: [&str; 3] = ["tests.rs", "testing.rs", "alloc.rs"];
 
-/// All mutants, in an order that depends on the seed alone.
+/// All mutants, in an order that depends only on the seed.
 ///
 /// # Errors
 /// A sentence.

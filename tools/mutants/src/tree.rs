@@ -23,38 +23,38 @@ pub struct Programs {
     pub domain: Vec<PathBuf>,
     pub command: Vec<PathBuf>,
     pub server: Vec<PathBuf>,
-    /// Longest time for all tests of one mutant.
+    /// Timeout for all tests of one mutant.
     pub deadline: Duration,
     /// The copy of the sources.
     copy: PathBuf,
 }
 
 impl Programs {
-    /// All test programs, quick ones first.
+    /// All test programs, the fastest first.
     pub fn all(&self) -> impl Iterator<Item = &PathBuf> {
         self.domain.iter().chain(&self.command).chain(&self.server)
     }
 
-    /// The folder that its tests run in.
+    /// The folder in which its tests run.
     pub fn folder(&self, program: &PathBuf) -> PathBuf {
         self.copy.join(if self.domain.contains(program) { "domain" } else { "" })
     }
 }
 
-/// A build that failed: the numbers of its mutants, perhaps none, and the compiler's words.
+/// A failed build: the numbers of its mutants, if they are known, and the compiler's output.
 pub struct Broken {
     pub numbers: BTreeSet<usize>,
     pub said: String,
 }
 
-/// Mutants that are to be in the copy, each with its number.
+/// The mutants of the copy, each with its number.
 pub type Numbered<'m> = BTreeMap<usize, &'m Mutant>;
 
-/// Lines beside the one of an error in which its mutant is looked for.
+/// Distance in lines from an error within which its mutant is searched.
 const LINES_BESIDE: usize = 3;
 
 impl Tree {
-    /// Copies what the repository at `root` holds to `folder/tree`.
+    /// Copies the files of the repository at `root` to `folder/tree`.
     ///
     /// # Errors
     /// A sentence.
@@ -77,7 +77,7 @@ impl Tree {
         Ok(Tree { root: root.to_owned(), copy })
     }
 
-    /// Writes all files that mutants are in, and the two with the switch.
+    /// Writes all files with mutants, and the two files with the switch.
     ///
     /// # Errors
     /// A sentence.
@@ -105,7 +105,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Writes a file as it is in the repository, whose mutants are given up.
+    /// Writes the original file; its mutants are given up.
     ///
     /// # Errors
     /// A sentence.
@@ -113,10 +113,10 @@ impl Tree {
         put(&self.root.join(path), &self.copy.join(path))
     }
 
-    /// Builds all tests, or says which mutants can't be built.
+    /// Builds all tests, or returns the mutants that do not compile.
     ///
     /// # Errors
-    /// A sentence, where cargo does not start.
+    /// A message if cargo does not start.
     pub fn build(&self, has_commands: bool) -> Result<Result<Programs, Broken>, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -153,7 +153,8 @@ impl Tree {
                 let (text, at) = (read(&path).unwrap_or_default(), line(span));
                 let near = [0, LINES_BESIDE]
                     .map(|beside| numbers_in(&text, at.saturating_sub(beside), at + beside));
-                // A borrow that does not end: what is told of goes from its begin to its end.
+                // For a borrow error the mutant may be anywhere between the begin and the end of
+                // the borrow.
                 let lines = || spans.iter().map(|span| line(span));
                 let between =
                     numbers_in(&text, lines().min().unwrap_or(1), lines().max().unwrap_or(1));
@@ -165,7 +166,7 @@ impl Tree {
     }
 }
 
-/// The mutants from one line to another.
+/// The mutants between two lines.
 fn numbers_in(text: &str, first: usize, last: usize) -> BTreeSet<usize> {
     let first = first.saturating_sub(1);
     let lines = text.lines().skip(first).take(last - first);
@@ -186,12 +187,12 @@ fn programs(messages: &[Value], copy: &Path) -> Programs {
         };
         list.push(path.into());
     }
-    // The tests beside the code are quicker than those of `tests/domain`.
+    // Tests beside the code are faster than those of `tests/domain`.
     programs.domain.sort_by_key(|path| !path.to_string_lossy().contains("seckill_domain"));
     programs
 }
 
-/// Removes the files of an earlier copy that are not to be kept.
+/// Removes files of an earlier copy that are not in `kept`.
 fn prune(folder: &Path, kept: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -210,7 +211,7 @@ fn read(path: &Path) -> Result<String, String> {
 
 fn put(from: &Path, to: &Path) -> Result<(), String> {
     let trouble = |error: std::io::Error| format!("{}: {error}", to.display());
-    // Listed and deleted, or a link.
+    // Deleted since the list was made, or a link.
     let Ok(bytes) = fs::read(from) else { return Ok(()) };
     if fs::read(to).is_ok_and(|there| there == bytes) {
         return Ok(());
@@ -219,7 +220,7 @@ fn put(from: &Path, to: &Path) -> Result<(), String> {
     fs::copy(from, to).map(drop).map_err(trouble)
 }
 
-/// Writes a file that says something else by now: what is as it was is not built again.
+/// Writes a file only if its text changed, so that cargo builds no unchanged file again.
 fn write_changed(path: &Path, text: &str) -> Result<(), String> {
     if fs::read_to_string(path).is_ok_and(|there| there == text) {
         return Ok(());

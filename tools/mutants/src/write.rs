@@ -1,20 +1,19 @@
-//! Writing a file again with switches in it: each mutant is there, and one of them, or none, is on
-//! when the program runs. So all of them are built at once.
+//! Writes a source file with switches: it contains all mutants, and at run time one of them, or
+//! none, is on. So all mutants are built at once.
 
 use std::ops::Range;
 
 use crate::find::{Kind, Place};
 
-/// One place of a file, with the numbers of the mutants that are to be there: each is a number and
-/// what is written instead.
+/// A place in a file, with its mutants: each has a number and a replacement.
 #[derive(Clone, Debug)]
 pub struct Switch {
     pub place: Place,
     pub mutants: Vec<(usize, String)>,
 }
 
-/// The function that says which one is on; a copy of it stands in each crate. Instead of switching
-/// one on it can note which ones a run comes to.
+/// The function that returns whether a mutant is on; a copy stands in each crate. In another mode
+/// it records the mutants that a run executes.
 pub const FUNCTION: &str = "
 #[doc(hidden)]
 #[allow(missing_docs)]
@@ -41,21 +40,21 @@ fn seckill_reached(number: u32) -> bool {
 }
 ";
 
-/// The variable that says it.
+/// Environment variable with the number of the mutant that is on.
 pub const VARIABLE: &str = "SECKILL_MUTANT";
-/// The switch's number when a run notes the mutants that it comes to, and the variable that names
-/// the file for them.
+/// The number for the mode that records executed mutants, and the environment variable with its
+/// file.
 pub const NOTING: (usize, &str) = (u32::MAX as usize, "SECKILL_REACHED");
 
-/// The file with its switches.
+/// The source text with all switches.
 pub fn with_switches(source: &str, switches: &[Switch]) -> String {
     let mut sorted: Vec<&Switch> = switches.iter().collect();
-    // A switch that contains others comes first.
+    // A switch that contains another one comes first.
     sorted.sort_by_key(|it| (it.place.range.start, usize::MAX - it.place.range.end));
     render(source, 0..source.len(), &sorted)
 }
 
-/// The text of `range`, with the `switches` that lie in it; others are left out.
+/// The text of `range` with the `switches` inside it; others are left out.
 fn render(source: &str, range: Range<usize>, switches: &[&Switch]) -> String {
     let (mut text, mut at, mut next) = (String::new(), range.start, 0);
     while let Some(switch) = switches.get(next) {
@@ -72,7 +71,7 @@ fn render(source: &str, range: Range<usize>, switches: &[&Switch]) -> String {
     text
 }
 
-/// The code in the place of a switch. `inner` may lie in it.
+/// The code of a switch. Switches of `inner` may lie inside it.
 fn switched(source: &str, switch: &Switch, inner: &[&Switch]) -> String {
     let place = &switch.place;
     let part = |range: &Range<usize>| render(source, range.clone(), inner);

@@ -1,9 +1,8 @@
-//! Commands that judge nothing, for the bench: they make the calls of the server's API that GRAB
-//! or PLACE makes, in its order and with as many bytes, and nothing else. The module is loaded
-//! beside seckill, whose sales these commands open and whose APPLY they replicate. And one that
-//! times calls of either.
+//! No-op commands for the bench. They make the server API calls of GRAB or PLACE, in the same order
+//! and with as many bytes, but decide nothing. The module is loaded beside seckill: its commands
+//! open seckill's sales and replicate seckill's APPLY. Another command times calls.
 
-/// A function of the server's. Used within `unsafe`: every server that the bench runs on has it.
+/// A function of the server's API. Used within `unsafe`; every server of the bench has it.
 macro_rules! api {
     ($name:ident) => {
         raw::$name.unwrap_unchecked()
@@ -24,51 +23,52 @@ use redis_module::raw::{
 const SOLD_OUT: u8 = 0;
 const ALREADY: u8 = 1;
 const GRANTED: u8 = 2;
-/// In a sale with HOLD and OUTBOX, with a request id.
+/// In a sale with HOLD and OUTBOX, and with a request id.
 const HELD: u8 = 3;
 /// The number of waiters in the reply of PLACE.
 const WAITING: u8 = 4;
 
-/// Numbers of the replies: those of a sale of a hundred million that has sold some.
+/// Numbers in the replies: those of a sale of 100,000,000 units that has sold some.
 const SEQ: c_longlong = 10_000;
 const AVAILABLE: c_longlong = 90_000_000;
 const DEADLINE: c_longlong = 1_800_000_900_000;
 
 /// The command that carries effects.
 const APPLY: &CStr = c"SECKILL.APPLY";
-/// Where a change belongs: a version as most of a large sale have, and in the second the id of the
-/// entry.
+/// Positions of a change: a version of the usual length in a large sale. The second one has an
+/// entry's id, too.
 const POSITION: &[u8] = b"zzz";
 const POSITION_WITH_ENTRY: &[u8] = b"zzz:1:1800000000000-0";
-/// Bytes of an effect beside user and request id: plain, and with both and a deadline.
+/// Bytes of an effect without user and request id: a plain one, and one with request id and
+/// deadline.
 const EFFECT_BYTES: usize = 7;
 const EFFECT_BYTES_HELD: usize = 11;
-/// Bytes of an effect in the load, at most.
+/// Largest size of an effect in the load.
 const EFFECT_LEN_MAX: usize = 96;
 
-/// The stream of the bench's sale, and the data of its entries about a hold.
+/// The stream of the bench's sale, and the data of a hold's entry.
 const STREAM: &[u8] = b"orders";
 const DATA: &[u8] = b"{\"id\":\"0123456789abcdef\",\"epoch\":1800000000000,\"rev\":10000,\
     \"t\":1800000000000,\"supply\":900000000,\"available\":899990000,\"held\":10000,\"sold\":0,\
     \"seq\":10000,\"qty\":1,\"state\":\"HELD\",\"at\":1800000000000,\
     \"deadline\":1800000900000,\"born\":1800000000000}";
 
-/// The names of an entry's fields, and its event: strings that are made once.
+/// Names of an entry's fields, and its event: strings that are created once.
 static mut WORDS: [*mut RedisModuleString; 6] = [ptr::null_mut(); 6];
 const WORD_TEXTS: [&[u8]; 6] = [b"event", b"GRANT", b"sale", b"data", b"user", b"req"];
 
 type Entry = extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
 
-/// How keys are opened.
+/// Flags for opening keys.
 const READ: c_int = raw::REDISMODULE_READ as c_int;
 const READ_AND_WRITE: c_int = READ | raw::REDISMODULE_WRITE as c_int;
 
-/// The flags of GRAB and of PLACE.
+/// Command flags of GRAB and PLACE.
 const GRABS: &CStr = c"write fast deny-oom";
 const READS: &CStr = c"readonly fast";
 
-/// Each is called as GRAB or PLACE is, with its flags and its key, so that the server does for it
-/// what it does for that before the call. The last one times calls.
+/// The commands. Each has the flags and the key of GRAB or PLACE, so the server does equal work
+/// before the call. The last command times calls.
 const COMMANDS: [(&CStr, &CStr, Entry); 6] = [
     (c"NOOP.SOLD", GRABS, answer::<SOLD_OUT>),
     (c"NOOP.MINE", GRABS, answer::<ALREADY>),
@@ -78,7 +78,7 @@ const COMMANDS: [(&CStr, &CStr, Entry); 6] = [
     (c"NOOP.TIME", READS, timed::time),
 ];
 
-/// The entry point: the server calls it when it loads the file.
+/// The entry point that the server calls when it loads the module.
 ///
 /// # Safety
 /// The context is alive during the call.
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Makes the calls of one kind of GRAB and replies with as much as it does.
+/// Makes the API calls of one kind of GRAB, and replies as many bytes.
 extern "C" fn answer<const KIND: u8>(
     ctx: *mut RedisModuleCtx,
     argv: *mut *mut RedisModuleString,
@@ -153,7 +153,7 @@ extern "C" fn answer<const KIND: u8>(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Opens the key and asks what is there.
+/// Opens the key and reads its type and value.
 ///
 /// # Safety
 /// The context and the key's name are alive.
@@ -162,7 +162,7 @@ unsafe fn open_sale(
     name: *mut RedisModuleString,
     mode: c_int,
 ) -> *mut RedisModuleKey {
-    // SAFETY: the caller's word; whoever asked closes the key.
+    // SAFETY: the caller guarantees it; the caller closes the key.
     unsafe {
         let key = api!(RedisModule_OpenKey)(ctx, name, mode);
         api!(RedisModule_ModuleTypeGetType)(key);
@@ -180,8 +180,8 @@ unsafe fn hold(
     words: &[*mut RedisModuleString],
     sale: *mut RedisModuleKey,
 ) {
-    // SAFETY: the caller's word; the server copies what it keeps, and each key and string that is
-    // made here is closed or freed once. The server's lock is held.
+    // SAFETY: the caller guarantees it. The server copies what it keeps. Each key and string that
+    // is made here is closed or freed once. The server's lock is held.
     unsafe {
         let name = string(STREAM);
         api!(RedisModule_CloseKey)(sale);
@@ -206,7 +206,7 @@ unsafe fn hold(
     }
 }
 
-/// Hands over as many bytes as a grant does.
+/// Replicates as many bytes as a grant does.
 ///
 /// # Safety
 /// The context and the key's name are alive.
@@ -241,12 +241,12 @@ unsafe fn replicate(
     }
 }
 
-/// Signals and notifies; a sale with a deadline asks for the database and the time once more.
+/// Signals and notifies. A sale with a deadline also reads the database number and the time.
 ///
 /// # Safety
 /// The context and the key's name are alive.
 unsafe fn tell(ctx: *mut RedisModuleCtx, key: *mut RedisModuleString, has_deadline: bool) {
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     unsafe {
         api!(RedisModule_SignalModifiedKey)(ctx, key);
         if has_deadline {
@@ -261,7 +261,7 @@ unsafe fn tell(ctx: *mut RedisModuleCtx, key: *mut RedisModuleString, has_deadli
 /// # Safety
 /// The context is alive, here and below.
 unsafe fn reply<const KIND: u8>(ctx: *mut RedisModuleCtx) {
-    // SAFETY: the caller's word, here and below.
+    // SAFETY: the caller guarantees it, here and below.
     unsafe {
         match KIND {
             SOLD_OUT => {
@@ -288,9 +288,9 @@ unsafe fn reply<const KIND: u8>(ctx: *mut RedisModuleCtx) {
     }
 }
 
-/// The header of a reply and its first word.
+/// Begins a reply with its length and its first word.
 unsafe fn begin(ctx: *mut RedisModuleCtx, elements: u8, first: &str) {
-    // SAFETY: as above.
+    // SAFETY: the context is alive.
     unsafe {
         api!(RedisModule_ReplyWithArray)(ctx, elements.into());
         word(ctx, first);
@@ -304,13 +304,13 @@ unsafe fn word(ctx: *mut RedisModuleCtx, word: &str) {
 }
 
 unsafe fn number(ctx: *mut RedisModuleCtx, number: c_longlong) {
-    // SAFETY: as above.
+    // SAFETY: the context is alive.
     unsafe { api!(RedisModule_ReplyWithLongLong)(ctx, number) };
 }
 
 /// Seq, quantity, state and deadline.
 unsafe fn standing(ctx: *mut RedisModuleCtx, state: &str, deadline: c_longlong) {
-    // SAFETY: as above.
+    // SAFETY: the context is alive.
     unsafe {
         number(ctx, SEQ);
         number(ctx, 1);
@@ -319,7 +319,7 @@ unsafe fn standing(ctx: *mut RedisModuleCtx, state: &str, deadline: c_longlong) 
     }
 }
 
-/// A string of the server's that belongs to no call.
+/// A server string that belongs to no call.
 ///
 /// # Safety
 /// The server's lock is held.
@@ -334,7 +334,7 @@ unsafe fn string(bytes: &[u8]) -> *mut RedisModuleString {
 /// The string is alive during `'s`.
 unsafe fn bytes_of<'s>(string: *const RedisModuleString) -> &'s [u8] {
     let mut len = 0;
-    // SAFETY: the caller's word; the server says where the bytes are and how many.
+    // SAFETY: the caller guarantees it; the server returns the address and length.
     unsafe {
         let start = api!(RedisModule_StringPtrLen)(string, &mut len);
         slice::from_raw_parts(start.cast(), len)

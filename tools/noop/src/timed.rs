@@ -1,5 +1,5 @@
-//! Times of calls inside the server, by a clock that shows nanoseconds: the server's own shows
-//! whole microseconds.
+//! Times calls inside the server in nanoseconds. The server's own statistics have whole
+//! microseconds.
 
 use std::ffi::CString;
 use std::fmt::Write;
@@ -12,11 +12,11 @@ use seckill_random::Random;
 
 use super::bytes_of;
 
-/// Elements of the reply of PLACE to a waiter, and of the command that judges nothing.
+/// Number of reply elements of PLACE for a waiter, and of its no-op command.
 const PLACE_LEN: usize = 4;
 
-/// `NOOP.TIME key command users calls`: makes `calls` calls of `command key user`, each with one of
-/// `users` users. Replies with the p50, p99 and p99.9 of the calls in nanoseconds.
+/// `NOOP.TIME key command users calls`: makes `calls` calls of `command key user`, in turn for
+/// `users` users. Replies the p50, p99 and p99.9 of their duration in nanoseconds.
 pub(super) extern "C" fn time(
     ctx: *mut RedisModuleCtx,
     argv: *mut *mut RedisModuleString,
@@ -44,7 +44,7 @@ pub(super) extern "C" fn time(
     raw::REDISMODULE_OK as c_int
 }
 
-/// Time of each call, in order. `None` when it can't be called, or has another reply.
+/// The sorted durations. `None` if the command can't be called or has another reply.
 ///
 /// # Safety
 /// The context and the words are alive.
@@ -53,7 +53,7 @@ unsafe fn measured(
     words: &[*mut RedisModuleString],
 ) -> Option<Vec<c_longlong>> {
     let [_, key, command, users, calls] = words else { return None };
-    // SAFETY: the caller's word.
+    // SAFETY: the caller guarantees it.
     let [command, users, calls] = unsafe { [command, users, calls].map(|word| bytes_of(*word)) };
     let number = |word| std::str::from_utf8(word).ok()?.parse::<u64>().ok();
     let (command, users, calls) = (CString::new(command).ok()?, number(users)?, number(calls)?);

@@ -1,4 +1,4 @@
-//! A sale held against the oracle: its numbers, its rows, its users, its list and its part.
+//! Compares a sale with the oracle: its numbers, rows, users, waiting list and part.
 
 use seckill_domain::ledger::Grant;
 use seckill_domain::outcome::{Outcome, State, OUTCOMES};
@@ -10,15 +10,15 @@ use seckill_domain::Sale;
 use super::oracle::{Bytes, Oracle, Row};
 use super::replies::reply;
 
-/// The counters that are the same on every node come behind those of refusals.
+/// Refusal counters of STATUS. The counters after them are equal on every node.
 const REFUSALS: std::ops::Range<usize> = 2..1 + OUTCOMES.len();
-/// Has no grant.
+/// A user without a grant.
 const STRANGER: &[u8] = b"nobody grabs as this one";
 
-/// A difference, in words.
+/// A difference in words.
 pub type Check = Result<(), String>;
 
-/// Fails with both values when they differ.
+/// Fails with both values if they differ.
 pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: &T, should: &T) -> Check {
     match is == should {
         true => Ok(()),
@@ -26,7 +26,7 @@ pub fn same<T: PartialEq + std::fmt::Debug>(what: &str, is: &T, should: &T) -> C
     }
 }
 
-/// The numbers of STATUS. `of_one_node`: also those that each node counts for itself.
+/// Compares the numbers of STATUS. `of_one_node`: also the counters that each node has for itself.
 pub fn verify_numbers(sale: &Sale, oracle: &Oracle, now: &Now, of_one_node: bool) -> Check {
     let (status, clock) = (sale.status(now), now.clock_ms);
     same("state", &status.state, &oracle.state(clock))?;
@@ -59,7 +59,7 @@ pub fn verify_numbers(sale: &Sale, oracle: &Oracle, now: &Now, of_one_node: bool
     same("totals", &totals.collect(), &oracle.totals())
 }
 
-/// Every grant that is kept, and none beside them.
+/// Compares all kept grants.
 pub fn verify_rows(sale: &Sale, oracle: &Oracle) -> Check {
     let ledger = sale.ledger();
     same("rows", &ledger.len(), &(oracle.rows().len() as u64))?;
@@ -140,7 +140,7 @@ pub fn verify_user(sale: &Sale, oracle: &Oracle, user: &Bytes, now: &Now) -> Che
     same("allowance", &sale.allowance(&holding), &oracle.allowance(user))
 }
 
-/// Compares the waiting list, and holds it to its promise.
+/// Compares the waiting list, and checks its fairness.
 pub fn verify_list(sale: &Sale, oracle: &Oracle, now: &Now) -> Check {
     let status = sale.status(now);
     let terms = ["waitlist", "offer_ms", "overtake"].map(|name| status.term(name));

@@ -1,4 +1,4 @@
-//! One request at a time on each connection, as a shop's servers send them.
+//! One request at a time on each connection, as the servers of a shop send them.
 
 use super::sale::AOF;
 use super::Bench;
@@ -6,7 +6,7 @@ use crate::contenders::{incr, module_recommended, script_recommended, INCR, MODU
 use crate::control::Control;
 use crate::load::{measure, spread, Manner, Request, USERS};
 
-/// The case of this many connections.
+/// The name of the case with this many connections.
 pub fn case(connections: usize) -> String {
     format!("no pipeline, {connections} connections")
 }

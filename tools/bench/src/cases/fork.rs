@@ -1,4 +1,4 @@
-//! Memory that a fork copies while the sale goes on.
+//! Memory that is copied between fork and end of a save while the sale continues.
 
 use std::thread;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub const FORK: &str = "copied by a fork";
 
 /// Changes a second while the child saves.
 const PACE: f64 = 100_000.0;
-/// Longer than a save takes.
+/// Seconds of load: longer than a save takes.
 const LOAD_SECONDS: f64 = 2.0;
 const PACED: Manner = Manner { connections: 10, pipeline: 32, pace: Some(PACE) };
 
@@ -36,7 +36,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Saves in the middle of a steady load; the bytes that were copied meanwhile.
+/// Saves in the middle of a steady load. Returns the bytes that were copied during the save.
 fn once(
     control: &mut Control,
     request: &Request,

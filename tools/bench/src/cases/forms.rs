@@ -1,5 +1,5 @@
-//! Grants on disk: their bytes in the log, beside SADD's, and in the file that a save writes,
-//! beside a set of the same users; and the server's time to save and to load it.
+//! Size of grants on disk: in the AOF, beside SADD, and in an RDB file, beside a set of the same
+//! users. Also the server's time to save and to load the RDB file.
 
 use std::fs;
 use std::path::Path;
@@ -13,25 +13,25 @@ use crate::load::{random, send, spread, Request, PIPELINED, USERS};
 
 pub const LOG: &str = "bytes in the log of a plain grant";
 
-/// Commands that are written together while a key is filled.
+/// Commands in one write while a key is filled.
 const BLOCK: usize = 1_000;
 
-/// How users are called.
+/// A kind of user ids.
 pub struct Ids {
     pub name: &'static str,
-    /// Makes as many ids as asked for; none comes twice.
+    /// Makes this many different ids.
     make: fn(u64) -> Box<dyn Iterator<Item = String>>,
 }
 
-/// Kinds of ids: those of the other cases, and account numbers and UUIDs of which each digit is
-/// drawn, so that nothing but their alphabet can be compressed.
+/// Kinds of ids: the ids of the other cases, account numbers, and UUIDs. Each digit of the last two
+/// kinds is random, so only their alphabet can be compressed.
 pub const KINDS: [Ids; 3] = [
     Ids { name: "`user:` ids", make: |count| named(spread(count, USERS)) },
     Ids { name: "19-digit ids", make: |count| numbered(random(19, NUMBERS).take(count as usize)) },
     Ids { name: "UUIDs", make: |count| Box::new(uuids().take(count as usize)) },
 ];
 
-/// Numbers of 19 digits that fit 63 bits, without the smallest.
+/// Count of 19-digit numbers that fit into 63 bits, without the smallest one.
 const NUMBERS: u64 = 8_000_000_000_000_000_000;
 const SMALLEST: u64 = 1_000_000_000_000_000_000;
 
@@ -43,7 +43,7 @@ fn numbered(numbers: impl Iterator<Item = u64> + 'static) -> Box<dyn Iterator<It
     Box::new(numbers.map(|number| (SMALLEST + number).to_string()))
 }
 
-/// UUIDs of version 4: 122 bits of each are drawn.
+/// UUIDs of version 4: 122 bits of each are random.
 fn uuids() -> impl Iterator<Item = String> {
     random(4, u64::MAX).zip(random(5, u64::MAX)).map(|(high, low)| {
         let (a, b, c) = (high >> 32, high >> 16 & 0xffff, high & 0xfff);
@@ -52,7 +52,7 @@ fn uuids() -> impl Iterator<Item = String> {
     })
 }
 
-/// The case of a file, of saving it and of loading it.
+/// The name of the case that measures the RDB file, saving and loading.
 pub fn file(ids: &Ids) -> String {
     format!("file of winners with {}", ids.name)
 }
@@ -84,7 +84,7 @@ fn log(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// A sale and a set, each on a server of its own, saved and loaded by turns.
+/// A sale and a set, each on its own server, saved and loaded by turns.
 fn files(bench: &mut Bench, ids: &Ids) -> Result<(), String> {
     let [_, winners, _] = bench.plan.sizes;
     let sides = [(SADD, "SADD", SET), (MODULE, "SECKILL.GRAB", SALE)];
@@ -146,7 +146,7 @@ fn winners_of(control: &mut Control, key: &str) -> Result<u64, String> {
     }
 }
 
-/// Milliseconds that the server's main thread works for a command.
+/// Milliseconds that the server's main thread needs for a command.
 fn worked_ms(control: &mut Control, words: &[&str]) -> Result<f64, String> {
     let before = control.worked_seconds()?;
     control.tell(words)?;

@@ -1,5 +1,5 @@
-//! A sale that grows to ten million winners, and a set beside it: memory, the slowest call on the
-//! way, a page of winners, and how long it takes to remove.
+//! A sale that grows to ten million winners, and a set beside it. Measures memory, the slowest
+//! call, a page of winners, and the time to delete the key.
 
 use redis::Value;
 
@@ -12,15 +12,15 @@ use crate::load::{random, send, spread, Request, PIPELINED, USERS};
 pub const SLOWEST: &str = "slowest call while growing";
 pub const DEL: &str = "DEL of the largest";
 pub const UNLINK: &str = "UNLINK of the largest";
-/// Calls that keep nothing: they show pauses of the machine itself.
+/// Calls that write nothing: they show pauses of the machine itself.
 pub const NOOP: &str = "no-op";
 
-/// The case of memory at a size.
+/// The name of the memory case at this size.
 pub fn memory(winners: u64) -> String {
     format!("memory of {winners}")
 }
 
-/// The case of a page of a sale with this many winners.
+/// The name of the case that reads a page of a sale with this many winners.
 pub fn page(winners: u64) -> String {
     format!("WINNERS COUNT 1000 of {winners}")
 }
@@ -29,10 +29,10 @@ const SMALL: &str = "tiny";
 const PAGE_ROWS: u64 = 1_000;
 const PAGES: usize = 50;
 
-/// Every call that takes longer is kept with its time; the rest costs nothing.
+/// Logs every call above 50 us. Faster calls cost nothing here.
 const SLOWLOG: [&str; 4] = ["--slowlog-log-slower-than", "50", "--slowlog-max-len", "100000"];
 
-/// One of the two rounds removes by DEL, the other by UNLINK.
+/// Number of rounds: one deletes by DEL, the other by UNLINK.
 const ROUNDS: usize = 2;
 
 pub fn run(bench: &mut Bench) -> Result<(), String> {
@@ -79,7 +79,7 @@ fn grow_set(bench: &mut Bench) -> Result<(), String> {
     remove(bench, &mut control, (SADD, SET), 0)
 }
 
-/// Grows to the largest size and notes memory on the way.
+/// Grows to the largest size and records the memory at each size.
 fn grow(
     bench: &mut Bench,
     control: &mut Control,
@@ -96,7 +96,7 @@ fn grow(
     Ok(())
 }
 
-/// The longest of the calls that the server logged as slow, 0 if there were none.
+/// The slowest call in SLOWLOG; 0 if there is none.
 fn slowest_us(control: &mut Control, name: &str) -> Result<f64, String> {
     let entries: Vec<Vec<Value>> = control.ask(&["SLOWLOG", "GET", "-1"])?;
     let mut slowest: f64 = 0.0;
@@ -111,7 +111,7 @@ fn slowest_us(control: &mut Control, name: &str) -> Result<f64, String> {
     Ok(slowest)
 }
 
-/// Pages from anywhere, in a small sale and in a large one by turns.
+/// Reads pages from random places, in a small and a large sale by turns.
 fn pages(bench: &mut Bench, control: &mut Control, sales: [(&str, u64); 2]) -> Result<(), String> {
     for round in 0..bench.plan.rounds {
         for (key, winners) in sales {

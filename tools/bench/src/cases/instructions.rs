@@ -1,6 +1,6 @@
-//! Instructions of the server for one call, counted by callgrind: they depend on the build and on
-//! the server, but not on the machine's mood. A command that makes the same promised calls of the
-//! server as the module does, and nothing else, is taken off: what is left is ours.
+//! Instructions of the server for one call, counted by callgrind. The count depends on the build
+//! and the server, but not on other load. Another command makes only the server calls that the
+//! module must make (its promised calls). The difference is the module's own cost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,18 @@ use crate::load::{send, spread, Manner, Request, USERS};
 
 pub const CASE: &str = "instructions of a call";
 
-/// The server and processor that the bars are for; others need other numbers.
+/// Server and processor for which the bars are set.
 const SERVER: &str = "Redis 7.0";
 const ARCH: &str = "x86_64";
 
-/// The timer's work depends on how long a run takes, so there is as little as there can be.
+/// Reduces timer work, which would grow with the length of the run.
 const QUIET: [&str; 4] = ["--hz", "1", "--dynamic-hz", "no"];
 const MANNER: Manner = Manner { connections: 1, pipeline: 32, pace: None };
 
-/// How far the bytes that a command logs may be from those of the one whose calls it makes.
+/// Largest difference in logged bytes between a command and its promised calls, as a share.
 const SAME_BYTES: f64 = 0.05;
 
-/// One kind of call; the server's other work is measured without it.
+/// One kind of call. The rest of the server's work is measured without it.
 struct Kind {
     name: &'static str,
     words: &'static [&'static str],
@@ -35,16 +35,16 @@ struct Kind {
     reply: &'static str,
 }
 
-/// Names in tables; the promised calls of each have the second.
+/// Names in tables: the call, then its promised calls.
 pub const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its promised calls"];
 pub const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
 pub const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
 pub const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
-/// The recommended call of a sale that is a part of a split.
+/// The recommended call in a sale that is a part of a split.
 pub const PART: &str = "the same in a part of a split";
 /// The recommended call of a sale whose waiting list is empty.
 pub const LISTED: &str = "the same in a sale with a waiting list";
-/// The CONFIRM of the first call; it has no counterpart in the module of no-ops.
+/// The CONFIRM of the recommended call. The no-op module has no counterpart.
 pub const CONFIRM: &str = "its CONFIRM";
 pub const ALL: [[&str; 2]; 4] = [RECOMMENDED, WINNER, SOLD_OUT, ALREADY];
 
@@ -106,7 +106,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
             differ.push(format!("{} logs {ours:.0} bytes, {promised} {theirs:.0}", kind.name));
         }
     }
-    // The first users have won by the first of the calls above.
+    // The recommended calls have made the first users winners.
     meter.users = Box::new(spread(USERS, USERS));
     let words = ["SECKILL.CONFIRM", SALE, USER, "REQ", REQ];
     let confirm = meter.measure(&Request::new(&words, SOLD))?;
@@ -144,9 +144,9 @@ fn reason_to_skip(server: &str) -> Option<String> {
 /// The cost of one call.
 struct Count {
     instructions: f64,
-    /// The module's own, by where they are written.
+    /// The module's own instructions, by the place of their code.
     parts: Vec<(String, f64)>,
-    /// Bytes in the log.
+    /// Bytes that the call adds to the AOF.
     logged: f64,
 }
 
@@ -159,14 +159,14 @@ impl Count {
 /// A server under callgrind.
 struct Meter {
     control: Control,
-    /// The name of the module's file.
+    /// The file name of the module.
     module: String,
     folder: PathBuf,
     calls: u64,
     users: Box<dyn Iterator<Item = u64>>,
-    /// How many of them are used.
+    /// How many of `users` are used.
     used: usize,
-    /// Removes the folder.
+    /// Dropping this removes the folder.
     _folder: tempfile::TempDir,
 }
 
@@ -185,7 +185,7 @@ impl Meter {
     }
 
     fn measure(&mut self, request: &Request) -> Result<Count, String> {
-        // Lookups and allocations that happen once are charged to no call.
+        // A first run pays for lookups and allocations that occur only once.
         self.call(request, self.calls / 2)?;
         let logged = self.control.info("persistence", "aof_current_size")?;
         self.tell_valgrind(&["instrumentation", "on"])?;

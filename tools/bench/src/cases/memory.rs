@@ -1,4 +1,4 @@
-//! Bytes of memory that a grant takes, by the terms of its sale.
+//! Bytes of memory for each grant, by the terms of the sale.
 
 use super::Bench;
 use crate::contenders::{GRANTED, PLENTY, REQ, SALE, USER};
@@ -20,7 +20,7 @@ pub const TERMS: [(&str, &[&str], bool); 6] = [
     ("HOLD, REQ, OUTBOX", &["HOLD", "9000000", "OUTBOX", OUTBOX], true),
 ];
 
-/// On a fresh server each; a quarter of the load, half a million calls in a full run.
+/// Each on a fresh server, with a quarter of the load: 500,000 calls in a full run.
 pub fn run(bench: &mut Bench) -> Result<(), String> {
     let count = bench.plan.calls / 4;
     for (name, terms, has_req) in TERMS {

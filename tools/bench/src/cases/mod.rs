@@ -1,4 +1,4 @@
-//! The cases of the bench, a file each.
+//! The cases of the bench, one file each.
 
 pub mod crowd;
 pub mod fork;
@@ -22,12 +22,12 @@ use crate::control::Control;
 use crate::figures::Figures;
 use crate::plan::Plan;
 
-/// Settings that every case uses.
+/// Settings that all cases use.
 pub struct Bench {
     pub module: PathBuf,
-    /// The file of the module whose commands judge nothing.
+    /// The file of the no-op module: its commands decide nothing.
     pub noop: PathBuf,
-    /// The server, `Redis 7.0.15`.
+    /// Name and version of the server, such as `Redis 7.0.15`.
     pub server: String,
     pub plan: Plan,
     pub figures: Figures,
@@ -35,7 +35,7 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Prints the running case, also where there is no terminal.
+    /// Prints the name of the running case, also without a terminal.
     pub fn step(&self, case: &str, round: usize) {
         let seconds = self.start.elapsed().as_secs();
         eprintln!("{}:{:02}  {case}, round {}", seconds / 60, seconds % 60, round + 1);
@@ -46,7 +46,7 @@ impl Bench {
         Control::start(Some(&self.module), settings)
     }
 
-    /// A server with the module and the module of no-ops.
+    /// A server with seckill and the no-op module.
     pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
         let noop = self.noop.to_string_lossy();
         let settings = [settings, &["--loadmodule", &noop]].concat();
@@ -54,13 +54,13 @@ impl Bench {
     }
 }
 
-/// One case by its name.
+/// A case with its name.
 pub struct Case {
     pub name: &'static str,
     pub run: fn(&mut Bench) -> Result<(), String>,
 }
 
-/// All cases, in the order they run.
+/// All cases in the order in which they run.
 pub const CASES: [Case; 17] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },

@@ -1,5 +1,5 @@
-//! Commands of the server itself: their cost with the module loaded and without. Two servers of a
-//! kind differ as well, so two run without the module, one of them as control.
+//! Cost of the server's own commands with the module and without it. Two equal servers differ a
+//! little, too. So two servers run without the module, and one of them is the control.
 
 use super::Bench;
 use crate::contenders::SALE;
@@ -12,7 +12,7 @@ pub const CONTROL: &str = "without, again";
 
 pub const COMMANDS: [&str; 3] = ["GET", "SET", "INCR"];
 
-/// The case of a command.
+/// The name of the case for a command.
 pub fn case(command: &str) -> String {
     format!("{command} of others")
 }
@@ -42,7 +42,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
                 rate.note(&mut bench.figures, &case(command), who);
             }
         }
-        // Another one is first in the next round.
+        // In the next round another server comes first.
         order.rotate_left(1);
     }
     Ok(())

@@ -1,6 +1,6 @@
-//! A sale in parts: what a GRAB costs when the parts lie on one server or on several, and how busy
-//! a balancer keeps a server. Servers share a core here and take turns, so that it is the
-//! processor's time that is compared; calls a second of several servers take as many cores.
+//! A sale in parts: the cost of a GRAB with all parts on one server or on several, and the load
+//! that a balancer causes. All servers share one core and take turns, so the cases compare
+//! processor time. In production N servers use N cores.
 
 use std::num::NonZeroU16;
 use std::path::PathBuf;
@@ -17,23 +17,23 @@ use crate::control::Control;
 use crate::figures::{BUSY, SERVER_US};
 use crate::load::{send, spread, Request, NUMBER, PIPELINED, USERS};
 
-/// Servers that 16 parts lie on.
+/// Numbers of servers that hold the 16 parts.
 pub const SERVERS: [usize; 4] = [1, 2, 4, 8];
 const PARTS: NonZeroU16 = NonZeroU16::new(16).expect("some");
 const NAME: &str = "s";
 
-/// Parts that a balancer looks after, all on one server or on eight.
+/// Number of parts of a balancer, all on one server or on eight.
 pub const BALANCED: u16 = 64;
 pub const SPREAD_OVER: [usize; 2] = [8, 1];
 const WARM_UP: Duration = Duration::from_millis(500);
 const LOOKS: Duration = Duration::from_secs(2);
 
-/// The case of a GRAB with the parts on this many servers.
+/// The name of the GRAB case with the parts on this many servers.
 pub fn grabs(servers: usize) -> String {
     format!("GRAB REQ of a split sale, {PARTS} parts on {servers}")
 }
 
-/// The case of a balancer that looks after parts on this many servers.
+/// The name of the balancer case with the parts on this many servers.
 pub fn balanced(servers: usize) -> String {
     format!("balancer of {BALANCED} parts on {servers}")
 }
@@ -52,7 +52,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Parts, part n at server n modulo their number, as the program has it, too.
+/// Creates the parts: part n is at server n modulo the number of servers, as in `seckill split`.
 fn set_up(bench: &Bench, servers: usize, parts: u16) -> Result<Vec<Control>, String> {
     let start = |_| bench.server(&[]);
     let mut all = (0..servers).map(start).collect::<Result<Vec<Control>, String>>()?;
@@ -89,13 +89,13 @@ fn grab_once(bench: &mut Bench, servers: usize) -> Result<(), String> {
     Ok(())
 }
 
-/// Seconds that all of them have worked.
+/// Sum of processor seconds of all servers.
 fn worked(all: &mut [Control]) -> Result<f64, String> {
     all.iter_mut().map(Control::worked_seconds).sum()
 }
 
-/// How busy one server is on average with a balancer at its usual interval, minus the load without.
-/// No buyer calls: in a sale the balancer's work is as large, except for the units that it moves.
+/// Average load of one server with a balancer at its default interval, minus the load without it.
+/// No buyer calls here. With buyers the balancer's work is equal, except for units that it moves.
 fn balance_once(bench: &mut Bench, servers: usize) -> Result<(), String> {
     let mut all = set_up(bench, servers, BALANCED)?;
     let idle = busy(&mut all)?;
@@ -115,7 +115,7 @@ fn busy(all: &mut [Control]) -> Result<f64, String> {
     Ok((worked(all)? - before) / start.elapsed().as_secs_f64() / all.len() as f64)
 }
 
-/// `seckill split balance`, which ends with this.
+/// A running `seckill split balance`; dropping it ends the process.
 struct Balancer(Child);
 
 impl Balancer {
@@ -129,7 +129,7 @@ impl Balancer {
         child.map(Balancer).map_err(what)
     }
 
-    /// An error if the balancer had ended by itself.
+    /// Ends the balancer. An error if it had already exited.
     fn end(mut self) -> Result<(), String> {
         match self.0.try_wait() {
             Ok(None) => Ok(()),
@@ -140,7 +140,7 @@ impl Balancer {
 
 impl Drop for Balancer {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if the process has already exited.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

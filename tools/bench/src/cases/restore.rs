@@ -1,5 +1,5 @@
 //! AUDIT and RESTORE of a sale whose grants have holds and request ids, beside a hash and a sorted
-//! set of the same.
+//! set with the same data.
 
 use std::time::Instant;
 
@@ -38,7 +38,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Dumps a key, removes it and restores it; the milliseconds of the last.
+/// Dumps a key, deletes it and restores it. Returns the milliseconds of RESTORE.
 fn restore(control: &mut Control, key: &str) -> Result<f64, String> {
     let payload: Vec<u8> = control.ask(&["DUMP", key])?;
     control.tell(&["DEL", key])?;

@@ -1,5 +1,5 @@
-//! A sale that keeps very many rounds, each for one hold, beside one that keeps few: what commands
-//! take the server that must not look into each.
+//! A sale that keeps very many rounds, each because of one hold, beside a sale that keeps few.
+//! Measures commands whose cost must not depend on the number of rounds.
 
 use super::stall::scenes;
 use super::Bench;
@@ -8,14 +8,14 @@ use crate::control::Control;
 use crate::figures::US;
 use crate::load::{send, Request, PIPELINED};
 
-/// Rounds that are kept.
+/// Number of rounds that the small sale keeps.
 pub const FEW: u64 = 10;
 pub const MANY: u64 = 10_000;
 
-/// Grants in the current round of both sales: WINNERS lists them after those of older rounds.
+/// Grants in the current round of both sales. WINNERS lists them after the grants of older rounds.
 const GRANTS: u64 = 2_000;
 
-/// The command, its name in the server's statistics, and how often a turn sends it.
+/// The command, its name in INFO COMMANDSTATS, and how often a turn sends it.
 pub const ASKED: [(&str, &str, u64); 4] = [
     ("GRAB", "SECKILL.GRAB", 20_000),
     ("USER", "SECKILL.USER", 20_000),
@@ -23,7 +23,7 @@ pub const ASKED: [(&str, &str, u64); 4] = [
     ("WINNERS COUNT 1000", "SECKILL.WINNERS", 200),
 ];
 
-/// The case of a command with this many rounds kept.
+/// The name of the case for a command with this many rounds.
 pub fn case(what: &str, rounds: u64) -> String {
     format!("{what} with {rounds} rounds kept")
 }
@@ -48,7 +48,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Microseconds that the server takes for one call of this command.
+/// Microseconds of server time for one call of this command.
 fn ask(
     control: &mut Control,
     (what, command): (&str, &str),

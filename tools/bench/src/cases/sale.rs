@@ -1,4 +1,4 @@
-//! A sale that sells, beside scripts that do the same work, on fresh servers in turns.
+//! GRABs of a sale, beside scripts that do the same work, on fresh servers by turns.
 
 use super::Bench;
 use crate::contenders::{
@@ -8,12 +8,12 @@ use crate::contenders::{
 use crate::control::Control;
 use crate::load::{measure, spread, PIPELINED, USERS};
 
-/// With and without a log, pipelined.
+/// Settings: with and without an AOF, pipelined.
 pub const LOGGED: &str = "AOF everysec";
 pub const UNLOGGED: &str = "no AOF";
 pub const THREADED: &str = "AOF everysec, io-threads 2";
 
-/// The calls of the sale.
+/// Names of the calls.
 pub const GRAB: &str = "GRAB REQ with HOLD and OUTBOX";
 pub const CONFIRM: &str = "CONFIRM of such a hold";
 pub const PLAIN: &str = "plain GRAB REQ";
@@ -22,11 +22,11 @@ pub const ALREADY: &str = "ALREADY";
 /// Commands that do less than a sale.
 pub const LESS: &str = "no sale";
 
-/// Logged, and never rewritten while it is measured.
+/// With an AOF that is never rewritten during the measurement.
 pub const AOF: [&str; 6] =
     ["--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0"];
 
-/// The case of so asking in this setting.
+/// The name of the case for a call in this setting.
 pub fn case(what: &str, setting: &str) -> String {
     format!("{what}; {setting}")
 }
@@ -39,7 +39,7 @@ pub fn recommended(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// The first rows again. The threads need a core that is not the main thread's.
+/// The first rows again with I/O threads. The threads need another core than the main thread.
 pub fn io_threads(bench: &mut Bench) -> Result<(), String> {
     let settings = [&AOF[..], &["--io-threads", "2", "--server_cpulist", "0-1"]].concat();
     for round in 0..bench.plan.few_rounds {
@@ -48,7 +48,7 @@ pub fn io_threads(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// Sets a contender up on a fresh server; the second of a sale with this many units.
+/// Sets a contender up on a fresh server; `SetUpPlain` takes the number of units.
 type SetUp = fn(&mut Control) -> Result<Recommended, String>;
 type SetUpPlain = fn(&mut Control, u64) -> Result<Plain, String>;
 
@@ -80,7 +80,7 @@ pub fn plain(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// A refused call writes nothing, so one setting is enough.
+/// A refused call writes nothing, so the AOF makes no difference.
 fn plain_once(
     bench: &mut Bench,
     (setting, settings): (&str, &[&str]),

@@ -1,4 +1,5 @@
-//! How long others wait at the most: PINGs of one client beside each command at its worst.
+//! The longest wait of other clients: PINGs of one client while another client's command does its
+//! largest possible work.
 
 mod deeds;
 pub(super) mod scenes;
@@ -12,26 +13,26 @@ use crate::figures::{Figures, Place, Spread, MAX_MS, MS};
 use crate::pings::Pings;
 use crate::plan::Plan;
 
-/// PINGs to the same server before.
+/// Name of the PINGs to the same server before the command.
 pub const IDLE: &str = "idle";
 const IDLE_PINGS: usize = 1_000;
 
-/// The bar: the longest wait of a PING, in ms above idle.
+/// The bar: the longest wait of a PING, in ms above an idle server.
 pub const BAR_MS: f64 = 10.0;
 
-/// The work beside the PINGs.
+/// The work that runs beside the PINGs.
 pub struct Deed {
-    /// The name, `#` for the size of its scene.
+    /// The name; `#` stands for the size of its scene.
     name: &'static str,
     act: fn(&mut Control, u64) -> Result<(), String>,
 }
 
-/// A sale, and what is done to it.
+/// A sale, and the deeds that are measured on it.
 struct Scene {
-    /// Size of the scene.
+    /// Size of the scene, in grants, waiters or the like.
     size: fn(&Plan) -> u64,
     set_up: fn(&Bench, u64) -> Result<Control, String>,
-    /// Whether one scene serves all rounds of all its deeds; otherwise each round has its own.
+    /// True if all rounds of all deeds use one scene. Otherwise each round has its own.
     lasts: bool,
     deeds: &'static [Deed],
 }
@@ -79,7 +80,7 @@ fn run(bench: &mut Bench, scenes: &'static [Scene]) -> Result<(), String> {
     Ok(())
 }
 
-/// PINGs to the server before the deed and beside it.
+/// PINGs to the server before the deed and during it.
 fn measure(
     bench: &mut Bench,
     control: &mut Control,
@@ -96,8 +97,8 @@ fn measure(
     Ok(())
 }
 
-/// The p99.9 and the longest of the PINGs beside a deed, in milliseconds above the p99.9 of those
-/// to the same server before.
+/// The p99.9 and the maximum of PINGs during a deed, in milliseconds above the p99.9 of PINGs
+/// before it.
 pub fn above_idle(figures: &Figures, name: &str) -> Option<[Spread; 2]> {
     let (beside, idle): (Place<'_>, Place<'_>) = ((name, MODULE), (name, IDLE));
     let p999 = figures.above(beside, MS, (idle, MS))?;

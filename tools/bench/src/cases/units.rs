@@ -1,5 +1,5 @@
-//! Numbered units: the time of a GRAB beside a script that keeps seats, in a hall of few and of
-//! very many seats, half of them taken, and the memory of a free number.
+//! Numbered units: the time of a GRAB beside a script that keeps seats, in a small and a very large
+//! hall with half of the seats taken. Also the memory of a free number.
 
 use seckill_random::Random;
 
@@ -12,11 +12,11 @@ use crate::control::Control;
 use crate::figures::{BYTES, MIDDLE_US, US};
 use crate::load::{measure, spread, PIPELINED, UNITS};
 
-/// Calls to a hall, beside a script.
+/// Calls that a script is compared with.
 pub const NAMED: &str = "GRAB UNITS of one seat";
 pub const LOWEST: &str = "GRAB of the lowest free seat";
 
-/// Calls to a hall of which half is taken.
+/// Calls to a hall with half of the seats taken.
 pub const DEEDS: [&str; 2] = [THESE, RUN];
 const THESE: &str = "GRAB UNITS of four";
 const RUN: &str = "GRAB QTY 4";
@@ -25,7 +25,7 @@ const WANTED: usize = 4;
 /// Bytes of a free number.
 pub const MEMORY: &str = "memory of a free number";
 
-/// The case of a deed in a hall of this many seats.
+/// The name of the case for a call in a hall with this many seats.
 pub fn of_size(deed: &str, seats: u64) -> String {
     format!("{deed} of {seats}")
 }
@@ -59,12 +59,12 @@ fn beside_script(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// A small and a large hall, asked by turns. What was granted is given back, so that each call
-/// finds half of the seats taken.
+/// A small and a large hall, called by turns. Each grant is cancelled, so each call finds half of
+/// the seats taken.
 fn half_taken(bench: &mut Bench, seed: u64) -> Result<(), String> {
     let [small, _, large] = bench.plan.sizes;
     let mut halls = [HalfTaken::new(bench, small, seed)?, HalfTaken::new(bench, large, seed)?];
-    // Thirty of them take longer than the p99.9.
+    // 30% of the calls run longer than the p99.9 needs.
     let calls = bench.plan.calls * 3 / 10;
     for deed in DEEDS {
         halls.iter_mut().try_for_each(|hall| hall.control.tell(&["CONFIG", "RESETSTAT"]))?;
@@ -81,7 +81,7 @@ fn half_taken(bench: &mut Bench, seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// A hall, and which of its seats are taken.
+/// A hall with its taken seats.
 struct HalfTaken {
     control: Control,
     seats: u64,
@@ -91,7 +91,7 @@ struct HalfTaken {
 }
 
 impl HalfTaken {
-    /// Each seat is taken with a chance of one half.
+    /// Takes each seat with probability one half.
     fn new(bench: &Bench, seats: u64, seed: u64) -> Result<HalfTaken, String> {
         let mut random = Random(seed);
         let is_taken: Vec<bool> = (0..seats).map(|_| random.below(2) == 0).collect();
@@ -128,7 +128,7 @@ impl HalfTaken {
         }
     }
 
-    /// Four of them, here and there.
+    /// Four random free seats.
     fn free_seats(&mut self) -> Vec<u64> {
         let mut found = Vec::new();
         while found.len() < WANTED {
@@ -141,7 +141,7 @@ impl HalfTaken {
     }
 }
 
-/// A sale of very many numbers beside one of as many units without.
+/// A sale with very many numbers, beside a sale with as many units without numbers.
 fn memory(bench: &mut Bench) -> Result<(), String> {
     let [.., large] = bench.plan.sizes;
     let mut control = bench.server(&[])?;

@@ -1,5 +1,6 @@
-//! The waiting list: memory of an entry, what joining, leaving, asking and being offered takes in a
-//! short list and in a long one, and how long others wait while very many units come back.
+//! The waiting list: memory of an entry, and the time to join, leave, ask for the place and get an
+//! offer, in a short and a long list. Also how long other clients wait while very many units come
+//! back.
 
 use std::time::{Duration, Instant};
 
@@ -13,20 +14,20 @@ use crate::pings::Pings;
 
 pub const MEMORY: &str = "memory of an entry of a waiting list";
 pub const RETURN: &str = "PING while units come back";
-/// PINGs to a server that does nothing.
+/// PINGs to an idle server.
 pub const IDLE: &str = "idle";
 
-/// A second short list, asked by turns with the others: it shows how two equal lists differ.
+/// A second short list, called by turns with the others: it shows how much two equal lists differ.
 pub const TWIN: &str = "another of the same length";
 
 /// The operations on a list.
 pub const DEEDS: [&str; 4] = [PLACE, "leaving", "joining", "an offer"];
 pub const PLACE: &str = "PLACE";
 
-/// Calls in one turn: the module repeats them for each list in turn.
+/// Calls of one turn are repeated this often for each list.
 const TURNS: usize = 5;
 
-/// The case of a deed with this many waiters.
+/// The name of the case for an operation with this many waiters.
 pub fn case(deed: &str, waiting: u64) -> String {
     format!("{deed}, {waiting} waiting")
 }
@@ -34,17 +35,17 @@ pub fn case(deed: &str, waiting: u64) -> String {
 /// Entries of the short list.
 pub const FEW: u64 = 1_000;
 
-/// Waiters while this many units come back.
+/// Number of waiters while this many units come back.
 const CROWD: u64 = 100_000;
 const RETURNED: u64 = 10_000;
-/// PINGs before.
+/// Number of PINGs to the idle server.
 const IDLE_PINGS: usize = 1_000;
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// Rounds whose PINGs are put together, so that p99.9 has enough of them.
+/// Rounds whose PINGs are put together, so that p99.9 is exact enough.
 const RETURNS: usize = 5;
 
 const WAITING: &str = "*4\r\n$7\r\nWAITING";
-/// User and request id of an entry: the ids' own bytes.
+/// Bytes of the user id and request id of an entry.
 const IDS: usize = USER.len() + REQ.len();
 
 pub fn run(bench: &mut Bench) -> Result<(), String> {
@@ -60,7 +61,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// A sale whose only unit is taken, and this many waiters.
+/// A sale whose only unit is taken, with this many waiters.
 pub(super) fn filled(bench: &Bench, waiting: u64) -> Result<Control, String> {
     let mut control = bench.server_with_noop(&[], &[])?;
     let max = (2 * waiting).to_string();
@@ -72,8 +73,8 @@ pub(super) fn filled(bench: &Bench, waiting: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// Two short lists and a long one, asked by turns, each on a server of its own. Their lengths stay:
-/// for each user who leaves, another joins.
+/// Two short lists and a long one, called by turns, each on its own server. Their lengths stay
+/// constant: for each user who leaves, another one joins.
 fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
     let mut empty = filled(bench, 0)?;
     let before: f64 = empty.ask(&["MEMORY", "USAGE", SALE])?;
@@ -91,7 +92,7 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
     for turn in 0..TURNS {
         in_nanoseconds(bench, &mut lists, turn)?;
     }
-    // Thirty of them take longer than the p99.9.
+    // 30% of the calls run longer than the p99.9 needs.
     let calls = bench.plan.calls as usize * 3 / 10;
     type Deed = fn(&mut List, u64) -> Result<(), String>;
     let [place, leaving, joining, offer] = DEEDS;
@@ -123,14 +124,14 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// Times PLACE by the clock of a module that calls it; and in the short list a command that judges
-/// nothing: the cost of such a call by itself.
+/// Times PLACE by the clock of a module that calls it. In the short list also times a no-op
+/// command, which is the cost of a call itself.
 fn in_nanoseconds(
     bench: &mut Bench,
     lists: &mut [(&str, List)],
     turn: usize,
 ) -> Result<(), String> {
-    // All three lists get equal users; each turn has other users.
+    // All three lists get equal users. Each turn has other users.
     let calls = (bench.plan.calls + turn as u64).to_string();
     for (number, (who, list)) in lists.iter_mut().enumerate() {
         let users = list.waiting.to_string();
@@ -151,16 +152,16 @@ fn in_nanoseconds(
     Ok(())
 }
 
-/// A list, and its waiters.
+/// A list with its waiters.
 struct List {
     control: Control,
     waiting: u64,
     users: Vec<u64>,
-    /// Microseconds that each PLACE took its client.
+    /// Microseconds of each PLACE, measured by its client.
     round_trips: Vec<f64>,
-    /// Numbers that were given out so far.
+    /// The last number that was used for an id.
     last: u64,
-    /// The user who holds the unit.
+    /// The user who holds the unit, and the request id.
     holder: (String, String),
 }
 
@@ -180,7 +181,7 @@ impl List {
         Ok(())
     }
 
-    /// Anybody leaves, and another one joins.
+    /// One waiter leaves, and another user joins.
     fn leave(&mut self, number: u64) -> Result<(), String> {
         let place = (number % self.users.len() as u64) as usize;
         let user = self.users.swap_remove(place);
@@ -193,7 +194,7 @@ impl List {
         Ok(())
     }
 
-    /// The holder of the unit gives it back, and the first waiter gets an offer.
+    /// The holder cancels, and the first waiter gets an offer.
     fn offer(&mut self, _: u64) -> Result<(), String> {
         type Rows = (u64, Vec<(u64, String, u64, String, u64, u64)>);
         let (_, rows): Rows = self.control.ask(&["SECKILL.WAITERS", SALE, "0", "COUNT", "1"])?;
@@ -206,12 +207,12 @@ impl List {
     }
 }
 
-/// An id as the load has it.
+/// An id in the form that the load uses.
 fn name(word: &str, number: u64) -> String {
     format!("{word}:{number:012}")
 }
 
-/// Microseconds in the server that this many calls take at the most, such as `p99.9` of them.
+/// Percentile of the microseconds that these calls took in the server, such as `p99.9`.
 pub(super) fn server_us(
     control: &mut Control,
     command: &str,
@@ -232,7 +233,7 @@ pub(super) fn server_us(
         .ok_or_else(|| format!("INFO latencystats says {field} of {command}"))
 }
 
-/// Very many units come back at once to very many waiters, again and again, and one client pings.
+/// Again and again very many units come back at once to very many waiters, while one client pings.
 fn returns(bench: &mut Bench) -> Result<(), String> {
     let (mut idle, mut busy) = (Pings::default(), Pings::default());
     for _ in 0..RETURNS {
@@ -247,7 +248,7 @@ fn returns(bench: &mut Bench) -> Result<(), String> {
     Ok(())
 }
 
-/// All units of one restock are offered.
+/// One RESTOCK, of which all units are offered.
 fn come_back(control: &mut Control) -> Result<(), String> {
     let offered = (RETURNED).to_string();
     control.tell(&["SECKILL.RESTOCK", SALE, &offered, "REQ", "all"])?;

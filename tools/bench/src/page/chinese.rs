@@ -1,11 +1,11 @@
-//! The tables of docs/zh: those of the English pages with their words in Chinese.
+//! The tables of docs/zh: the English tables with Chinese words.
 
 use comfy_table::{presets, Row, Table};
 
-/// Words of the tables and their Chinese, replaced one after the other in each cell: a longer one
-/// stands before those that it contains.
+/// English words of the tables with their Chinese. They are replaced one after the other in each
+/// cell, so a longer phrase comes before the phrases that it contains.
 const WORDS: [(&str, &str); 65] = [
-    // Things that are measured.
+    // Measured quantities.
     (
         "wait of a PING: p99.9; longest, ms above idle",
         "PING 等多久，比空闲时多的毫秒数：p99.9；最长",
@@ -81,13 +81,13 @@ const WORDS: [(&str, &str); 65] = [
     ("not measured", "没有测"),
 ];
 
-/// Names and units that both languages write alike.
+/// Names and units that are equal in both languages.
 const NAMES: [&str; 8] = ["Redis", "Valkey", "Lua", "everysec", "io", "threads", "pipeline", "p99"];
 
 /// A table in Chinese.
 ///
 /// # Errors
-/// A sentence when it has a word without Chinese.
+/// A message if the table has a word without Chinese.
 pub fn table(english: &Table) -> Result<Table, String> {
     let words = |row: &Row| -> Result<Vec<String>, String> {
         row.cell_iter().map(|each| cell(&each.content())).collect()
@@ -106,7 +106,7 @@ pub fn table(english: &Table) -> Result<Table, String> {
 fn cell(english: &str) -> Result<String, String> {
     let all = WORDS.iter();
     let text = all.fold(english.to_owned(), |text, (of, chinese)| text.replace(of, chinese));
-    // Marks are wide where Chinese is beside them.
+    // Chinese text has wide punctuation.
     let text = text.replace("; ", "；").replace(')', "）");
     let prose = text.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     let mut words = prose.split(|letter: char| !letter.is_ascii_alphanumeric());

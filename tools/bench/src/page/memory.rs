@@ -1,4 +1,4 @@
-//! The table of what a grant takes, for docs/install.md.
+//! The table of memory by grant, for docs/install.md.
 
 use comfy_table::{presets, Table};
 
@@ -9,7 +9,7 @@ use crate::report::Report;
 /// Bytes of `maxmemory 1gb`.
 const FULL: f64 = (1u64 << 30) as f64;
 
-/// `None` where a run has not measured it.
+/// `None` if the run did not measure memory.
 pub fn table(run: &Report) -> Option<Table> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header([

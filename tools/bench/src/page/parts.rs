@@ -1,4 +1,4 @@
-//! The table of the module's own instructions, by where they are written.
+//! The table of the module's own instructions, by the place of their code.
 
 use comfy_table::{presets, Table};
 
@@ -10,10 +10,10 @@ use crate::rows::short;
 
 const KINDS: [&str; 5] = [RECOMMENDED[0], WINNER[0], SOLD_OUT[0], ALREADY[0], CONFIRM];
 
-/// Parts that take less in every column are one row.
+/// Parts with fewer instructions in every column share one row.
 const LITTLE: f64 = 50.0;
 
-/// `None` where a run has not counted them.
+/// `None` if the run did not count instructions.
 pub fn table(run: &Report) -> Option<String> {
     let mut parts: Vec<&str> = Vec::new();
     for series in run.figures.series.iter().filter(|series| series.unit == OWN) {

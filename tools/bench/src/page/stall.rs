@@ -1,4 +1,4 @@
-//! The table of how long others wait beside each command at its worst.
+//! The table of the longest waits beside each command at its largest work.
 
 use comfy_table::Table;
 
@@ -7,7 +7,7 @@ use crate::page::{new_table, ABSENT};
 use crate::report::Report;
 use crate::rows::short;
 
-/// `None` where no run has measured it.
+/// `None` if no run measured them.
 pub fn table(runs: &[&Report]) -> Option<Table> {
     let plan = runs.first()?.plan();
     let mut table = new_table(vec!["wait of a PING: p99.9; longest, ms above idle"], runs);

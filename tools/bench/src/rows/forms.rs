@@ -1,4 +1,4 @@
-//! The rows of grants' size on disk.
+//! The rows of grants on disk.
 
 use seckill_crowd::screen::thousands;
 
@@ -8,8 +8,8 @@ use crate::contenders::{MODULE, SADD};
 use crate::figures::{BYTES, MS};
 use crate::plan::Plan;
 
-/// Bars of the three kinds of ids: of the file's bytes, and of the time to save and to load it. The
-/// times are for ids of one kind, the others' are reported.
+/// Bars for the three kinds of ids: file size, and time to save and to load. The time bars are for
+/// one kind only.
 const FILES: [f64; 3] = [0.55, 0.85, 0.95];
 const SAVES: [Option<f64>; 3] = [Some(1.3), None, None];
 const LOADS: [Option<f64>; 3] = [Some(1.0), None, None];
@@ -34,7 +34,7 @@ impl Rows<'_> {
         }
     }
 
-    /// The ratio of a sale's figure to a set's; the set's figure, divided by `scale`, follows.
+    /// A sale's figure divided by a set's, followed by the set's figure divided by `scale`.
     fn beside_set(
         &mut self,
         what: (&str, &str),

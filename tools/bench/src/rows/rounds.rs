@@ -1,4 +1,4 @@
-//! The rows of rounds that are kept.
+//! The rows of kept rounds.
 
 use seckill_crowd::screen::thousands;
 

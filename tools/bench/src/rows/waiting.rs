@@ -36,7 +36,8 @@ impl Rows<'_> {
         self.add(what, "AOF everysec, P32, c1, nobody waits", None, found);
     }
 
-    /// PLACE, timed more finely than by the server: by a module that calls it, and by a client.
+    /// PLACE, timed by a module that calls it and by a client: both are finer than the server's
+    /// statistics.
     fn place(&mut self, plan: &Plan, bar: Option<Bar>) {
         let [_, many, _] = plan.sizes;
         let short = waiting::case(waiting::PLACE, waiting::FEW);
@@ -56,7 +57,7 @@ impl Rows<'_> {
         self.of_length(what, &format!("{DIRECT}, P1, c1"), (ROUND_TRIP_US, "us"), None, many);
     }
 
-    /// A time in a list of `many` divided by the time in a short list, with time and control.
+    /// The time in a list of `many` entries divided by the time in a short list, with both times.
     fn of_length(
         &mut self,
         (deed, figure): (&str, &str),
@@ -76,7 +77,7 @@ impl Rows<'_> {
         self.last(|row| row.note = format!("{took}{}", beside(control)));
     }
 
-    /// The cost of an empty list for a GRAB.
+    /// The cost of an empty waiting list for a GRAB.
     fn with_empty_list(&self) -> Option<Spread> {
         let case = instructions::CASE;
         let (listed, plain) = (instructions::LISTED, instructions::RECOMMENDED[0]);

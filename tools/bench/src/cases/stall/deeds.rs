@@ -1,4 +1,4 @@
-//! The work beside the PINGs, each kind in the situation where it costs the most.
+//! The work that runs beside the PINGs, each kind where it costs the most.
 
 use std::time::{Duration, Instant};
 
@@ -8,21 +8,21 @@ use crate::contenders::{GRANTED, GRANTED_UNITS, REQ, SALE, USER};
 use crate::control::Control;
 use crate::load::{random, send, Manner, Request, NUMBER};
 
-/// How long repeated work goes on.
+/// Duration of repeated work.
 const AGAIN_FOR: Duration = Duration::from_secs(2);
-/// Longest time that ending holds may delay a call.
+/// Timeout of a call that is answered "many holds are ending" again and again.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Calls between two looks at the clock.
+/// Calls between two checks of the clock.
 const AT_ONCE: usize = 10;
-/// One call after the other.
+/// One call after the other on one connection.
 const ALONE: Manner = Manner { connections: 1, pipeline: 1, pace: None };
 
 /// Users of one DENY.
 const LISTED: u64 = 100_000;
-/// The most holds that one GRAB may let expire.
+/// Most holds that one GRAB may expire (EXPIRIES_PER_CALL_MAX).
 const EXPIRIES: u64 = 1_000;
 
-/// Sales whose units have none, and commands of the server itself.
+/// Sales without numbered units, and commands of the server itself.
 pub(super) static COUNTED: [Scene; 12] = [
     Scene {
         size: |plan| plan.sizes[1],
@@ -107,7 +107,7 @@ pub(super) static COUNTED: [Scene; 12] = [
             Deed { name: "WINNERS COUNT 1000 of # grants", act: page },
         ],
     },
-    // Commands of the server itself with as many words, and as many elements of a reply.
+    // Commands of the server itself with as many arguments and reply elements.
     Scene {
         size: |_| LISTED,
         set_up: scenes::list,
@@ -119,7 +119,7 @@ pub(super) static COUNTED: [Scene; 12] = [
     },
 ];
 
-/// Sales whose units have numbers.
+/// Sales with numbered units.
 pub(super) static NUMBERED: [Scene; 4] = [
     Scene {
         size: |plan| plan.sizes[2],
@@ -160,7 +160,7 @@ pub(super) static NUMBERED: [Scene; 4] = [
     },
 ];
 
-/// Sends what `request` makes of each number from `first` on, one after the other.
+/// Sends the requests that `request` makes of the numbers from `first` on, one after the other.
 fn again(control: &Control, first: u64, request: impl Fn(u64) -> Request) -> Result<(), String> {
     let start = Instant::now();
     let mut numbers = first..;
@@ -172,7 +172,7 @@ fn again(control: &Control, first: u64, request: impl Fn(u64) -> Request) -> Res
     Ok(())
 }
 
-/// Repeats a command whose pages begin anywhere among this many.
+/// Repeats a command that lists a page, each from a random position below `of`.
 fn pages(control: &Control, of: u64, words: &[&str], reply: &'static str) -> Result<(), String> {
     let anywhere: Vec<String> = random(1, of).map(|number| number.to_string()).take(100).collect();
     again(control, 0, |number| {
@@ -188,7 +188,7 @@ fn all_expire(control: &mut Control, _: u64) -> Result<(), String> {
     control.wait_for("seckill", "seckill_holds", "0")
 }
 
-/// A tenth of all units go to grabs of as many units as one call may expire.
+/// GRABs take a tenth of all units. Each asks for as many units as one call may expire.
 fn grab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
     control.tell(&["CLIENT", "UNPAUSE"])?;
     let (qty, calls) = (EXPIRIES.to_string(), size / EXPIRIES / 10);
@@ -206,7 +206,7 @@ fn mgrab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
     (0..size / MGRAB_SALES / EXPIRIES).try_for_each(|_| until_granted(control, &words))
 }
 
-/// Sends the command again as long as many holds are ending.
+/// Repeats a command until no more holds are ending.
 fn until_granted(control: &mut Control, words: &[String]) -> Result<(), String> {
     let start = Instant::now();
     while let Err(error) = control.tell(words) {
@@ -217,7 +217,7 @@ fn until_granted(control: &mut Control, words: &[String]) -> Result<(), String> 
     Ok(())
 }
 
-/// Sales one after the other; a sale has no more numbers.
+/// Number of sales, one after the other: one sale can't have more numbers.
 const HALLS: u64 = 10;
 
 fn init_numbers(control: &mut Control, size: u64) -> Result<(), String> {
@@ -249,13 +249,13 @@ fn unlink(control: &mut Control, _: u64) -> Result<(), String> {
     control.tell(&["UNLINK", SALE])
 }
 
-/// PINGs go on while another thread of the server frees what was flushed.
+/// Waits until another thread of the server has freed the data.
 fn flush(control: &mut Control, _: u64) -> Result<(), String> {
     control.tell(&["FLUSHALL", "ASYNC"])?;
     control.wait_for("memory", "lazyfree_pending_objects", "0")
 }
 
-/// A tenth of all numbers go to grabs of as many numbers as a grant may have.
+/// GRABs take a tenth of all numbers, each as many as one grant may have.
 fn grab_hundred(control: &mut Control, size: u64) -> Result<(), String> {
     control.tell(&["CLIENT", "UNPAUSE"])?;
     let words = ["SECKILL.GRAB", SALE, "late:000number000", "QTY", &MOST.to_string()];
@@ -263,7 +263,7 @@ fn grab_hundred(control: &mut Control, size: u64) -> Result<(), String> {
     wait_for(control, "held", size / 10 * MOST)
 }
 
-/// No run is long enough until most of the holds are expired.
+/// A GRAB ADJACENT that must expire most of the holds before a run is long enough.
 fn adjacent(control: &mut Control, _: u64) -> Result<(), String> {
     control.tell(&["CLIENT", "UNPAUSE"])?;
     let words = ["SECKILL.GRAB", SALE, "late", "QTY", &MOST.to_string(), "ADJACENT"];
@@ -316,7 +316,7 @@ fn grab_in_rounds(control: &mut Control, _: u64) -> Result<(), String> {
     again(control, version, |_| Request::new(&words, GRANTED))
 }
 
-/// The round ends three times: its winners move to the round before, and are then dropped.
+/// Ends the round three times: its winners move to the previous round, then they are dropped.
 fn next_rounds(control: &mut Control, _: u64) -> Result<(), String> {
     for _ in 0..3 {
         go_on(control, PERIOD_MS)?;
@@ -329,7 +329,7 @@ fn user(control: &mut Control, size: u64) -> Result<(), String> {
     pages(control, size, &["SECKILL.USER", SALE, "user", "COUNT", "10000"], "*3")
 }
 
-/// A command with this many users, ten times, and another that takes it back.
+/// A command with this many users, ten times, each followed by a command that reverts it.
 fn with_users(control: &mut Control, size: u64, commands: [&[&str]; 2]) -> Result<(), String> {
     let users: Vec<String> = (0..size).map(|number| format!("user:{number:012}")).collect();
     let users: Vec<&str> = users.iter().map(String::as_str).collect();
@@ -350,7 +350,7 @@ fn sadd(control: &mut Control, size: u64) -> Result<(), String> {
     with_users(control, size, [&["SADD", "members"], &["SREM", "members"]])
 }
 
-/// A page of 10,000 winners has this many elements.
+/// LRANGE of as many elements as a page of 10,000 winners has.
 fn lrange(control: &mut Control, _: u64) -> Result<(), String> {
     let words = ["LRANGE", scenes::LIST, "0", "89999"];
     again(control, 0, |_| Request::new(&words, "*90000"))

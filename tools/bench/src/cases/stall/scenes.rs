@@ -1,4 +1,4 @@
-//! Sales at which commands have the most to do.
+//! Sales in which commands have the most work.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,31 +12,31 @@ use crate::contenders::{GRANTED, GRANTED_UNITS, PLENTY, REQ, SALE, USER};
 use crate::control::Control;
 use crate::load::{send, spread, Request, PIPELINED, USERS};
 
-/// Longer than anything here lasts.
+/// A hold of 25 hours, longer than any case.
 const LONG_MS: &str = "90000000";
-/// A hold that ends while nothing may be written: filling must take less.
+/// A hold that ends while writes are paused. Filling the sale must take less time.
 const HOLD_MS: u64 = 12_000;
-/// Longer than a fence is kept.
+/// 11 minutes: longer than a fence is kept.
 const FENCE_MS: u64 = 11 * 60_000;
-/// From one round to the next.
+/// Milliseconds from one round to the next.
 pub const PERIOD_MS: u64 = 60_000;
-/// How far a sale's time is ahead of the server's clock, which then ends no round of it.
+/// How far the sale's time is ahead of the server's clock. So the server ends no round by itself.
 const AHEAD_MS: u64 = 30 * PERIOD_MS;
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Numbers that one grant may have.
+/// Most numbers that one grant may have.
 pub const MOST: u64 = 100;
 /// GRABs in one write.
 const GRABS_AT_ONCE: usize = 500;
 
-/// The sales of an MGRAB, in one slot.
+/// The number of sales of an MGRAB, all in one slot.
 pub const MGRAB_SALES: u64 = 64;
 
 pub fn mgrab_sale(number: u64) -> String {
     format!("{{{SALE}}}:{number}")
 }
 
-/// Plain grants.
+/// A sale with `size` plain grants.
 pub fn winners(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
@@ -45,7 +45,7 @@ pub fn winners(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// Grants with a hold and a request id.
+/// A sale with `size` grants, each with a hold and a request id.
 pub fn holds(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     let supply = PLENTY.to_string();
@@ -55,7 +55,7 @@ pub fn holds(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// Grants of one user.
+/// A sale in which one user has `size` grants.
 pub fn one_user(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string(), "LIMIT", "0"])?;
@@ -64,15 +64,15 @@ pub fn one_user(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// All units of a sale with an outbox held, and all holds due: writes are paused, so that nothing
-/// expires until that ends.
+/// A sale with an outbox, all units held and all holds due. Writes are paused, so no hold expires
+/// before CLIENT UNPAUSE.
 pub fn due(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     hold_all(&mut control, SALE, size)?;
     until_due(control, size)
 }
 
-/// Due holds in the sales of an MGRAB, as many units in all.
+/// Due holds in all sales of an MGRAB, `size` units in total.
 pub fn due_in_many(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     for sale in (0..MGRAB_SALES).map(mgrab_sale) {
@@ -81,7 +81,7 @@ pub fn due_in_many(bench: &Bench, size: u64) -> Result<Control, String> {
     until_due(control, size / MGRAB_SALES * MGRAB_SALES)
 }
 
-/// A server with `size` due holds, each of as many numbers as one grant may have.
+/// A server with `size` due holds, each of [`MOST`] numbers.
 pub fn due_hundreds(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     open(&mut control, SALE, size * MOST, &["NUMBERED"])?;
@@ -89,7 +89,7 @@ pub fn due_hundreds(bench: &Bench, size: u64) -> Result<Control, String> {
     until_due(control, size)
 }
 
-/// A server with as many due holds, whose numbers are far from each other, within a hold and
+/// A server with `size` due holds of numbers that are not neighbours, neither within a hold nor
 /// between holds that end one after the other.
 pub fn due_scattered(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
@@ -99,7 +99,7 @@ pub fn due_scattered(bench: &Bench, size: u64) -> Result<Control, String> {
     until_due(control, size)
 }
 
-/// A sale of this many numbers, all of them sold.
+/// A sale of `size` numbers, all sold.
 pub fn sold_numbers(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     control.tell(&["SECKILL.INIT", SALE, &size.to_string(), "LIMIT", "0", "NUMBERED"])?;
@@ -107,7 +107,7 @@ pub fn sold_numbers(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// A sale with an outbox, whose holds end soon.
+/// Creates a sale with an outbox and short holds.
 fn open(control: &mut Control, sale: &str, supply: u64, terms: &[&str]) -> Result<(), String> {
     let (supply, hold) = (supply.to_string(), HOLD_MS.to_string());
     let stream = format!("orders:{sale}");
@@ -115,21 +115,21 @@ fn open(control: &mut Control, sale: &str, supply: u64, terms: &[&str]) -> Resul
     control.tell(&[&["SECKILL.INIT", sale, &supply], &all[..], terms].concat())
 }
 
-/// Each unit of a sale has a hold of its own.
+/// Holds each unit of a sale by its own GRAB.
 fn hold_all(control: &mut Control, sale: &str, size: u64) -> Result<(), String> {
     open(control, sale, size, &[])?;
     let grab = Request::new(&["SECKILL.GRAB", sale, USER], GRANTED);
     send(control.port(), &grab, spread(size, USERS), PIPELINED).map(drop)
 }
 
-/// Sends `count` GRABs, each for as many numbers as one grant may have.
+/// Sends `count` GRABs, each for [`MOST`] numbers.
 fn grab_hundreds(control: &Control, count: u64) -> Result<(), String> {
     let grab = ["SECKILL.GRAB", SALE, USER, "QTY", &MOST.to_string()];
     let grab = Request::new(&grab, GRANTED_UNITS);
     send(control.port(), &grab, spread(count, USERS), PIPELINED).map(drop)
 }
 
-/// Grants of exactly these numbers, each for a user of its own.
+/// Grants exactly these numbers, each for its own user.
 pub fn grab_these(
     control: &mut Control,
     grants: impl Iterator<Item = Vec<u64>>,
@@ -146,7 +146,7 @@ pub fn grab_these(
     Ok(())
 }
 
-/// Nothing may be written until all of these holds are due, and beyond.
+/// Pauses writes until all of these holds are due, and longer.
 fn until_due(mut control: Control, holds: u64) -> Result<Control, String> {
     control.tell(&["CLIENT", "PAUSE", "600000", "WRITE"])?;
     let found = control.info("seckill", "seckill_holds")?;
@@ -157,7 +157,8 @@ fn until_due(mut control: Control, holds: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// CANCELs of request ids that were never granted, longer ago than they are kept.
+/// A sale with `size` fences: each is a CANCEL of an unused request id. They are older than a fence
+/// is kept.
 pub fn fences(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
@@ -172,7 +173,7 @@ pub fn waiters(bench: &Bench, size: u64) -> Result<Control, String> {
     waiting::filled(bench, size)
 }
 
-/// Rounds that are kept, each for a hold of a user of its own.
+/// A sale that keeps `size` rounds, each because of one hold.
 pub fn rounds(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     init_rounds(&mut control, &["HOLD", "2592000000"])?;
@@ -184,7 +185,7 @@ pub fn rounds(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// A round with very many winners, which is over.
+/// A sale whose current round has very many winners and is about to end.
 pub fn large_round(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     init_rounds(&mut control, &[])?;
@@ -193,7 +194,7 @@ pub fn large_round(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// Rounds that begin when [`go_on`] makes them.
+/// Creates a sale with rounds; a round begins when [`go_on`] moves the time.
 fn init_rounds(control: &mut Control, terms: &[&str]) -> Result<(), String> {
     let (supply, period) = (PLENTY.to_string(), PERIOD_MS.to_string());
     let words = ["SECKILL.INIT", SALE, &supply, "LIMIT", "0", "EVERY", &period];
@@ -208,10 +209,10 @@ pub fn empty(bench: &Bench, _: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// The key of [`list`].
+/// The key that [`list`] fills.
 pub const LIST: &str = "elements";
 
-/// A list of the server's own.
+/// A list of the server itself.
 pub fn list(bench: &Bench, size: u64) -> Result<Control, String> {
     let control = empty(bench, size)?;
     let push = Request::new(&["RPUSH", LIST, USER], ":");
@@ -219,7 +220,7 @@ pub fn list(bench: &Bench, size: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// Has this many milliseconds pass for the sale, as a replica does whose primary's clock was ahead.
+/// Moves the sale's time forward, as on a replica whose primary had a faster clock.
 pub fn go_on(control: &mut Control, ms: u64) -> Result<(), String> {
     let version: u64 = number(control, "version")?;
     let (mut position, mut effect) = (Vec::new(), Vec::new());
@@ -230,7 +231,7 @@ pub fn go_on(control: &mut Control, ms: u64) -> Result<(), String> {
     control.tell(&["SECKILL.RESUME", SALE])
 }
 
-/// A number of STATUS.
+/// A number in the reply of STATUS.
 pub fn number(control: &mut Control, field: &str) -> Result<u64, String> {
     let status: std::collections::HashMap<String, Value> =
         control.ask(&["SECKILL.STATUS", SALE])?;
@@ -240,7 +241,7 @@ pub fn number(control: &mut Control, field: &str) -> Result<u64, String> {
     }
 }
 
-/// Waits until a number of STATUS is this one.
+/// Waits until a number of STATUS has this value.
 pub fn wait_for(control: &mut Control, field: &str, value: u64) -> Result<(), String> {
     let deadline = Instant::now() + DEADLINE;
     while number(control, field)? != value {
