@@ -20,7 +20,7 @@ pub struct Fact {
 /// Asks all of them.
 ///
 /// # Errors
-/// A sentence when the lab itself fails.
+/// A message if the lab itself fails.
 pub fn facts(servers: &Servers, sql: bool) -> Result<Vec<Fact>, String> {
     let mut one = servers.redis()?;
     let mut all = exec(&mut one).map_err(|e| e.to_string())?;

@@ -146,7 +146,7 @@ impl Drop for Site {
 
 impl Site {
     /// # Errors
-    /// A sentence that says what is missing.
+    /// A message that says what is missing.
     pub fn start(module: &Path, pages: &Path) -> Result<Site, String> {
         let clients = (CHILDREN * 2).to_string();
         let redis = Server::start(module, &["--maxclients", &clients, "--tcp-backlog", "1024"])?;
@@ -250,7 +250,7 @@ impl Site {
     /// `ab -c 500 -n 4000` on one page.
     ///
     /// # Errors
-    /// A sentence with what ab or a server says.
+    /// A message with what ab or a server says.
     pub fn show(&self, page: &Page) -> Result<Shown, String> {
         let mut redis = self.redis.connect()?;
         let opened = redis::cmd("FLUSHALL").exec(&mut redis).and_then(|()| (page.open)(&mut redis));

@@ -25,7 +25,7 @@ pub fn is_quiet(load: &str) -> bool {
 /// Waits until the machine is quiet, for the figures of a page.
 ///
 /// # Errors
-/// A sentence, when it stays busy.
+/// A message, when it stays busy.
 pub fn wait_until_quiet() -> Result<(), String> {
     wait(PATIENCE, load_now)
 }

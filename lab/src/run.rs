@@ -82,7 +82,7 @@ fn size(quick: bool) -> Size {
 /// Runs what was asked for and says what it found; false when a row contradicts its mark.
 ///
 /// # Errors
-/// A sentence when the lab itself fails.
+/// A message if the lab itself fails.
 pub fn lab(module: &Path, wanted: &Wanted) -> Result<bool, String> {
     let rows: Vec<_> = (chosen(&wanted.only)?.into_iter())
         .filter(|row| !row.needs.sql || row.runs_on(wanted.maker))
@@ -249,7 +249,7 @@ fn workers(row: &Contender, size: &Size) -> Vec<usize> {
 /// The module's own rows: exact in 100 of 100 rushes at each c, with and without crashes.
 ///
 /// # Errors
-/// A sentence when the lab itself fails.
+/// A message if the lab itself fails.
 pub fn soak(module: &Path, wanted: &Wanted) -> Result<bool, String> {
     let rows: Vec<_> = chosen(&wanted.only)?.into_iter().filter(|row| row.is_ours()).collect();
     let repeats = if wanted.quick { 5 } else { 100 };
@@ -314,7 +314,7 @@ fn summary(report: &Report, rows: &[&'static Contender]) -> Table {
 /// Says what an earlier run comes to, row by row; with `docs` writes its pages once more.
 ///
 /// # Errors
-/// A sentence that names the file.
+/// A message that names the file.
 pub fn again(from: &Path, docs: Option<&Path>) -> Result<(), String> {
     let text = std::fs::read_to_string(from).map_err(|e| format!("{}: {e}", from.display()))?;
     let report: Report =

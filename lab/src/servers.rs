@@ -37,7 +37,7 @@ impl Servers {
     /// Starts Redis, for this many connections, and a database if one is needed.
     ///
     /// # Errors
-    /// A sentence that says what is missing.
+    /// A message that says what is missing.
     pub fn start(
         module: &Path,
         connections: usize,
@@ -53,7 +53,7 @@ impl Servers {
     }
 
     /// # Errors
-    /// A sentence with what the client library says.
+    /// The error message of the client library.
     pub fn redis(&self) -> Result<Connection, String> {
         self.redis.connect()
     }
@@ -70,7 +70,7 @@ impl Servers {
     /// The servers that the figures are measured on.
     ///
     /// # Errors
-    /// A sentence with what a server says.
+    /// A message with what a server says.
     pub fn host(&self, sql: bool) -> Result<Host, String> {
         let database = match sql {
             true => self.database_version()?,
@@ -82,7 +82,7 @@ impl Servers {
     /// The name and version: MySQL 9.7.4.
     ///
     /// # Errors
-    /// A sentence with what the database says.
+    /// The error message of the database.
     pub fn database_version(&self) -> Result<String, String> {
         let (Some(maker), Some(mut session)) = (self.maker, self.sql()?) else {
             return Ok("no database".into());
@@ -103,7 +103,7 @@ impl Servers {
     /// started so.
     ///
     /// # Errors
-    /// A sentence with what the database says.
+    /// The error message of the database.
     pub fn be_durable(&self, durable: bool) -> Result<(), String> {
         if !matches!(self.database, Some(Database::MySql(_))) {
             return Ok(());
@@ -117,7 +117,7 @@ impl Servers {
     /// A connection to the lab's database, if there is one.
     ///
     /// # Errors
-    /// A sentence with what the client library says.
+    /// The error message of the client library.
     pub fn sql(&self) -> Result<Option<Session>, String> {
         self.database.as_ref().map(|database| connect(database, "lab")).transpose()
     }

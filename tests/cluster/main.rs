@@ -1,7 +1,7 @@
 //! A cluster of three primaries with a replica each: `make cluster-test`. Slots move and primaries
 //! die while it sells. The tests print what they measured, and fail when a promise is broken.
 
-// A test that can't go on says so and fails.
+// A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 
 mod buyers;

@@ -1,7 +1,7 @@
 //! Tests against a real server, one concern a module. One binary, because linking is slow; the
 //! tests of a module share nothing and run in parallel, each with servers of its own.
 
-// A test that can't go on says so and fails.
+// A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 
 mod admission;

@@ -1,7 +1,7 @@
 //! House rules that no lint can hold: which room may use which, how long lines are, and what must
 //! not be left behind. The others are in Cargo.toml under `[workspace.lints]`.
 
-// A test that can't go on says so and fails.
+// A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 
 mod languages;

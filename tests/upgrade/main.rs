@@ -4,7 +4,7 @@
 //! what it writes; as long as there is none, one is made up (made_up.patch), and
 //! `SECKILL_MADE_UP=1` says so.
 
-// A test that can't go on says so and fails.
+// A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
 
 mod forms;

@@ -59,7 +59,7 @@ const SCENES: [(&str, &str, &str); 4] = [
 const NO_SALE: &str = "mistake: NOSALE no sale at this key (the key is the first argument)";
 
 /// # Errors
-/// A sentence that says what is missing or wrong.
+/// A message that says what is missing or wrong.
 pub fn run(options: &Options) -> Result<(), String> {
     let server = Server::start(&seckill_harness::program::module_file(None)?, &[])?;
     for language in &LANGUAGES {

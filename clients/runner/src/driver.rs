@@ -190,7 +190,7 @@ impl Client {
     /// Its driver, with a client of this port.
     ///
     /// # Errors
-    /// A sentence when it does not start.
+    /// A message if it does not start.
     pub fn start(&self, port: u16) -> Result<Driver, String> {
         let told = json!({
             "port": port, "flavour": self.flavour, "resp": self.resp, "text": self.text,

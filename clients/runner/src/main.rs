@@ -250,7 +250,7 @@ fn is_named(told: &str, name: &str, language: &str) -> bool {
 /// False when it shall be skipped.
 ///
 /// # Errors
-/// A sentence that says what is missing.
+/// A message that says what is missing.
 fn may_run(
     options: &Options,
     name: &str,

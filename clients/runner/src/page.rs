@@ -55,7 +55,7 @@ impl Results {
     }
 
     /// # Errors
-    /// A sentence when it can't be written.
+    /// A message if it can't be written.
     pub fn save(&self, file: &Path) -> Result<(), String> {
         let text = serde_json::to_string(self).map_err(|e| e.to_string())?;
         fs::write(file, text).map_err(|e| format!("{}: {e}", file.display()))
@@ -63,7 +63,7 @@ impl Results {
 }
 
 /// # Errors
-/// A sentence that says which file is missing, or has no place for the table.
+/// A message that says which file is missing, or has no place for the table.
 pub fn write(files: &[PathBuf]) -> Result<(), String> {
     let read = |file: &PathBuf| {
         let text = fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?;

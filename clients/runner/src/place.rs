@@ -37,7 +37,7 @@ pub struct Place {
 
 impl Place {
     /// # Errors
-    /// A sentence that says what does not start.
+    /// A message that says what does not start.
     pub fn single(module: &Path) -> Result<Place, String> {
         let soon = ["--repl-diskless-sync-delay", "0"];
         let server = Server::start(module, &soon)?;
@@ -96,7 +96,7 @@ impl Place {
 
     /// The port of the server that has this key.
     ///
-    /// A sentence when no node has the key.
+    /// A message if no node has the key.
     pub fn port_of(&self, key: &str) -> Result<u16, String> {
         match self.on {
             On::Cluster => Ok(self.servers[self.owner(self.slot(key)?)?].port()),
@@ -107,7 +107,7 @@ impl Place {
     /// A command of another client; those that `clients/cases.md` adds to the server's are known.
     ///
     /// # Errors
-    /// A sentence that says what failed.
+    /// A message that says what failed.
     pub fn order(&self, command: &str, key: &str) -> Result<(), String> {
         let command = command.replace("KEY", key);
         let words: Vec<&str> = command.split(' ').collect();
@@ -150,7 +150,7 @@ impl Place {
     }
 
     /// # Errors
-    /// A sentence when the key has no sale.
+    /// A message if the key has no sale.
     pub fn status(&self, key: &str) -> Result<Value, String> {
         seckill_crowd::sale::status(&mut connect(self.port_of(key)?)?, key)
     }
@@ -167,7 +167,7 @@ impl Place {
     }
 }
 
-/// A sentence when no server listens at the port.
+/// A message if no server listens at the port.
 pub fn connect(port: u16) -> Result<redis::Connection, String> {
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));
     client.and_then(|client| client.get_connection()).map_err(|e| e.to_string())

@@ -46,7 +46,7 @@ impl Troubles {
     /// A link that has these troubles. It leads nowhere yet.
     ///
     /// # Errors
-    /// A sentence when no port is free.
+    /// A message if no port is free.
     pub fn link(&self) -> Result<Link, String> {
         let troubles = self.clone();
         Link::through(Box::new(move || {

@@ -70,7 +70,7 @@ pub fn name(on: On) -> Option<&'static str> {
 
 /// The figures of the rush.
 ///
-/// A sentence about a buyer who was told something wrong.
+/// A message about a buyer who was told something wrong.
 pub fn play(place: &Place, client: &Client) -> Result<Rush, String> {
     let name = format!("{{{}:rush:{}}}", client.title().replace(' ', "_"), place.servers[0].pid());
     let key = format!("{}{name}", client.prefix);

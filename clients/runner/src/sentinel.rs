@@ -21,7 +21,7 @@ impl Place {
     /// Clients, the Sentinel and the servers among themselves see the ports of the proxies.
     ///
     /// # Errors
-    /// A sentence that says what does not start.
+    /// A message that says what does not start.
     pub fn with_sentinel(module: &Path) -> Result<Place, String> {
         let troubles = Troubles::default();
         let proxies = vec![troubles.link()?, troubles.link()?];
@@ -57,7 +57,7 @@ impl Place {
     /// sees its replica. Other places need no waiting.
     ///
     /// # Errors
-    /// A sentence when the Sentinel does not know them in time.
+    /// A message if the Sentinel does not know them in time.
     pub(crate) fn settle(&self) -> Result<(), String> {
         let Some(sentinel) = &self.sentinel else { return Ok(()) };
         let mut known = Vec::new();

@@ -27,7 +27,7 @@ impl Place {
     /// Clients see the proxies' ports, nodes among themselves the ports of their bus.
     ///
     /// # Errors
-    /// A sentence that says what does not start.
+    /// A message that says what does not start.
     pub fn cluster(module: &Path) -> Result<Place, String> {
         let troubles = Troubles::default();
         let (mut servers, mut proxies, mut nodes) = (Vec::new(), Vec::new(), Vec::new());
@@ -78,7 +78,7 @@ impl Place {
     /// The number of the node that says that the slot is its own.
     ///
     /// # Errors
-    /// A sentence when none does.
+    /// A message if none does.
     pub(crate) fn owner(&self, slot: usize) -> Result<usize, String> {
         let has = |line: &str| {
             line.split(' ').skip(8).any(|range| {

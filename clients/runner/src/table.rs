@@ -98,7 +98,7 @@ impl Case {
     /// The client's mistake in this case, or `None`.
     ///
     /// # Errors
-    /// A sentence that says so.
+    /// A message that says so.
     pub fn play(
         &self,
         place: &Place,
@@ -262,7 +262,7 @@ pub fn heard(order: &Value, answer: &Value) -> Result<Option<Grant>, String> {
 /// Compares the grants that buyers were told of with those of the sales.
 ///
 /// # Errors
-/// A sentence with the differences.
+/// A message with the differences.
 pub fn compare(place: &Place, keys: &[String], told: &BTreeSet<Grant>) -> Result<(), String> {
     let mut known = BTreeSet::new();
     for key in keys {
@@ -281,7 +281,7 @@ pub fn compare(place: &Place, keys: &[String], told: &BTreeSet<Grant>) -> Result
 }
 
 /// # Errors
-/// A sentence that says what is wrong with the file.
+/// A message that says what is wrong with the file.
 pub fn cases() -> Result<Vec<Case>, String> {
     let text = include_str!("../../cases.json");
     let cases: Vec<Case> =

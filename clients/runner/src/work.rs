@@ -49,7 +49,7 @@ const LIBRARIES: [Library; 3] = [
 /// Runs all libraries that are not to be skipped.
 ///
 /// # Errors
-/// A sentence that says which one failed, and how.
+/// A message that says which one failed, and how.
 pub fn run(told: &Options) -> Result<(), String> {
     let server = options().try_start()?;
     let (mut admin, mut operator) = (login(&server, "admin"), login(&server, "operator"));

@@ -1,6 +1,6 @@
 //! The demo as its user starts it, with less of everything.
 
-// A test that can't go on says so and fails.
+// A test that can't continue panics with a message.
 #![allow(clippy::expect_used)]
 
 use std::process::Command;

@@ -2,7 +2,7 @@
 //! `make migrate-test`. The shops' programs are the posts' own, from lab/php; the old server
 //! is a plain Redis. They need PHP and MariaDB, so they run when they are asked for.
 
-// A test that can't go on says so and fails.
+// A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod again;

@@ -37,7 +37,7 @@ impl Equal {
 /// not lost are the grants of Redis; AUDIT finds the sale right.
 ///
 /// # Errors
-/// The first difference, as a sentence.
+/// The first difference, as a message.
 pub fn compare(redis: &mut Connection, database: &mut Conn, key: &str) -> Result<Equal, String> {
     let status = status(redis, key)?;
     let id = status.get("id").and_then(|id| id.as_str()).unwrap_or_default().to_owned();
@@ -117,7 +117,7 @@ fn winners(redis: &mut Connection, key: &str) -> Result<Vec<Order>, String> {
 /// Lost orders of a sale in `state`.
 ///
 /// # Errors
-/// A sentence with what the database says.
+/// The error message of the database.
 pub fn lost(database: &mut Conn, id: &str, state: &str) -> Result<u64, String> {
     let count = database.exec_first(
         "SELECT COUNT(*) FROM seckill_orders WHERE id = :id AND lost = TRUE AND state = :state",

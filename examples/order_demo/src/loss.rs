@@ -41,7 +41,7 @@ impl First {
 /// Shows the loss and the repair, and gives back the shop with the server that went on.
 ///
 /// # Errors
-/// A sentence that says what failed or differs.
+/// A message that says what failed or differs.
 pub fn show(shop: Shop, database: &mut Conn, first: First) -> Result<Shop, String> {
     let mut redis = shop.redis.connect()?;
     let mut writer = shop.writer(&first.stream(), "writer-1")?;

@@ -27,7 +27,7 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
 /// Runs the rush and compares.
 ///
 /// # Errors
-/// A sentence that says what failed or differs.
+/// A message that says what failed or differs.
 pub fn show(shop: &Shop, database: &mut Conn) -> Result<(), String> {
     let mut redis = shop.redis.connect()?;
     let terms = format!("{STOCK} HOLD {HOLD_MS} OUTBOX {STREAM}");

@@ -25,7 +25,7 @@ impl Writer {
     /// Starts one; it makes its tables and its group by itself.
     ///
     /// # Errors
-    /// A sentence when it can't be started.
+    /// A message if it can't be started.
     pub fn start(redis: &str, database: &str, stream: &str, name: &str) -> Result<Writer, String> {
         let child = command(program()?.as_os_str())
             .args(["orders", "--redis", redis, "--database", database, "--stream", stream])
@@ -43,7 +43,7 @@ impl Writer {
     /// acknowledged. It is frozen first, so that this is known and not hoped for.
     ///
     /// # Errors
-    /// A sentence when it never has anything under way, or had ended by itself.
+    /// A message if it never has anything under way, or had ended by itself.
     pub fn kill_at_work(mut self, redis: &mut Connection) -> Result<u64, String> {
         let deadline = Instant::now() + DEADLINE;
         while Instant::now() < deadline {
@@ -63,7 +63,7 @@ impl Writer {
     /// Kills the writer wherever it is.
     ///
     /// # Errors
-    /// A sentence when it has ended.
+    /// A message if it has ended.
     pub fn freeze(&mut self) -> Result<(), String> {
         if let Ok(Some(status)) = self.child.try_wait() {
             return Err(format!("seckill orders ended by itself ({status})."));
@@ -74,7 +74,7 @@ impl Writer {
     /// Lets it go on.
     ///
     /// # Errors
-    /// A sentence when it has ended.
+    /// A message if it has ended.
     pub fn thaw(&self) -> Result<(), String> {
         self.signal(Signal::CONT)
     }
@@ -99,7 +99,7 @@ impl Drop for Writer {
 /// Entries that a consumer was given and has not acknowledged.
 ///
 /// # Errors
-/// A sentence with what Redis says.
+/// A message with what Redis says.
 pub fn pending(redis: &mut Connection, stream: &str) -> Result<u64, String> {
     let summary: Vec<redis::Value> = ask(redis, &format!("XPENDING {stream} {GROUP}"))?;
     match summary.first() {

@@ -42,7 +42,7 @@ type Bars = Vec<(u64, u64)>;
 /// Writes the picture.
 ///
 /// # Errors
-/// A sentence that says what can't be written.
+/// A message that says what can't be written.
 pub fn write(file: &Path, event: &Event<'_>, rounds: &[Played]) -> Result<(), String> {
     if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(|e| format!("No folder for the picture: {e}"))?;

@@ -34,7 +34,7 @@ impl Past {
 /// Holds everything against everything; returns who got what, in seq order.
 ///
 /// # Errors
-/// The first thing that is wrong, as a sentence.
+/// The first thing that is wrong, as a message.
 pub fn check(round: &Round, terms: &Terms, past: &Past) -> Result<Vec<Grant>, String> {
     let mut grants = grants(round, terms)?;
     in_order(&grants, terms, past)?;

@@ -35,7 +35,7 @@ impl Event<'_> {
     /// Plays all rounds; prints and checks each of them.
     ///
     /// # Errors
-    /// The first thing that is wrong, as a sentence.
+    /// The first thing that is wrong, as a message.
     pub fn run(&self, control: &mut Connection) -> Result<Vec<Played>, String> {
         let opening = self.init(control)?;
         let mut past = Past::default();

@@ -38,7 +38,7 @@ pub struct Packet {
 /// Opens the packets, prints and checks.
 ///
 /// # Errors
-/// The first thing that is wrong, as a sentence.
+/// The first thing that is wrong, as a message.
 pub fn run(client: &Client, control: &mut Connection, key: &str) -> Result<String, String> {
     println!("SECKILL.INIT {key} {TOTAL_FEN} DRAW PACKETS {PACKETS}\n");
     let mut init = redis::cmd("SECKILL.INIT");
@@ -97,7 +97,7 @@ fn print(packets: &[Packet]) {
 /// Holds the answers against each other; returns the packets in the order they were opened.
 ///
 /// # Errors
-/// The first thing that is wrong, as a sentence.
+/// The first thing that is wrong, as a message.
 pub fn check(answers: &[(Click, Reply)]) -> Result<Vec<Packet>, String> {
     let mut opened = HashMap::new();
     let mut left = TOTAL_FEN;

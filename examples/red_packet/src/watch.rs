@@ -21,7 +21,7 @@ pub struct Watched<T> {
 /// Runs `work` and looks at the sale until it is done.
 ///
 /// # Errors
-/// A sentence about a state that must never be, or the error of `work`.
+/// A message about a state that must never be, or the error of `work`.
 pub fn during<T>(
     client: &Client,
     key: &str,

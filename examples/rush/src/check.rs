@@ -23,7 +23,7 @@ pub struct ServerSide {
 /// Holds everything against everything.
 ///
 /// # Errors
-/// The first thing that is wrong, as a sentence.
+/// The first thing that is wrong, as a message.
 pub fn check(
     answers: &[(Click, Reply)],
     server: &ServerSide,

@@ -82,7 +82,7 @@ impl Crowd<'_> {
     /// units that are paid for.
     ///
     /// # Errors
-    /// The first thing that a buyer did not expect, as a sentence.
+    /// The first thing that a buyer did not expect, as a message.
     pub fn rush(&self, bar: &ProgressBar) -> Result<Paid, String> {
         let next_user = AtomicU32::new(0);
         let mut connections = Vec::new();

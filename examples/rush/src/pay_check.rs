@@ -13,7 +13,7 @@ use seckill_crowd::wire::user_name;
 /// Compares the answers that buyers got with the server's views.
 ///
 /// # Errors
-/// The first thing that is wrong, as a sentence.
+/// The first thing that is wrong, as a message.
 pub fn check(paid: &Paid, server: &ServerSide, stock: u64, users: u64) -> Result<(), String> {
     let asked = paid.endings.len() as u64 + paid.too_late;
     if asked != users {

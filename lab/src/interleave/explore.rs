@@ -67,7 +67,7 @@ impl Proof {
 /// there are more.
 ///
 /// # Errors
-/// A sentence when the lab itself fails.
+/// A message if the lab itself fails.
 pub fn prove(stage: &mut Stage, contender: &Contender, limit: usize) -> Result<Proof, String> {
     let mut search = Search { contender, best: BTreeMap::new(), schedules: 0, complete: true };
     for setting in settings(contender) {

@@ -74,7 +74,7 @@ struct Play<'s> {
 
 impl Stage {
     /// # Errors
-    /// A sentence when the servers do not take the connections.
+    /// A message if the servers do not take the connections.
     pub fn new(servers: &Servers) -> Result<Stage, String> {
         let (says, hears) = channel();
         let scene = SharedScene::default();
@@ -106,7 +106,7 @@ impl Stage {
     /// Plays one schedule: `choose` picks from what can happen next, or ends it.
     ///
     /// # Errors
-    /// A sentence when the lab itself fails.
+    /// A message if the lab itself fails.
     pub fn play(
         &mut self,
         contender: &Contender,

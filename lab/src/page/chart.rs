@@ -29,7 +29,7 @@ const FAST: RGBColor = RGBColor(110, 119, 129);
 const PALE: RGBColor = RGBColor(208, 215, 222);
 
 /// # Errors
-/// A sentence.
+/// A message that says what failed.
 pub fn draw(report: &Report, file: &Path) -> Result<(), String> {
     let ids: Vec<&str> = (ALL.iter().map(|one| one.id))
         .filter(|id| report.cells.iter().any(|cell| cell.id == *id))

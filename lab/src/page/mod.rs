@@ -18,7 +18,7 @@ use words::Language;
 /// Writes lab.json, lab.svg and both pages into the folder of docs.
 ///
 /// # Errors
-/// A sentence that names the file.
+/// A message that names the file.
 pub fn write(report: &Report, docs: &Path) -> Result<(), String> {
     let json = serde_json::to_string_pretty(report).map_err(|e| e.to_string())?;
     let saved = std::fs::write(docs.join("lab.json"), json + "\n");
@@ -36,7 +36,7 @@ pub fn write(report: &Report, docs: &Path) -> Result<(), String> {
 /// Puts a table between its marks on a page, `<!-- lab: name -->` and the next `<!-- /lab -->`.
 ///
 /// # Errors
-/// A sentence that names the file.
+/// A message that names the file.
 pub fn fill_page(file: &Path, name: &str, table: &str) -> Result<(), String> {
     let begin = format!("<!-- lab: {name} -->");
     write_between(file, [&begin, "<!-- /lab -->"], &format!("\n\n{}\n\n", table.trim_end()))

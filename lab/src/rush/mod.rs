@@ -42,7 +42,7 @@ impl Pool {
     /// Starts the workers; the first `with_sql` of them have a database.
     ///
     /// # Errors
-    /// A sentence when the servers do not take the connections.
+    /// A message if the servers do not take the connections.
     pub fn new(servers: &Servers, workers: usize, with_sql: usize) -> Result<Pool, String> {
         let worker = |number| servers.buyer(Gate::Open, number < with_sql);
         let sql = with_sql > 0;
@@ -56,7 +56,7 @@ impl Pool {
     /// All repeats of one contender with this many workers.
     ///
     /// # Errors
-    /// A sentence when the lab itself fails.
+    /// A message if the lab itself fails.
     pub fn cell(
         &mut self,
         servers: &Servers,

@@ -99,7 +99,7 @@ pub const ALL: &[Contender] = &[
 /// nothing is named.
 ///
 /// # Errors
-/// A sentence with the name that is none.
+/// A message with the name that is none.
 pub fn chosen(names: &[String]) -> Result<Vec<&'static Contender>, String> {
     let means = |name: &str, id: &str| {
         let rest = id.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name));

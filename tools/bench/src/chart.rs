@@ -32,7 +32,7 @@ struct Panel {
 /// Writes the chart.
 ///
 /// # Errors
-/// A sentence.
+/// A message that says what failed.
 pub fn write(file: &Path, runs: &Runs) -> Result<(), String> {
     // The newest Redis only, to keep the picture small. The page's table has all servers.
     let newest = runs.runs.iter().rfind(|run| run.server.starts_with("Redis "));

@@ -50,7 +50,7 @@ pub fn print(report: &Report) {
 /// Writes the tables of all runs into the pages.
 ///
 /// # Errors
-/// A sentence.
+/// A message that says what failed.
 pub fn write(runs: &Runs) -> Result<(), String> {
     blocks(runs)?.iter().try_for_each(|(file, name, text)| put(file, name, text))
 }
@@ -205,7 +205,7 @@ fn figure(run: &Report, place: Place<'_>, unit: &str) -> String {
 /// Writes the profiles of a server.
 ///
 /// # Errors
-/// A sentence.
+/// A message that says what failed.
 pub fn write_profiles(server: &str, profiles: &[Profile]) -> Result<(), String> {
     let text = profiles.iter().map(Profile::to_string).collect::<Vec<_>>().join("\n\n");
     put(DETAILS, "profile", &format!("{server}:\n\n{text}"))
@@ -224,7 +224,7 @@ fn block(name: &str, text: &str) -> ([String; 2], String) {
 
 #[cfg(test)]
 mod tests {
-    // A test that can't go on says so and fails.
+    // A test that can't continue panics with a message.
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
     use std::fs;

@@ -52,7 +52,7 @@ impl fmt::Display for Profile {
 /// Profiles the calls that have hard bars.
 ///
 /// # Errors
-/// A sentence.
+/// A message that says what failed.
 pub fn all(bench: &Bench) -> Result<Vec<Profile>, String> {
     let mut profiles = Vec::new();
     let mut control = bench.server(&sale::AOF)?;

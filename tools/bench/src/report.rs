@@ -148,7 +148,7 @@ impl Runs {
     /// Writes the runs, one series a line.
     ///
     /// # Errors
-    /// A sentence.
+    /// A message that says what failed.
     pub fn write(&self, file: &Path) -> Result<(), String> {
         let mut text = String::new();
         for run in &self.runs {

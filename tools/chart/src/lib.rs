@@ -22,7 +22,7 @@ pub fn style<'a>(size: i32, ink: RGBColor) -> TextStyle<'a> {
 /// Writes a picture of this size on a white background.
 ///
 /// # Errors
-/// A sentence.
+/// A message that says what failed.
 pub fn picture(
     file: &Path,
     size: (u32, u32),

@@ -33,7 +33,7 @@ pub struct Run<'a> {
 /// Writes the picture of two runs.
 ///
 /// # Errors
-/// A sentence.
+/// A message that says what failed.
 pub fn write(file: &Path, title: &str, below: &str, runs: &[Run<'_>; 2]) -> Result<(), String> {
     picture(file, (WIDTH, HEIGHT), |area| draw(area, title, below, runs))
 }

@@ -44,7 +44,7 @@ pub fn name(example: &str) -> String {
 /// STATUS in its JSON form.
 ///
 /// # Errors
-/// A sentence with what the server said instead.
+/// The unexpected reply of the server.
 pub fn status(control: &mut Connection, key: &str) -> Result<Value, String> {
     let status: String = redis::cmd("SECKILL.STATUS")
         .arg(key)
@@ -80,7 +80,7 @@ pub fn compare(status: &Value, expected: &[(&str, u64)]) -> Result<(), String> {
 /// Sends AUDIT.
 ///
 /// # Errors
-/// A sentence with what the server said instead.
+/// The unexpected reply of the server.
 pub fn audit(control: &mut Connection, key: &str) -> Result<Audit, String> {
     let map: Vec<redis::Value> = redis::cmd("SECKILL.AUDIT")
         .arg(key)
@@ -103,7 +103,7 @@ impl Audit {
 /// Reads the whole list of grants, page by page: of one round, or of all that are kept.
 ///
 /// # Errors
-/// A sentence with what the server said instead.
+/// The unexpected reply of the server.
 pub fn rows(control: &mut Connection, key: &str, round: Option<u64>) -> Result<Vec<Row>, String> {
     let row = |row: seckill_client::Row| {
         let (seq, user, state) = (row.seq, row.user.to_string(), row.state.to_string());
@@ -116,7 +116,7 @@ pub fn rows(control: &mut Connection, key: &str, round: Option<u64>) -> Result<V
 /// All grants, with every field of their rows.
 ///
 /// # Errors
-/// A sentence with what the server said instead.
+/// The unexpected reply of the server.
 pub fn grants(
     control: &mut Connection,
     key: &str,

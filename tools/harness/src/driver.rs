@@ -27,7 +27,7 @@ impl Driver {
     /// Starts a driver. `run` is its command line below `clients/`, `told` its one argument.
     ///
     /// # Errors
-    /// A sentence when it does not start.
+    /// A message if it does not start.
     pub fn start(run: &[&str], told: &Value) -> Result<Driver, String> {
         let Some((program, rest)) = run.split_first() else {
             return Err("No program".into());

@@ -45,7 +45,7 @@ impl MariaDb {
     /// Makes an empty database in a new folder, starts the server and returns when it answers.
     ///
     /// # Errors
-    /// A sentence, with the last lines of the server's log where there is one.
+    /// A message, with the last lines of the server's log where there is one.
     pub fn start() -> Result<MariaDb, String> {
         MariaDb::start_by(Maker::MariaDb, &["--skip-networking"])
     }

@@ -25,7 +25,7 @@ impl Postgres {
     /// Makes an empty database in a new folder, starts the server and returns when it answers.
     ///
     /// # Errors
-    /// A sentence, with the last lines of the server's log where there is one.
+    /// A message, with the last lines of the server's log where there is one.
     pub fn start() -> Result<Postgres, String> {
         Postgres::start_with(PORT, &["listen_addresses="], |_| Ok(()))
     }

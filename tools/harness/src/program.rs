@@ -58,7 +58,7 @@ impl Server {
     /// when the server answers.
     ///
     /// # Errors
-    /// A sentence, with the last lines of the server's log where there is one.
+    /// A message, with the last lines of the server's log where there is one.
     pub fn start(module: &Path, settings: &[&str]) -> Result<Server, String> {
         Options::of_program(Some(module), settings).run()
     }
@@ -93,7 +93,7 @@ impl Server {
     /// Opens a new connection.
     ///
     /// # Errors
-    /// A sentence with what the client library says.
+    /// The error message of the client library.
     pub fn connect(&self) -> Result<redis::Connection, String> {
         let client = redis::Client::open(self.url()).map_err(|e| e.to_string())?;
         client.get_connection().map_err(|e| format!("No connection to redis-server: {e}"))
@@ -102,7 +102,7 @@ impl Server {
     /// Name and version of the server, such as `Redis 7.0.15`.
     ///
     /// # Errors
-    /// A sentence when it does not answer.
+    /// A message if it does not answer.
     pub fn title(&self) -> Result<String, String> {
         let info = redis::cmd("INFO").arg("server").query::<String>(&mut self.connect()?);
         let info = info.map_err(|e| format!("INFO failed: {e}"))?;

@@ -29,7 +29,7 @@ impl Sentinel {
     /// loopback port as `mymaster`. `quorum` Sentinels must agree to declare it down.
     ///
     /// # Errors
-    /// A sentence, with the last lines of its log where there is one.
+    /// A message, with the last lines of its log where there is one.
     pub fn start(primary: u16, quorum: usize, lines: &[&str]) -> Result<Sentinel, String> {
         let process = Process::in_folder(&std::env::temp_dir(), "seckill-sentinel-")?;
         let folder = process.folder().to_owned();
@@ -61,7 +61,7 @@ impl Sentinel {
     /// Opens a new connection.
     ///
     /// # Errors
-    /// A sentence with what the client library says.
+    /// The error message of the client library.
     pub fn connect(&self) -> Result<redis::Connection, String> {
         let client = redis::Client::open(format!("redis://127.0.0.1:{}/", self.port));
         let client = client.map_err(|e| e.to_string())?;

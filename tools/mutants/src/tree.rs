@@ -57,7 +57,7 @@ impl Tree {
     /// Copies the files of the repository at `root` to `folder/tree`.
     ///
     /// # Errors
-    /// A sentence.
+    /// A message that says what failed.
     pub fn copy(root: &Path, folder: &Path) -> Result<Tree, String> {
         let copy = folder.join("tree");
         let listed = Command::new("git")
@@ -80,7 +80,7 @@ impl Tree {
     /// Writes all files with mutants, and the two files with the switch.
     ///
     /// # Errors
-    /// A sentence.
+    /// A message that says what failed.
     pub fn write(&self, mutants: &Numbered<'_>) -> Result<(), String> {
         let mut files: BTreeMap<&str, BTreeMap<(usize, usize), Switch>> = BTreeMap::new();
         for (number, mutant) in mutants {
@@ -108,7 +108,7 @@ impl Tree {
     /// Writes the original file; its mutants are given up.
     ///
     /// # Errors
-    /// A sentence.
+    /// A message that says what failed.
     pub fn restore(&self, path: &str) -> Result<(), String> {
         put(&self.root.join(path), &self.copy.join(path))
     }

@@ -1,17 +1,16 @@
-//! The domain beside what it must agree with: everything here holds `Sale` against something slower
-//! and simpler.
+//! Reference models for the domain: everything here compares `Sale` with something slower and
+//! simpler.
 //!
-//! * `oracle` is the sale as the specification tells it: a list of grants and nothing clever.
-//! * `world` puts a primary, a replica that only applies effects and the oracle side by side and
-//!   compares them after every step.
-//! * `compare` holds a sale against the oracle; `requests` and `replies` stand between the two.
-//! * `linear` looks for an order in which one sale can have given what many clients were told at
-//!   once.
-//! * `rebuild` saves and loads a sale in both binary forms.
-//! * `sales` makes sales for tests that are about something else.
-//! * `shorthand` is how tests write effects.
-//! * `sound` tells whether what came out of altered bytes is a sale like any other.
-//! * `turns` holds what an outbox tells of a waiting list to the rules, without the sale's word.
+//! * `oracle` is a sale as the specification describes it: a list of grants in the simplest code.
+//! * `world` runs a primary, a replica that only applies effects, and the oracle. It compares them
+//! after every step.
+//! * `compare` compares a sale with the oracle; `requests` and `replies` translate between the two.
+//! * `linear` checks whether the replies to concurrent clients are linearizable.
+//! * `rebuild` saves a sale and loads it again, in both binary forms.
+//! * `sales` creates sales for tests whose subject is something else.
+//! * `shorthand` is the notation of effects in tests.
+//! * `sound` checks that a sale decoded from altered bytes is a valid sale.
+//! * `turns` checks the rules of a waiting list by its outbox entries alone.
 //! * `sim` simulates nodes, logs and faults around the oracle.
 
 pub mod compare;

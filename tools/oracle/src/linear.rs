@@ -1,9 +1,10 @@
-//! Whether what many clients were told at once is linearizable: a search for an order of all calls
-//! in which the oracle gives every reply, and in which no call comes before one that was answered
-//! before it was sent (the search of Wing and Gong, with a memory of the states that led nowhere).
+//! Checks whether the replies to concurrent clients are linearizable. It searches for an order of
+//! all calls in which the oracle gives every reply. No call may come before a call that was
+//! answered before it was sent. This is the search of Wing and Gong; states from which no order was
+//! found are remembered.
 //!
-//! A read must be as current as any other call: one that shows what was so before an answered
-//! change fits nowhere.
+//! A read must be as current as any other call. A read that shows the state before an already
+//! answered change fits into no order.
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::HashSet;
@@ -12,29 +13,28 @@ use std::hash::{Hash, Hasher};
 use super::compare::expected_counters;
 use super::oracle::{Answer, Bytes, Epochs, Op, Oracle, Row};
 
-/// Numbers from here on are moments or epochs. They are all the same to the search, which knows no
-/// clock.
+/// Numbers from here on are times or epochs. The search has no clock and treats all of them as
+/// equal.
 const TIMES_FROM: u64 = 100_000_000_000;
 
-/// Answers of calls that have changed and counted nothing, whatever the sale was.
+/// Replies of calls that never change the sale or its counters.
 const NO_CHANGE: [&str; 2] = ["NOGRANT 0 0 0", "REQMISMATCH"];
 
-/// Holds and waiters that the sweeper settles in one step, at the most.
+/// Most holds and waiters that one step of background expiry handles.
 const STEP: usize = 1000;
 
-/// States that a search goes through at the most: where many calls overlap there may be more orders
-/// than anybody can try. The order that a server's MONITOR tells takes one or two states a call.
+/// Most states that a search visits. If many calls overlap there are more orders than can be tried.
+/// The order of the server's MONITOR takes one or two states for each call.
 const STATES_MAX: usize = 30_000;
 
-/// The end of a search.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// An order, by the indices of the calls.
+    /// An order: the indices of the calls.
     Order(Vec<usize>),
-    /// There is none: the longest order that was found, and what is told of the calls that could
-    /// have come next.
+    /// No order exists. Has the longest order that was found, and the calls that could come next.
     NoOrder(String),
-    /// There are too many orders to try; the same is told.
+    /// There are too many orders to try. Has the text of `NoOrder`.
     Undecided(String),
 }
 
@@ -57,18 +57,19 @@ pub enum Call {
 /// A call and its reply.
 #[derive(Clone, Debug)]
 pub struct Told {
-    /// Times of sending and of the reply, by one clock for all calls.
+    /// Times of sending and of the reply, all by one clock.
     pub sent: u64,
     pub answered: u64,
     pub call: Call,
-    /// The elements joined by spaces, null as `nil`; of STATUS and its counters `name=value` each.
+    /// The elements joined by spaces, null as `nil`. For STATUS and its counters `name=value`.
     pub reply: String,
-    /// Its place in the server's own account (MONITOR), or 0. The search begins with it and trusts
-    /// it in nothing: an order is held to times and replies, and without one all others are tried.
+    /// Position of the call in the server's MONITOR output, or 0. The search tries this order first
+    /// but does not trust it: each order must match times and replies, and other orders are tried,
+    /// too.
     pub place: usize,
 }
 
-/// Looks for an order in which `sale` can have taken all calls.
+/// Searches for an order in which `sale` can have executed all calls.
 pub fn linearization(sale: &Oracle, clock: u64, calls: &[Told]) -> Found {
     let (order, known) = (Vec::new(), HashSet::new());
     let mut search = Search { clock, calls, order, longest: (Vec::new(), sale.clone()), known };
@@ -85,12 +86,12 @@ struct Search<'c> {
     order: Vec<usize>,
     /// The longest order so far, and the sale after it.
     longest: (Vec<usize>, Oracle),
-    /// Pairs of calls already placed and the sale after them, of all searches that failed.
+    /// Sets of placed calls with the sale after them, from which no order was found.
     known: HashSet<(Vec<bool>, u64)>,
 }
 
 impl Search<'_> {
-    /// Whether there is an order of the calls that are left.
+    /// Whether an order of the remaining calls exists.
     fn goes_on(&mut self, sale: &Oracle) -> bool {
         if self.order.len() > self.longest.0.len() {
             self.longest = (self.order.clone(), sale.clone());
@@ -103,7 +104,7 @@ impl Search<'_> {
         if self.known.len() >= STATES_MAX || !self.known.insert((taken, self.state(sale))) {
             return false;
         }
-        // A read that fits changes nothing for the others, so it may as well come now.
+        // A read that fits changes nothing for later calls, so it can come now.
         let fits = |at: &usize| self.reads(sale, *at);
         if let Some(at) = next.iter().copied().find(fits) {
             return self.takes(at, sale);
@@ -116,7 +117,7 @@ impl Search<'_> {
                 && search.takes(*at, &after)
         };
         let (first, others) = next.split_at(1);
-        // Waiters that the last call let be served are served by the sweeper, some time later.
+        // Background expiry serves waiters some time after a call that lets them be served.
         first.iter().any(|at| changes(self, at))
             || self.sweeps(sale)
             || others.iter().any(|at| changes(self, at))
@@ -127,7 +128,7 @@ impl Search<'_> {
         self.answer(&mut swept, &Op::Sweep(STEP)).changed && self.goes_on(&swept)
     }
 
-    /// All that a call can be answered by.
+    /// A hash of all state that replies depend on.
     fn state(&self, sale: &Oracle) -> u64 {
         let mut state = DefaultHasher::new();
         let lists = (sale.rows(), sale.waiters(), sale.fences());
@@ -151,7 +152,7 @@ impl Search<'_> {
         goes_on
     }
 
-    /// Whether the call is a read that is told what is so. A change that was refused is one, too.
+    /// Whether the reply shows the current state. A refused change is a read, too.
     fn reads(&self, sale: &Oracle, at: usize) -> bool {
         let Told { call, reply, .. } = &self.calls[at];
         let (reply, should) = (timeless(reply), self.shown(sale, call));
@@ -203,8 +204,8 @@ fn taken(order: &[usize], calls: usize) -> Vec<bool> {
     taken
 }
 
-/// Calls that may come next, the server's next one first: no other one that is left was answered
-/// before they were sent.
+/// Calls that may come next, MONITOR's next call first. Each was sent before the first reply to a
+/// remaining call.
 fn next(taken: &[bool], calls: &[Told]) -> Vec<usize> {
     let left = || (0..calls.len()).filter(|at| !taken[*at]);
     let first_answer = left().map(|at| calls[at].answered).min().unwrap_or(u64::MAX);
@@ -213,7 +214,7 @@ fn next(taken: &[bool], calls: &[Told]) -> Vec<usize> {
     next
 }
 
-/// The words of a reply with `T` for each moment.
+/// The words of a reply with `T` for each time.
 fn timeless(reply: &str) -> String {
     let is_time = |number: &str| number.parse().is_ok_and(|number: u64| number >= TIMES_FROM);
     let timeless = |word: &str| match word.split_once('=') {
@@ -289,7 +290,7 @@ mod tests {
         Call::Change(Op::Settle { user: user.into(), pick, deed: Deed::Cancel })
     }
 
-    /// `a` has the unit, `b` waits and gets it when `a` gives it back. PLACE of `b` is asked from
+    /// `a` has the unit; `b` waits and gets the unit when `a` cancels. PLACE of `b` runs from
     /// `sent` to `answered`.
     fn place_of_b(sent: u64, answered: u64, reply: &str) -> Found {
         let calls = [
@@ -303,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_read_may_show_what_was_so_at_any_moment_of_the_call() {
-        // Before the first grant or behind it: the search tries reads first.
+        // Before the first grant or after the last step: the search tries reads first.
         assert_eq!(place_of_b(5, 15, "NONE"), Found::Order(vec![3, 0, 1, 2]));
         assert_eq!(place_of_b(25, 45, "WAITING 1 0 0"), Found::Order(vec![0, 1, 3, 2]));
         assert_eq!(place_of_b(50, 55, "WAITING 1 0 0"), Found::Order(vec![0, 1, 3, 2]));

@@ -1,15 +1,15 @@
-//! A sale as the specification describes it, in the plainest code: every number is counted
-//! again from the list of grants whenever it is asked for. Slow, and meant to be.
+//! A sale as the specification describes it, in the simplest code: every number is counted again
+//! from the list of grants. This is slow on purpose.
 //!
 //! Replies are the words and numbers of the specification's tables, joined by spaces. Nothing of
-//! `seckill_domain` is used here, so that a mistake there can't be repeated by using it.
+//! `seckill_domain` is used, so that the oracle can't repeat its mistakes.
 //!
-//! * `buyer` judges GRAB, CONFIRM, CANCEL, EXTEND, REFUND and lets holds expire.
-//! * `operator` judges the rest.
-//! * `draws`, `rounds` and `gates` know drawn amounts, sales that repeat, and who may ask.
-//! * `parts` knows parts of a split, `units` units with numbers.
-//! * `rules` has the terms, what an ALTER makes of them, and how entries tell them.
-//! * `entries` writes down what happened, as the outbox is told it.
+//! * `buyer` decides GRAB, CONFIRM, CANCEL, EXTEND and REFUND, and expires holds.
+//! * `operator` decides the operator's commands.
+//! * `draws` has drawn amounts, `rounds` repeating sales, and `gates` admission.
+//! * `parts` has parts of a split, `units` numbered units.
+//! * `rules` has the terms, the terms after an ALTER, and their form in entries.
+//! * `entries` has the events and their outbox entries.
 
 mod buyer;
 mod draws;
@@ -43,28 +43,28 @@ pub const INTEGER_MAX: u64 = (1 << 53) - 1;
 /// Longest hold.
 pub const HOLD_MAX: u64 = 30 * 24 * 3600 * 1000;
 
-/// How long a fence is kept.
+/// Milliseconds that a fence is kept.
 pub const FENCE_MS: u64 = 10 * 60 * 1000;
 
-/// Restock ids that are known.
+/// Restock ids that are kept.
 const RESTOCKS_KNOWN: usize = 1024;
 
 /// Fences that are kept.
 const FENCES_KEPT: usize = 65_536;
 
-/// Fences that one command forgets, at the most.
+/// Most fences that one command removes.
 const FENCES_FORGOTTEN: usize = 64;
 
-/// Holds of other users that one step expires at most, for a caller or for waiters.
+/// Most holds of other users that one step expires, for a caller or for waiters.
 const LAPSES_MAX: usize = 1000;
 
-/// Counts a CONFIRM that gave a part back.
+/// Name of the counter of CONFIRMs with KEEP.
 const CONFIRMED_A_PART: &str = "CONFIRM KEEP";
 
-/// Stands in a reply for what is available after the command.
+/// Placeholder in a reply for the available units after the command.
 const LEFT: &str = "{left}";
 
-/// Holds that expire as one change, at the most.
+/// Most holds that expire in one change.
 const EXPIRIES_PER_CHANGE: u64 = 1000;
 
 /// The amount that a GRAB asks for.
@@ -72,11 +72,11 @@ const EXPIRIES_PER_CHANGE: u64 = 1000;
 pub enum Ask {
     Qty(u64),
     UpTo(u64),
-    /// Neither: one unit, or what the sale draws.
+    /// Neither QTY nor UPTO: one unit, or the drawn amount.
     Unsaid,
 }
 
-/// Which of a user's grants is meant.
+/// Selects one of a user's grants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pick {
     Only,
@@ -92,7 +92,7 @@ pub enum Deed {
     Cancel,
     Extend(u64),
     Refund,
-    /// The first three with KEEP.
+    /// CONFIRM, CANCEL or REFUND with KEEP.
     Keep(Keeper, u64),
 }
 
@@ -104,7 +104,7 @@ pub enum Keeper {
     Refund,
 }
 
-/// One thing that happens to a sale, or around it.
+/// One command to a sale, or an event around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
     /// INIT on the key that holds the sale.
@@ -187,9 +187,9 @@ pub enum Op {
     },
     /// Background expiry, of at most this many grants and waiters.
     Sweep(usize),
-    /// The server's clock is set, forwards or back.
+    /// The server's clock is set, forward or back.
     Clock(u64),
-    /// The clock moves by so much.
+    /// The clock moves by this many milliseconds.
     Wait(i64),
     /// Sets the clock to the next deadline, or some ms beside it; does nothing without a deadline.
     ToDeadline(i64),
@@ -197,11 +197,11 @@ pub enum Op {
     ToRound(u64, i64),
     /// Sets the clock to the end of the current round's window, or some ms beside it.
     ToClose(i64),
-    /// The replica takes over in a new epoch, with a new replica behind it.
+    /// The replica becomes the primary in a new epoch and gets a new replica.
     Promote,
-    /// The primary restarts from its rewritten log: a new epoch.
+    /// The primary restarts from its rewritten AOF in a new epoch.
     Rewrite,
-    /// The key is dumped and restored on the same server.
+    /// The sale is dumped and restored on one server.
     Restore,
 }
 
@@ -210,25 +210,26 @@ pub enum Op {
 pub struct Row {
     pub seq: u64,
     pub user: Bytes,
-    /// The units that it has, or had last.
+    /// The current units, or the last ones.
     pub qty: u64,
-    /// The units that it had at first; KEEP leaves fewer. Without a request id: those it has.
+    /// The units at the time of the grant; KEEP leaves fewer. Without a request id: the current
+    /// units.
     pub first: u64,
     pub state: &'static str,
     pub at: u64,
     pub deadline: u64,
     pub req: Option<Bytes>,
-    /// How a repeat of the request may ask: QTY, UPTO, or ANY after an IMPORT; OFFER is QTY by one
-    /// who waited.
+    /// The amount options that a repeated request must have: QTY, UPTO, or ANY after an IMPORT.
+    /// OFFER is QTY of a former waiter.
     pub asked: &'static str,
     pub epoch: u64,
-    /// The round that it is of, 0 in a sale without rounds.
+    /// The round of the grant; 0 in a sale without rounds.
     pub round: u64,
-    /// A late payment was refused: it stays EXPIRED for every RECLAIM.
+    /// A late payment was refused: every later RECLAIM replies EXPIRED.
     pub refused: bool,
-    /// The numbers of its units, rising, in a sale whose units have numbers.
+    /// The numbers of the units, ascending, in a sale with numbered units.
     pub units: Vec<u64>,
-    /// The numbers that it had at first.
+    /// The numbers of the units at the time of the grant.
     pub first_units: Vec<u64>,
 }
 
@@ -237,7 +238,7 @@ impl Row {
         matches!(self.state, "HELD" | "SOLD")
     }
 
-    /// Whether the grant is a hold whose time is over at `t`.
+    /// Whether the grant is a hold that is due at `t`.
     pub fn is_due(&self, t: u64) -> bool {
         self.state == "HELD" && self.deadline <= t
     }
@@ -246,7 +247,7 @@ impl Row {
         format!("{outcome} {} {} {} {}", self.seq, self.qty, self.state, self.deadline)
     }
 
-    /// The grant as CONFIRM and its kin show it.
+    /// The grant in replies of CONFIRM, CANCEL, EXTEND and REFUND.
     fn stands(&self) -> String {
         format!("{} {} {} {}", self.state, self.seq, self.qty, self.deadline)
     }
@@ -274,20 +275,20 @@ pub struct Answer {
     pub changed: bool,
 }
 
-/// When a command is judged, and in which epoch.
+/// Time and epoch of a decision.
 #[derive(Clone, Copy, Debug)]
 struct Moment {
     clock: u64,
     epochs: Epochs,
 }
 
-/// The epoch of a primary, and that of its sale.
+/// The epochs of a primary and of its sale.
 #[derive(Clone, Copy, Debug)]
 pub struct Epochs {
     /// The epoch of the node, Unix ms.
     pub node: u64,
-    /// The epoch that the sale says that it has begun in the command at hand: a part of it may be
-    /// the sale's to choose.
+    /// The epoch that the sale reports to have begun in this command. The sale may choose a part of
+    /// it.
     pub sale: Option<u64>,
 }
 
@@ -305,23 +306,23 @@ pub struct Oracle {
     version: u64,
     rev: u64,
     epoch: u64,
-    /// Epoch of the node when it last changed the sale.
+    /// Epoch of the node that last changed the sale.
     node_epoch: Option<u64>,
-    /// Whether a restore or a log brought the sale here.
+    /// Whether a RESTORE or an AOF created the sale here.
     arrived: bool,
-    /// Whether a restore brought the sale to the replica.
+    /// Whether a RESTORE created the sale on the replica.
     replica_arrived: bool,
     /// The current round.
     round: u64,
-    /// Units that a round begins with, before anything is carried.
+    /// Units at the beginning of a round, without carried units.
     base: u64,
-    /// Rounds that are over, the oldest first, each with its supply.
+    /// Rounds that have ended, the oldest first, each with its supply.
     older: Vec<(u64, u64)>,
-    /// The amounts that DRAW LIST has still to give.
+    /// The remaining amounts of DRAW LIST.
     amounts: Vec<u64>,
-    /// Which numbers the command at hand wants.
+    /// The numbers that the current command asks for.
     wish: Option<Wish>,
-    /// The amount that the sale says it drew for the command at hand.
+    /// The amount that the sale reports to have drawn in the current command.
     drawn: Option<u64>,
     allowed: BTreeSet<Bytes>,
     denied: BTreeSet<Bytes>,
@@ -335,20 +336,20 @@ pub struct Oracle {
     refusals: BTreeMap<String, u64>,
     /// The refusals that the replica got with a full resync.
     refusals_of_replica: BTreeMap<String, u64>,
-    /// How often each event happened.
+    /// Number of each event.
     tallies: BTreeMap<&'static str, u64>,
     list: waitlist::List,
-    /// Holds that the command at hand has let expire.
+    /// Holds that the current command has expired.
     expired: u64,
-    /// Where the units were when it was last told.
+    /// The stock transition of the last entry.
     stock: &'static str,
-    /// Events of the last command, and the entries it wrote.
+    /// Events and entries of the last command.
     events: Vec<&'static str>,
     entries: Vec<String>,
 }
 
 impl Oracle {
-    /// INIT on a key that does not exist; what it answers when it is refused.
+    /// INIT on a missing key, or its error reply.
     pub fn init(supply: u64, rules: Rules, clock: u64, node_epoch: u64) -> Result<Oracle, String> {
         if let Some(refusal) = rules.refusal_of(supply) {
             return Err(refusal.into());
@@ -394,14 +395,14 @@ impl Oracle {
         };
         oracle.stock = oracle.stock_now();
         oracle.change(Moment { clock, epochs: Epochs { node: node_epoch, sale: None } });
-        // A list is a piece of its own.
+        // A list of amounts is a change of its own.
         oracle.version += u64::from(matches!(rules.drawing, Drawing::List(_)));
         oracle.emit_terms("INIT");
         Ok(oracle)
     }
 
-    /// Judges a command at `clock` in these epochs, and does what it asks for. `drawn`: what the
-    /// sale drew for it; the amount is the sale's to choose, within its rules.
+    /// Executes a command at `clock` in these epochs. `drawn` is the amount that the sale drew; any
+    /// amount within the rules is right.
     pub fn ask(&mut self, op: &Op, clock: u64, epochs: Epochs, drawn: Option<u64>) -> Answer {
         let (now, before) = (Moment { clock, epochs }, self.version);
         self.events.clear();
@@ -458,7 +459,7 @@ impl Oracle {
         self.flush_lapses();
         self.notice_stock();
         let word = reply.split(' ').next().unwrap_or_default();
-        // The counters of STATUS are those of GRAB, and misuse is not counted.
+        // The counters of STATUS count GRAB only. Errors are not counted.
         let counts =
             !matches!(word, "GRANTED" | "REQMISMATCH" | "TRYAGAIN" | "ERR" | "NOTNUMBERED");
         if matches!(op, Op::Grab { .. } | Op::Join { .. } | Op::Choose { .. }) && counts {
@@ -475,7 +476,7 @@ impl Oracle {
         Answer { reply, changed: self.version != before }
     }
 
-    /// A reply's available units are those after all effects of the command.
+    /// Fills the available units in, which a reply gives after all effects of the command.
     fn told_at_the_end(&mut self, reply: String) -> String {
         let available = self.available().to_string();
         if let Some(restock) = self.restocks.last_mut() {
@@ -484,32 +485,32 @@ impl Oracle {
         reply.replace(LEFT, &available)
     }
 
-    /// Expiries have one entry each, but are few changes.
+    /// Counts changes by expiry: each expiry has an entry, but one change has many.
     fn flush_lapses(&mut self) {
         self.version += std::mem::take(&mut self.expired).div_ceil(EXPIRIES_PER_CHANGE);
     }
 
-    /// The replica takes over, and a new one follows it.
+    /// The replica becomes the primary and gets a new replica.
     pub fn promoted(&mut self) {
         self.node_epoch = None;
         self.arrived = std::mem::take(&mut self.replica_arrived);
         self.refusals = self.refusals_of_replica.clone();
     }
 
-    /// The primary restarted from a log, which has no refusals.
+    /// The primary restarted from an AOF, which has no refusal counters.
     pub fn restarted(&mut self) {
         self.node_epoch = None;
         self.arrived = true;
         self.refusals.clear();
     }
 
-    /// The primary restarted from a snapshot.
+    /// The primary restarted from an RDB file.
     pub fn reloaded(&mut self) {
         self.node_epoch = None;
         self.arrived = false;
     }
 
-    /// The sale was restored from a dump, here and on the replica.
+    /// The sale was restored from a dump on all nodes.
     pub fn restored(&mut self) {
         self.node_epoch = None;
         self.arrived = true;
@@ -517,7 +518,7 @@ impl Oracle {
         self.refusals_of_replica = self.refusals.clone();
     }
 
-    /// The time and the epoch of a change; done twice it does nothing.
+    /// Sets time and epoch of a change; a second call does nothing.
     fn begin(&mut self, now: Moment) {
         self.t = self.t.max(now.clock);
         let Epochs { node, sale } = now.epochs;
@@ -539,7 +540,7 @@ impl Oracle {
         self.t.max(now.clock)
     }
 
-    /// Units come back: they pay off what was promised beyond the supply first.
+    /// Units come back: they first reduce the deficit.
     fn pay_off(&mut self, units: u64) {
         let paid = units.min(self.deficit);
         self.deficit -= paid;
@@ -555,12 +556,12 @@ impl Oracle {
         &self.rows[seq as usize - 1]
     }
 
-    /// Fences that were set and not yet forgotten, the oldest first.
+    /// Fences that still exist, the oldest first.
     pub fn fences(&self) -> &[Fence] {
         &self.fences
     }
 
-    /// The grants of a user that are kept, newest first.
+    /// The kept grants of a user, newest first.
     pub fn rows_of<'a>(&'a self, user: &'a [u8]) -> impl Iterator<Item = &'a Row> {
         self.rows.iter().rev().filter(move |row| row.user == user && self.is_kept(row))
     }
@@ -576,7 +577,7 @@ impl Oracle {
         self.rows.iter().filter(|row| self.is_kept(row)).find(is_it)
     }
 
-    /// Every user who ever got a grant, once.
+    /// Every user with a grant, once.
     pub fn users(&self) -> Vec<&Bytes> {
         let mut users: Vec<&Bytes> = self.rows.iter().map(|row| &row.user).collect();
         users.sort();
@@ -584,7 +585,7 @@ impl Oracle {
         users
     }
 
-    /// The units that LIMIT and GRABS leave a user; `None` when neither limits them.
+    /// The units that LIMIT and GRABS still allow a user; `None` without either.
     pub fn allowance(&self, user: &[u8]) -> Option<u64> {
         self.allowance_in(self.round, user)
     }
@@ -599,7 +600,7 @@ impl Oracle {
         (self.rules.limit != 0).then(|| self.rules.limit.saturating_sub(units))
     }
 
-    /// Units of the grants in `state`, in the current round.
+    /// Sum of units of grants in `state`, in the current round.
     fn units(&self, state: &str) -> u64 {
         self.units_in(self.round, state)
     }
@@ -609,7 +610,7 @@ impl Oracle {
         self.rows.iter().filter(is_one).map(|row| row.qty).sum()
     }
 
-    /// The available units. Panics when more is granted than there is: the law is broken.
+    /// The available units. Panics if more is granted than supplied.
     pub fn available(&self) -> u64 {
         self.available_in(self.round)
     }
@@ -623,12 +624,12 @@ impl Oracle {
         INTEGER_MAX.min(self.units("HELD") + self.moves.elsewhere)
     }
 
-    /// Units of the sale.
+    /// The supply of the sale.
     pub fn supply(&self) -> u64 {
         self.supply
     }
 
-    /// The terms in force.
+    /// The current terms.
     pub fn rules(&self) -> &Rules {
         &self.rules
     }

@@ -1,4 +1,4 @@
-//! Saving a sale and loading it again, as a dump and as a rewritten log.
+//! Saves a sale and loads it again, as a dump and as a rewritten AOF.
 
 use seckill_domain::effect::{Change, Effect};
 use seckill_domain::outcome::Refused;
@@ -8,7 +8,7 @@ use seckill_domain::Sale;
 
 use super::oracle::Fence;
 
-/// Everything that replicates, as it is digested, each piece with its letter.
+/// All replicated state in the form that the digest uses, each piece with its letter.
 pub fn pieces(sale: &Sale) -> Vec<(char, Vec<u8>)> {
     sale.pieces().map(|piece| (letter(&piece), bytes(&piece))).collect()
 }
@@ -20,7 +20,7 @@ fn bytes(piece: &Piece<'_>) -> Vec<u8> {
     bytes
 }
 
-/// A letter for each kind of piece, so that tests can say which there are.
+/// The letter of a piece, for tests.
 fn letter(piece: &Piece<'_>) -> char {
     match piece {
         Piece::Base(_) => 'B',
@@ -38,12 +38,12 @@ fn letter(piece: &Piece<'_>) -> char {
     }
 }
 
-/// The letters of the pieces of a dump; a dot for what is none.
+/// The letters of the pieces of a dump; a dot for other bytes.
 pub fn letters(dump: &[Vec<u8>]) -> String {
     dump.iter().map(|bytes| Piece::decode(bytes).map_or('.', |piece| letter(&piece))).collect()
 }
 
-/// The letter of the piece in an effect of a rewritten log.
+/// The letter of the piece in an effect of a rewritten AOF.
 pub fn letter_of(effect: &[u8]) -> char {
     match Change::decode(effect).map(|change| change.effect) {
         Ok(Effect::Piece(piece)) => letter(&piece),
@@ -51,7 +51,7 @@ pub fn letter_of(effect: &[u8]) -> char {
     }
 }
 
-/// The fences that are saved, the oldest first.
+/// The saved fences, the oldest first.
 pub fn fences_in(pieces: &[(char, Vec<u8>)]) -> Vec<Fence> {
     let mut fences = Vec::new();
     for (_, bytes) in pieces {
@@ -70,7 +70,7 @@ pub fn dump(sale: &Sale) -> Vec<Vec<u8>> {
     sale.pieces().chain([sale.refusals_piece()]).map(|piece| bytes(&piece)).collect()
 }
 
-/// Loads a dump. `seed` is what the server draws for it.
+/// Loads a dump. `seed` stands for the server's random seed.
 pub fn load(dump: &[Vec<u8>], seed: u64) -> Result<Sale, Refused> {
     let (base, rest) = dump.split_first().ok_or(Refused::Unknown)?;
     let mut loader = Loader::start(base, [5, seed])?;
@@ -78,7 +78,7 @@ pub fn load(dump: &[Vec<u8>], seed: u64) -> Result<Sale, Refused> {
     loader.finish()
 }
 
-/// The texts of a rewritten log, each with the version that it follows.
+/// The effects of a rewritten AOF, each with the version that it follows.
 pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
     let pieces = sale.pieces();
     let mut version = sale.balances().version + 1 - pieces.size_hint().0 as u64;
@@ -93,7 +93,7 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
     texts
 }
 
-/// Loads a rewritten log. `seed` is what the server draws for it.
+/// Loads a rewritten AOF. `seed` stands for the server's random seed.
 pub fn replay(log: &[(u64, Vec<u8>)], seed: u64) -> Result<Sale, Refused> {
     let ((_, base), rest) = log.split_first().ok_or(Refused::Unknown)?;
     let (mut sale, _) = Sale::create(Change::decode(base)?, [7, seed])?;
@@ -103,19 +103,19 @@ pub fn replay(log: &[(u64, Vec<u8>)], seed: u64) -> Result<Sale, Refused> {
     Ok(sale)
 }
 
-/// The sale as a forked child has it that saves: no index, but all that is saved.
+/// The sale as in a forked child that saves: without indexes, but with all saved data.
 fn without_indexes(sale: &Sale) -> Sale {
     let mut blind = sale.clone();
     blind.slots_mut().for_each(|words| words.fill(0));
     blind
 }
 
-/// The refusal counters as a dump has them.
+/// The refusal counters of a dump.
 pub fn refusals(sale: &Sale) -> Vec<u8> {
     bytes(&sale.refusals_piece())
 }
 
-/// Rebuilds `sale` in both forms; an error where the result differs.
+/// Saves and loads `sale` in both forms; an error if the result differs.
 pub fn check(sale: &Sale) -> Result<(), String> {
     let (expected, saved, differences) = (pieces(sale), dump(sale), sale.audit().differences);
     if dump(&without_indexes(sale)) != saved {
@@ -127,7 +127,7 @@ pub fn check(sale: &Sale) -> Result<(), String> {
         if pieces(rebuilt) != expected {
             return Err(format!("the sale of its {form} differs"));
         }
-        // A sale that awaits pieces says so, and so does its copy.
+        // A sale that awaits pieces reports that, and so must its copy.
         let its = rebuilt.audit().differences;
         if its != differences {
             return Err(format!("the sale of its {form} has {its:?}"));

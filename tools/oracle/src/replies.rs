@@ -1,8 +1,8 @@
-//! Outcomes in the words of the specification, as the oracle says them.
+//! Translates outcomes into the oracle's words.
 
 use seckill_domain::outcome::{Elements, GrantView, Misuse, Outcome, Place};
 
-/// The reply with the numbers of its grant, if units have numbers.
+/// The reply, with the grant's numbers if units have numbers.
 pub fn with_units(outcome: &Outcome, units: Option<&[u32]>) -> String {
     let is_of_grant = matches!(
         outcome,
@@ -46,7 +46,7 @@ pub fn reply(outcome: &Outcome) -> String {
         Outcome::ManyOwnEnding => "TRYAGAIN own".into(),
         Outcome::ManyEnding => "TRYAGAIN others".into(),
         Outcome::Misuse(misuse) => error(*misuse).into(),
-        // `Done`; answers to GRAB are above.
+        // `Done`; answers to GRAB are handled above.
         _ => "OK".into(),
     }
 }

@@ -1,4 +1,4 @@
-//! The oracle's commands and terms in the domain's form.
+//! Translates the oracle's commands and terms into the domain's.
 
 use std::num::NonZeroU16;
 
@@ -117,7 +117,7 @@ pub fn amount(ask: &Ask) -> Amount {
     }
 }
 
-/// A GRAB that says which numbers it wants.
+/// A GRAB with UNITS or ADJACENT.
 fn pick<'a>(
     user: &'a [u8],
     qty: u64,
@@ -152,10 +152,10 @@ fn stream(name: char) -> Box<[u8]> {
     String::from(name).into_bytes().into()
 }
 
-/// The request of a command; `None` for what happens around the sale.
+/// The request of a command; `None` for an event around the sale.
 pub fn request(op: &Op) -> Option<Request<'_>> {
     Some(match op {
-        // A repeated INIT draws another id and secret.
+        // A repeated INIT has another id and secret.
         Op::Init { supply, rules } => Request::Init(Init {
             supply: *supply,
             terms: terms(rules),

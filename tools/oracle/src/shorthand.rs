@@ -1,6 +1,6 @@
-//! Effects as tests write them: a letter, fields of one lower-case letter and a decimal number
-//! each, and behind a colon the bytes that users chose. `Gq2r3:o-7alice` grants two units to
-//! `alice` with the request id `o-7`, whose three bytes come first; `galice` is one unit, sold.
+//! The notation of effects in tests: a letter, then fields of a lower-case letter and a decimal
+//! number, then after a colon the bytes that users chose. `Gq2r3:o-7alice` grants two units to
+//! `alice` with the request id `o-7`, whose length is 3. `galice` is one sold unit.
 //!
 //! | effect | fields |
 //! | --- | --- |
@@ -20,8 +20,8 @@
 //! | `A` alter | `l` `g` `h` `o` `c`: those that are given; outbox |
 //! | `H` round | `n` its number, `s` its supply |
 //!
-//! Any of them may have `t` (ms since the stored T) and `e` (a new epoch). Numbers may be beyond
-//! every bound: what reads them must refuse them.
+//! Any effect may have `t` (ms since the stored T) and `e` (a new epoch). Numbers may be out of
+//! bounds: the decoder must refuse them.
 
 use std::collections::BTreeMap;
 
@@ -33,12 +33,12 @@ use seckill_domain::request::{Terms, TermsChange};
 
 use super::world::encoded;
 
-/// The bytes of the effect that this says.
+/// The encoded effect of this text.
 pub fn effect(text: &(impl AsRef<[u8]> + ?Sized)) -> Vec<u8> {
     encoded(&change(text.as_ref()))
 }
 
-/// The change that this says. Fails when it says none.
+/// The change of this text. Panics if the text is invalid.
 pub fn change(text: &[u8]) -> Change<'_> {
     let shown = text.escape_ascii();
     let (letter, rest) = text.split_first().expect("a letter");
@@ -122,7 +122,7 @@ fn alter(fields: &mut Fields<'_>) -> TermsChange {
     TermsChange { limit, grabs, hold_ms, open_at, close_at, outbox, ..TermsChange::default() }
 }
 
-/// Behind the numbers are eight bytes of id, sixteen of secret, and the outbox.
+/// After the numbers: eight bytes of id, sixteen of secret, and the outbox.
 fn start<'a>(fields: &mut Fields<'_>) -> Effect<'a> {
     let supply = fields.get(b's');
     let tail = fields.rest();
@@ -134,7 +134,7 @@ fn start<'a>(fields: &mut Fields<'_>) -> Effect<'a> {
     Effect::Init(Box::new(effect::Init { id, secret, supply, terms, amounts: Vec::new() }))
 }
 
-/// The fields of an effect, taken out one by one so that what is left over is noticed.
+/// The fields of an effect. Each is removed when read, so that unread ones are noticed.
 struct Fields<'a> {
     numbers: BTreeMap<u8, u64>,
     tail: &'a [u8],

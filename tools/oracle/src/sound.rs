@@ -1,5 +1,5 @@
-//! Whether a sale that came out of altered bytes is sound: lawful, saved and loaded as it is, and
-//! sold from like any other.
+//! Checks that a sale decoded from altered bytes is sound: it obeys the law, survives saving and
+//! loading, and works like any other sale.
 
 use std::collections::BTreeSet;
 
@@ -21,13 +21,13 @@ use super::world::encoded;
 
 const START: u64 = 1_000_000;
 
-/// Fields of AUDIT for a sale that awaits pieces: how many, and what they would bring.
+/// Fields of AUDIT for a sale that awaits pieces: their number, and the sums that they would bring.
 pub const MISSING_FIELDS: [&str; 4] = ["pieces_missing", "amounts", "sent", "received"];
 
-/// Fails unless `sale` is lawful, survives saving and loading, and goes on like any other.
+/// Fails unless `sale` obeys the law, survives saving and loading, and works like any other.
 pub fn assert_sound(sale: &Sale, how: &str) {
     assert!(sale.is_lawful(), "{how}: {:?}", sale.balances());
-    // A sale whose pieces never come sells nothing and says which piece is missing.
+    // A sale whose pieces never come sells nothing. AUDIT names the missing piece.
     let differences = sale.audit().differences;
     let is_of_pieces = |field: &str| !sale.is_whole() && MISSING_FIELDS.contains(&field);
     assert!(differences.iter().all(|one| is_of_pieces(one.field)), "{how}: {differences:?}");
@@ -39,7 +39,7 @@ pub fn assert_sound(sale: &Sale, how: &str) {
     }
 }
 
-/// Whatever is asked of a sale that awaits pieces is refused.
+/// Checks that a sale that awaits pieces refuses every request.
 fn assert_sells_nothing(sale: &Sale, how: &str) {
     let now = Now { clock_ms: sale.balances().t, node_epoch: 1 };
     for request in each_request(&split_of(sale)) {
@@ -55,12 +55,12 @@ fn assert_sells_nothing(sale: &Sale, how: &str) {
 /// The user of the calls.
 const USER: &[u8] = b"late buyer";
 
-/// The id of the split that this sale is a part of; of an ordinary sale an id that no split has.
+/// The id of the sale's split. For an ordinary sale an id that no split has.
 fn split_of(sale: &Sale) -> Vec<u8> {
     sale.terms().split.as_ref().map_or(b"none".to_vec(), |split| split.id.to_vec())
 }
 
-/// A request of each kind, and some twice.
+/// At least one request of each kind.
 fn each_request(split: &[u8]) -> Vec<Request<'_>> {
     let grab = Grab { user: USER, amount: Amount::UpTo(3), req: Some(b"late") };
     let exact = |req| Grab { amount: Amount::Exactly(1), req: Some(req), ..grab };
@@ -110,7 +110,7 @@ fn each_request(split: &[u8]) -> Vec<Request<'_>> {
     requests
 }
 
-/// Kinds of requests. The compiler finds one that is not in the list below.
+/// Number of request kinds. The match below fails to compile if a kind is missing.
 const KINDS: usize = 14;
 
 fn kind(request: &Request<'_>) -> usize {
@@ -132,7 +132,7 @@ fn kind(request: &Request<'_>) -> usize {
     }
 }
 
-/// Sells, restocks and pauses: what is answered must be done, and apply elsewhere.
+/// Sells, restocks and pauses. Each reply must match the change, also on a replica.
 fn assert_usable(mut sale: Sale, how: &str) {
     let mut replica = sale.clone();
     let now = Now { clock_ms: START + 5000, node_epoch: START + 5000 };
@@ -184,7 +184,7 @@ const DEEDS: [Deed<'_>; 8] = [
     Deed::Refund,
 ];
 
-/// Makes the changes of a reply on the sale and on its replica.
+/// Applies the changes of a request to the sale and its replica.
 fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, how: &str) {
     while let Err(NextRound(plan)) = sale.decide(request, now) {
         take(sale, replica, &plan, how);
@@ -193,7 +193,7 @@ fn make(sale: &mut Sale, replica: &mut Sale, request: &Request<'_>, now: &Now, h
     let decision = sale.decide(request, now).unwrap();
     decision.plan.iter().for_each(|plan| take(sale, replica, plan, how));
     let granted = matches!(decision.outcome, Outcome::Granted { .. });
-    // With a waiting list offers come with it.
+    // With a waiting list, offers may be in the plan, too.
     if sale.waitlist().is_none() {
         assert_eq!(sale.ledger().len() - before, u64::from(granted), "{how}");
     }
@@ -211,7 +211,7 @@ fn take(sale: &mut Sale, replica: &mut Sale, plan: &Plan<'_>, how: &str) {
     assert!(replica.apply(version, changes).is_ok(), "{how}");
 }
 
-/// Loads what may be anything; a sale that comes out must be sound.
+/// Loads a dump of any bytes; if a sale results, it must be sound.
 pub fn try_load(dump: &[Vec<u8>], how: &str) -> bool {
     match rebuild::load(dump, START) {
         Ok(sale) => {
@@ -241,7 +241,7 @@ pub fn scramble(bytes: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Applies a base and what follows it, at whatever version the sale then has.
+/// Applies a base and the changes after it, at the version that the sale then has.
 pub fn try_follow(texts: &[Vec<u8>], how: &str) {
     let Ok(base) = Change::decode(&texts[0]) else { return };
     let Ok((mut sale, _)) = Sale::create(base, [1, 2]) else { return };
@@ -252,7 +252,7 @@ pub fn try_follow(texts: &[Vec<u8>], how: &str) {
     assert_sound(&sale, how);
 }
 
-/// Applies texts that may be anything. What is refused must change nothing.
+/// Applies any texts. A refused text must change nothing.
 pub fn try_apply(sale: &mut Sale, version: u64, texts: &[&Vec<u8>], how: &str) -> bool {
     let changes: Result<Vec<Change<'_>>, Refused> =
         texts.iter().map(|text| Change::decode(text)).collect();

@@ -1,4 +1,4 @@
-//! Entries of the outbox as a reader keeps them.
+//! Outbox entries as a reader stores them.
 
 use seckill_domain::event::{EventKind, EVENTS};
 use seckill_domain::outbox::{Entry, Field, Of, DATA};
@@ -7,7 +7,7 @@ use seckill_domain::terms::TERMS;
 use seckill_domain::Sale;
 use serde_json::{Map, Value};
 
-/// An entry that was read: its fields as they came, and what `data` says.
+/// An entry with its raw fields and its parsed `data`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEntry {
     pub fields: Vec<(Field, Vec<u8>)>,
@@ -15,7 +15,7 @@ pub struct StoredEntry {
 }
 
 impl StoredEntry {
-    /// The entries of `plan`, which is for `sale` as it is. None where there is no outbox.
+    /// The entries of `plan` for the current `sale`; none without an outbox.
     pub fn all(sale: &Sale, plan: &Plan<'_>, key: &[u8]) -> Vec<StoredEntry> {
         let mut all = Vec::new();
         if sale.outbox_after(plan).is_some() {
@@ -30,7 +30,7 @@ impl StoredEntry {
         StoredEntry { fields: fields.collect(), data }
     }
 
-    /// A raw field, empty when there is none.
+    /// A raw field; empty if it is missing.
     pub fn raw(&self, field: Field) -> &[u8] {
         let found = self.fields.iter().find(|(name, _)| *name == field);
         found.map_or(&[], |(_, value)| value)
@@ -41,18 +41,18 @@ impl StoredEntry {
         self.data.contains_key(key)
     }
 
-    /// The word in `data` under `key`, empty when there is none.
+    /// The string in `data` under `key`; empty if it is missing.
     pub fn word(&self, key: &str) -> &str {
         self.data.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// The number in `data` under `key`, which must be there.
+    /// The number in `data` under `key`; an error if it is missing.
     pub fn number(&self, key: &str) -> Result<u64, String> {
         let number = self.data.get(key).and_then(Value::as_u64);
         number.ok_or_else(|| format!("no number {key} in {self:?}"))
     }
 
-    /// The number in `data` under `key`, 0 when it is left out.
+    /// The number in `data` under `key`; 0 if it is missing.
     pub fn number_or_0(&self, key: &str) -> Result<u64, String> {
         if self.has(key) {
             self.number(key)
@@ -61,7 +61,7 @@ impl StoredEntry {
         }
     }
 
-    /// Whether the keys of `data` are those that the rows have for this event, in their order.
+    /// Whether `data` has the keys that the table has for this event, in that order.
     pub fn fits_the_rows(&self) -> Result<(), String> {
         let name = self.raw(Field::Event);
         let event = EVENTS.iter().find(|event| event.name.as_bytes() == name);

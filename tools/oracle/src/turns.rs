@@ -1,36 +1,35 @@
-//! Checks the waiting list from the entries of an outbox alone, not from the sale's own state:
-//! nobody is served before an earlier waiter, a head is passed at most OVERTAKE times, every offer
-//! ends, and a waiter who left or was served gets no second offer.
+//! Checks the waiting list by outbox entries alone. Nobody is served before an earlier waiter, a
+//! head is passed at most OVERTAKE times, every offer ends, and a waiter gets no second offer.
 //!
-//! `make sim` and `make torture` read their outboxes through it, so each history of both is held to
-//! the bound on overtaking: an entry is passed at most OVERTAKE times for each that was before it
-//! when it joined, and for itself.
+//! `make sim` and `make torture` check each history with it, and the bound on overtaking: an entry
+//! is passed at most OVERTAKE times for each entry that was before it when it joined, and for
+//! itself.
 
 mod tests;
 
 use std::collections::BTreeMap;
 
-/// The terms in force.
+/// The current terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// How long an offer stands.
+    /// Milliseconds that an offer is valid.
     pub offer_ms: u64,
     pub overtake: u64,
-    /// 0: never.
+    /// Unix ms; 0 for never.
     pub close_at: u64,
 }
 
-/// The part of an outbox entry that is about a waiter.
+/// The fields of an outbox entry that concern waiters.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told<'a> {
     pub event: &'a str,
     pub t: u64,
-    /// Units after it: there, and those that may come back by themselves.
+    /// Units after the entry: available ones, and those that may come back by expiry or cancel.
     pub available: u64,
     pub held: u64,
-    /// INIT and ALTER: what is in force from now on.
+    /// INIT and ALTER: the terms from now on.
     pub terms: Option<Terms>,
-    /// Of WAIT, OFFER, LEAVE and DROPPED, else 0.
+    /// The ticket in WAIT, OFFER, LEAVE and DROPPED, else 0.
     pub ticket: u64,
     pub user: &'a [u8],
     pub req: &'a [u8],
@@ -41,22 +40,22 @@ pub struct Told<'a> {
     pub reason: &'a str,
 }
 
-/// A waiter, by the outbox.
+/// A waiter, known from the outbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiter {
     pub user: Vec<u8>,
     pub req: Vec<u8>,
     pub qty: u64,
     pub until: u64,
-    /// How many were before it when it joined.
+    /// Number of waiters before it when it joined.
     pub ahead: u64,
-    /// Number of times that the waiter was passed as the head.
+    /// Number of times that it was passed while it was the head.
     pub passed: u64,
-    /// How often a later waiter was served before this one, where that counts.
+    /// Number of later waiters that were served before it and count as overtaking.
     pub overtaken: u64,
 }
 
-/// A grant that a GRAB got, whose step may still have offers.
+/// The grant of a GRAB whose step may still have offers.
 #[derive(Clone, Copy, Debug)]
 struct Grabbed {
     t: u64,
@@ -64,29 +63,29 @@ struct Grabbed {
     is_held: bool,
 }
 
-/// The list as the outbox tells it.
+/// The waiting list, rebuilt from the outbox.
 #[derive(Clone, Debug, Default)]
 pub struct Turns {
     pub waiting: BTreeMap<u64, Waiter>,
     pub offers: u64,
     pub dropped: u64,
     terms: Terms,
-    /// The largest OVERTAKE that was in force.
+    /// The largest OVERTAKE so far.
     overtake_most: u64,
-    /// `None` where it is not known yet.
+    /// `None` while it is unknown.
     last_ticket: Option<u64>,
     available: u64,
     held: u64,
     grabbed: Option<Grabbed>,
 }
 
-/// A rule that holds, or the sentence that says how it is broken.
+/// `Ok`, or a message that says how a rule is broken.
 pub type Rule = Result<(), String>;
 
 /// Whether a rule holds.
 ///
 /// # Errors
-/// The sentence `what` when it does not.
+/// The message `what` if it does not hold.
 pub fn ensure(holds: bool, what: impl FnOnce() -> String) -> Rule {
     match holds {
         true => Ok(()),
@@ -95,7 +94,7 @@ pub fn ensure(holds: bool, what: impl FnOnce() -> String) -> Rule {
 }
 
 impl Turns {
-    /// Begins with the waiters of this moment; passes before it are not known.
+    /// Starts from the current waiters. Earlier passes are unknown.
     pub fn begun(
         terms: Terms,
         [available, held]: [u64; 2],
@@ -110,7 +109,7 @@ impl Turns {
     /// Reads the next entry.
     ///
     /// # Errors
-    /// The first thing that breaks a rule, as a sentence.
+    /// A message with the first broken rule.
     pub fn read(&mut self, told: &Told<'_>) -> Rule {
         if !["OFFER", "DROPPED"].contains(&told.event) {
             self.end_step()?;
@@ -134,7 +133,7 @@ impl Turns {
         Ok(())
     }
 
-    /// No more entries will come.
+    /// Ends the list: no more entries come.
     ///
     /// # Errors
     /// As [`Turns::read`].
@@ -165,7 +164,7 @@ impl Turns {
         Ok(())
     }
 
-    /// The entry is off the list, if it was on it.
+    /// Removes the entry from the list and returns it.
     fn leave(&mut self, told: &Told<'_>) -> Result<Waiter, String> {
         let gone = self.waiting.remove(&told.ticket);
         let gone = gone.ok_or_else(|| {
@@ -192,8 +191,8 @@ impl Turns {
         self.terms.close_at != 0 && self.terms.close_at <= t
     }
 
-    /// Units that were there to be offered, and those that may come back besides: a GRAB of the
-    /// same step is told before, and was judged behind.
+    /// Units that could be offered, and units that may come back. A GRAB is decided after all
+    /// waiters of its step, although its entry comes first.
     fn pool(&self) -> (u64, u64) {
         let Some(Grabbed { qty, is_held, .. }) = self.grabbed else {
             return (self.available, self.available + self.held);
@@ -221,7 +220,7 @@ impl Turns {
         })
     }
 
-    /// A GRAB got units while others wait; what is offered in the same step is told behind it.
+    /// A GRAB got units while others wait. Offers of its step have later entries.
     fn grant(&mut self, told: &Told<'_>) -> Rule {
         let waits = self.waiting.values().any(|waiter| waiter.user == told.user);
         ensure(!waits, || "JUMPED: a user who waits got units by a GRAB.".into())?;
@@ -229,7 +228,8 @@ impl Turns {
         Ok(())
     }
 
-    /// All that a GRAB's step has done is told: nobody is left whom it should have stood behind.
+    /// All entries of a GRAB's step are read: no waiter may be left that should have come before
+    /// it.
     fn end_step(&mut self) -> Rule {
         let Some(grabbed) = self.grabbed else { return Ok(()) };
         let (there, pool) = self.pool();
@@ -242,20 +242,20 @@ impl Turns {
         Ok(())
     }
 
-    /// Whether an entry is in the way at `t` of one that asks for so much: it is not over.
+    /// Whether a valid entry comes before a request for this many units at `t`.
     fn is_in_the_way(&self, waiter: &Waiter, most: u64, t: u64) -> bool {
         let is_over = self.is_closed(t) || waiter.until != 0 && waiter.until <= t;
         waiter.qty <= most && !is_over
     }
 
-    /// The lowest ticket whose units are available or may come back by themselves.
+    /// The lowest ticket whose units are available or may come back.
     fn head(&self, pool: u64, t: u64) -> Option<u64> {
         let mut waiting = self.waiting.iter();
         let head = waiting.find(|(_, waiter)| self.is_in_the_way(waiter, pool, t));
         head.map(|(ticket, _)| *ticket)
     }
 
-    /// Whether no waiter with a lower ticket could have been served whole.
+    /// Checks that no waiter with a lower ticket could have been served completely.
     fn nobody_fits(&self, there: u64, ticket: u64, t: u64) -> Rule {
         let mut lower = self.waiting.range(..ticket);
         let passed = lower.find(|(_, waiter)| self.is_in_the_way(waiter, there, t));
@@ -271,7 +271,7 @@ impl Turns {
         }
     }
 
-    /// The head is passed by a later ticket, or by a GRAB.
+    /// A later ticket or a GRAB passes the head.
     fn pass(&mut self, head: u64, by: u64) -> Rule {
         let most = self.terms.overtake;
         let waiter = self.waiting.get_mut(&head);

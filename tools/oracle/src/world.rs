@@ -16,20 +16,20 @@ use super::replies::{reply, with_units};
 use super::requests::{amount, amounts, request, terms};
 use super::stored_entry::{texts, StoredEntry};
 
-/// Fails with both values when they differ.
+/// Fails with both values if they differ.
 macro_rules! same {
     ($what:expr, $sale:expr, $oracle:expr) => {
         compare::same($what, &$sale, &$oracle)?
     };
 }
 
-/// How far apart two epochs of a node are.
+/// Distance between two epochs of a node.
 pub const EPOCH_STEP: u64 = 7;
 
 /// The name of the sale's key.
 const KEY: &[u8] = b"k";
 
-/// A primary, a replica that only ever applied what was encoded, and the oracle.
+/// A primary, a replica that only applies encoded changes, and the oracle.
 #[derive(Clone)]
 pub struct World {
     pub clock: u64,
@@ -37,12 +37,12 @@ pub struct World {
     pub sale: Sale,
     pub replica: Sale,
     pub oracle: Oracle,
-    /// Audits of both in steps, one after the other: the steps stand between those of the world.
+    /// Audits of primary and replica, whose steps alternate with the commands.
     audits: [AuditWalk; 2],
 }
 
 impl World {
-    /// INIT on a key that does not exist. `None` when it is refused, by both.
+    /// INIT on a missing key. `None` if sale and oracle refuse it.
     pub fn open(
         supply: u64,
         rules: Rules,
@@ -80,12 +80,12 @@ impl World {
         Ok(Some(world))
     }
 
-    /// The moment of the next command.
+    /// Time and epoch of the next command.
     pub fn now(&self) -> Now {
         Now { clock_ms: self.clock, node_epoch: self.node_epoch }
     }
 
-    /// Whether `op` would change anything: the sale, the clock or the epoch of the node.
+    /// Whether `op` would change the sale, the clock or the node's epoch.
     pub fn would_change(&self, op: &Op) -> bool {
         match self.changes(op) {
             Some(changes) => !changes.is_empty(),
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// The sale's decision; `None` for an operation that is none of the sale's.
+    /// The sale's decision; `None` for an operation that is no request.
     pub fn decide<'a>(&self, op: &'a Op) -> Option<Decided<'a>> {
         let now = self.now();
         match op {
@@ -105,7 +105,7 @@ impl World {
         }
     }
 
-    /// The changes that `op` makes first: those of the round that begins, if one does.
+    /// The first changes of `op`: those of the next round, if it begins.
     pub fn changes<'a>(&self, op: &'a Op) -> Option<Changes<'a>> {
         Some(match self.decide(op)? {
             Ok(decision) => decision.plan.map_or_else(Changes::new, |plan| plan.changes),
@@ -113,7 +113,7 @@ impl World {
         })
     }
 
-    /// Where `op` sets the clock, if it does.
+    /// The time to which `op` sets the clock, if it does.
     fn clock_after(&self, op: &Op) -> Option<u64> {
         let moved = |from: u64, by: i64| from.saturating_add_signed(by).clamp(1, TIME_MS_MAX);
         match op {
@@ -134,7 +134,7 @@ impl World {
         }
     }
 
-    /// Does `op` everywhere and compares everything.
+    /// Executes `op` on all copies and compares them.
     pub fn step(&mut self, op: &Op) -> Check {
         let done = match (op, self.clock_after(op)) {
             (_, Some(clock)) => {
@@ -150,7 +150,7 @@ impl World {
         done.map_err(|wrong| format!("after {op:?}: {wrong}"))
     }
 
-    /// Goes on with the audits. What changed between their steps is no difference.
+    /// Continues the audits. Changes between their steps must not show as differences.
     fn audit_on(&mut self) -> Check {
         for (sale, audit) in [&mut self.sale, &mut self.replica].into_iter().zip(&mut self.audits) {
             if let Some(found) = sale.audit_some(audit, 2) {
@@ -194,14 +194,14 @@ impl World {
         self.count(op, &decision.outcome, changed)?;
         same!("events", events, self.oracle.events());
         same!("entries", entries, self.oracle.entries().to_vec());
-        // States equal in every byte, at one time, were compared when they came about.
+        // Sales with equal bytes at an equal time were compared when that state was reached.
         match changed {
             true => self.verify(),
             false => self.verify_numbers(),
         }
     }
 
-    /// Only GRAB is counted as an attempt. A refusal changes nothing else.
+    /// Only GRAB counts as an attempt. A refusal changes nothing else.
     fn count(&mut self, op: &Op, outcome: &Outcome, changed: bool) -> Check {
         let ask = match op {
             Op::Grab { ask, .. } | Op::Join { ask, .. } => ask,
@@ -219,7 +219,7 @@ impl World {
         Ok(())
     }
 
-    /// Applies the decision here and on the replica. Returns the events and the entries.
+    /// Applies the decision to primary and replica. Returns the events and the entries.
     fn make(
         &mut self,
         plan: &Plan<'_>,
@@ -237,7 +237,7 @@ impl World {
         self.replicate(&wire, plan, &told)
     }
 
-    /// The way of the effects: texts are bytes on the wire. The replica writes the same entries.
+    /// Applies the encoded effects to the replica, which must add equal entries.
     fn replicate(&mut self, texts: &[Vec<u8>], made: &Plan<'_>, entries: &[StoredEntry]) -> Check {
         let version = made.version();
         let mut changes = Vec::new();
@@ -283,7 +283,7 @@ impl World {
         self.verify()
     }
 
-    /// Compares primary, replica and oracle in everything that can be read.
+    /// Compares everything that can be read of primary, replica and oracle.
     pub fn verify(&self) -> Check {
         self.verify_numbers()?;
         let (sale, oracle, now) = (&self.sale, &self.oracle, self.now());
@@ -311,14 +311,14 @@ impl World {
     }
 }
 
-/// Commits what was decided, if anything.
+/// Commits the plan of a decision, if any.
 pub fn commit(sale: &mut Sale, decision: &Decision<'_>) {
     if let Some(plan) = &decision.plan {
         sale.commit(plan);
     }
 }
 
-/// Kinds of events in words, in order; repeats of one kind in a row come once.
+/// Kinds of events as text, in order. Repeated kinds in a row appear once.
 pub fn words(plan: &Plan<'_>) -> Vec<&'static str> {
     let mut words: Vec<_> = plan.events.iter().map(|event| event.kind.name()).collect();
     words.dedup();
@@ -330,7 +330,7 @@ pub fn epoch_of(changes: &[Change<'_>]) -> Option<u64> {
     changes.first()?.epoch
 }
 
-/// Decides a request after the rounds that begin first, which are committed.
+/// Commits the rounds that begin first, then decides the request.
 pub fn after_rounds<'a>(sale: &mut Sale, request: &Request<'a>, now: &Now) -> Decision<'a> {
     loop {
         match sale.decide(request, now) {
@@ -344,7 +344,7 @@ fn loaded(sale: &Sale, seed: u64) -> Result<Sale, String> {
     rebuild::load(&rebuild::dump(sale), seed).map_err(|why| format!("the dump is refused: {why:?}"))
 }
 
-/// The text of a change.
+/// The encoded change.
 pub fn encoded(change: &Change<'_>) -> Vec<u8> {
     let mut text = Vec::new();
     change.encode(&mut text);

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same in every run, so that a failure can be repeated.
+//! Pseudo-random numbers that are equal in every run, so that a failure can be repeated.
 
 /// The generator SplitMix64 (Steele, Lea and Flood, 2014).
 #[derive(Clone, Debug)]

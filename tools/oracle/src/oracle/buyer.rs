@@ -1,4 +1,4 @@
-//! The buyer's commands and the clock.
+//! The buyer's commands, and expiry by time.
 
 use super::entries::unless_0;
 use super::units::Wish;
@@ -8,7 +8,7 @@ use super::{
 };
 
 impl Row {
-    /// The row as it stands at `t`, when a due hold has expired.
+    /// The row at `t`: a due hold is expired.
     fn at(&self, t: u64) -> Row {
         match self.is_due(t) {
             true => Row { state: "EXPIRED", deadline: 0, ..self.clone() },
@@ -16,7 +16,7 @@ impl Row {
         }
     }
 
-    /// Whether a GRAB that repeats this grant's request id asks for the same.
+    /// Whether a GRAB that repeats this grant's request id asks for an equal amount.
     fn suits(&self, ask: Ask) -> bool {
         match ask {
             Ask::Qty(qty) => self.asked != "UPTO" && qty == self.first,
@@ -107,7 +107,7 @@ impl Oracle {
         }
     }
 
-    /// A grant while others wait, who are served in the same step.
+    /// Grants units while others wait; waiters are served in the same step.
     fn grant_behind(
         &mut self,
         user: &[u8],
@@ -137,7 +137,7 @@ impl Oracle {
         reply
     }
 
-    /// The refusal that all users get at `t`, if there is one.
+    /// The refusal that all users get at `t` because the sale is not open.
     fn window(&self, t: u64) -> Option<String> {
         let opens_at = self.opens_at(t);
         if self.rules.close_at != 0 && opens_at >= self.rules.close_at {
@@ -149,7 +149,7 @@ impl Oracle {
         self.paused.then(|| "PAUSED".into())
     }
 
-    /// How many units `ask` gets, or the refusal. Due holds of others make room for it.
+    /// The units for `ask`, or the refusal. Due holds of others are expired if needed.
     pub(super) fn amount(
         &mut self,
         ask: Ask,
@@ -164,7 +164,7 @@ impl Oracle {
             Ask::UpTo(most) => most.min(allowance),
             Ask::Unsaid => 1,
         };
-        // More than there can be is known at once; who takes less takes what there is.
+        // More than can exist is refused at once. UPTO takes what is available.
         let takes_less = matches!(ask, Ask::UpTo(_));
         let can_be = takes_less || wanted <= self.available() + self.units("HELD");
         let is_many =
@@ -280,7 +280,7 @@ impl Oracle {
         }
     }
 
-    /// A live grant is left with this many units at most.
+    /// Reduces a live grant to this many units.
     fn keep(&mut self, seq: u64, left: u64, state: &'static str, now: Moment) {
         self.change(now);
         let row = &mut self.rows[seq as usize - 1];
@@ -289,7 +289,7 @@ impl Oracle {
         if let Some(Wish::These(units)) = &self.wish {
             row.units.retain(|unit| units.contains(unit));
         }
-        // Without a REQ no retry can ask for the first quantity.
+        // Without a REQ no retry can repeat the first quantity.
         row.first = if row.req.is_some() { row.first } else { row.qty };
         let event = if row.state == state { "TRIM" } else { "CONFIRM" };
         row.state = state;
@@ -304,8 +304,8 @@ impl Oracle {
         self.emit_for_with(seq, event, unless_0("returned", returned));
     }
 
-    /// A payment that came late. False when it must be tried again: as many due holds have ended
-    /// for it as one call lets end.
+    /// A late payment. False if the caller must retry, because the call has expired as many holds
+    /// as it may.
     fn reclaim(&mut self, seq: u64, now: Moment) -> bool {
         let row = self.row(seq).clone();
         if row.refused {
@@ -349,7 +349,7 @@ impl Oracle {
         let (was_live, qty) = (row.is_live(), row.qty);
         row.state = state;
         row.deadline = 0;
-        // Refused is said of expired grants only.
+        // Only expired grants are marked as refused.
         row.refused = false;
         self.list.freed = true;
         let row = &self.rows[seq as usize - 1];
@@ -360,19 +360,19 @@ impl Oracle {
         self.emit_for(seq, event);
     }
 
-    /// Holds that are due and that `of` picks, in the order of their deadlines.
+    /// Due holds for which `of` is true, earliest deadline first.
     pub(super) fn due(&self, t: u64, of: impl Fn(&Row) -> bool) -> Vec<&Row> {
         let mut due: Vec<&Row> = self.rows.iter().filter(|row| row.is_due(t) && of(row)).collect();
         due.sort_by_key(|row| (row.deadline, row.seq));
         due
     }
 
-    /// The first of the holds that are due.
+    /// Seq of the due hold with the earliest deadline.
     pub(super) fn earliest_due(&self, t: u64) -> Option<u64> {
         self.due(t, |_| true).first().map(|row| row.seq)
     }
 
-    /// Whether a call lets only a part of the user's own due holds end.
+    /// Whether more of the user's own holds are due than one call may expire.
     fn has_many_due(&self, user: &[u8], t: u64) -> bool {
         self.limits_users() && self.due(t, |row| row.user == user).len() > LAPSES_MAX
     }
@@ -383,7 +383,7 @@ impl Oracle {
         self.set_state(seq, "EXPIRED", "EXPIRE");
     }
 
-    /// The earliest of very many; whether others are left.
+    /// Expires the earliest holds, up to the limit of a call. Returns whether more are due.
     fn expire_own(&mut self, user: &[u8], now: Moment) -> bool {
         let due = self.due(self.time(now), |row| row.user == user);
         let due: Vec<u64> = due.into_iter().map(|row| row.seq).collect();
@@ -395,8 +395,8 @@ impl Oracle {
         self.rules.limit != 0 || self.rules.grabs != 0
     }
 
-    /// Lets holds of a round expire until it is enough, this many at most. True when more are due
-    /// and it is not enough.
+    /// Expires holds of a round until `enough` is true, at most LAPSES_MAX. True if that was not
+    /// enough although more are due.
     pub(super) fn expire_until(
         &mut self,
         round: u64,
@@ -418,7 +418,7 @@ impl Oracle {
         false
     }
 
-    /// The sweeper: due holds expire, the earliest first, whatever round they are of.
+    /// Background expiry: expires due holds of all rounds, earliest deadline first.
     pub(super) fn sweep(&mut self, most: usize, now: Moment) -> String {
         let due = self.due(self.time(now), |_| true);
         let due: Vec<u64> = due.into_iter().take(most).map(|row| row.seq).collect();

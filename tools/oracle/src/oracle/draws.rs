@@ -1,12 +1,12 @@
-//! Amounts that the sale draws. Which one it draws is its own to choose; here it is held against
-//! the rules.
+//! Amounts that the sale draws. The oracle does not draw: it checks the sale's amount against the
+//! rules.
 
 use super::{Moment, Oracle};
 
 /// How amounts are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Drawing {
-    /// Callers name them.
+    /// Callers name the amount.
     #[default]
     Named,
     Packets {
@@ -24,7 +24,7 @@ pub enum Drawing {
 }
 
 impl Drawing {
-    /// How many packets there are; `None` when they are not counted.
+    /// The number of packets; `None` if they are not counted.
     pub fn packets(&self) -> Option<u64> {
         match *self {
             Drawing::Named | Drawing::Uniform { .. } => None,
@@ -33,7 +33,7 @@ impl Drawing {
         }
     }
 
-    /// Whether chance decides.
+    /// Whether amounts are random.
     pub fn is_random(&self) -> bool {
         matches!(self, Drawing::Packets { .. } | Drawing::Uniform { .. })
     }
@@ -134,7 +134,8 @@ impl Oracle {
         }
     }
 
-    /// Whether an expired grant's amount can be taken again: the packets left keep their shares.
+    /// Whether an expired grant can take its amount again: the remaining packets must still be
+    /// possible.
     pub(super) fn is_free(&self, round: u64, qty: u64) -> bool {
         let Some(left) = self.available_in(round).checked_sub(qty) else { return false };
         let Some(packets) = self.packets_in(round) else { return true };
@@ -153,14 +154,15 @@ impl Oracle {
         }
     }
 
-    /// A grant took its amount out of the list: a new one the first, another that very amount.
+    /// Removes a grant's amount from the list: a new grant takes the first, another one its own
+    /// amount.
     pub(super) fn take_amount(&mut self, qty: u64, is_new: bool) {
         let last = self.amounts.iter().rposition(|amount| *amount == qty);
         let place = if is_new && !self.amounts.is_empty() { Some(0) } else { last };
         place.into_iter().for_each(|place| _ = self.amounts.remove(place));
     }
 
-    /// An amount comes back: to the end of the list.
+    /// Returns an amount to the end of the list.
     pub(super) fn return_amount(&mut self, qty: u64) {
         if matches!(self.rules.drawing, Drawing::List(_)) {
             self.amounts.push(qty);

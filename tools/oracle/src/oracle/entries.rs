@@ -1,15 +1,15 @@
-//! The events of a sale, in order, and the outbox entries about them.
+//! The events of a sale in order, and their outbox entries.
 
 use std::fmt::Display;
 
 use super::Oracle;
 
-/// The name of the sale's key, and its id as it is shown.
+/// The name of the sale's key, and its id as text.
 pub const KEY: &str = "k";
 const ID: &str = "000000000000004d";
 
 impl Oracle {
-    /// Events of the last command, in order; an event that comes several times in a row once.
+    /// Events of the last command in order. Repeated events in a row appear once.
     pub fn events(&self) -> Vec<&'static str> {
         let mut events = self.events.clone();
         events.dedup();
@@ -21,12 +21,12 @@ impl Oracle {
         &self.entries
     }
 
-    /// An event whose entry has only the numbers.
+    /// Emits an event whose entry has only the sale's numbers.
     pub(super) fn emit(&mut self, event: &'static str) {
         self.emit_with(event, String::new(), String::new());
     }
 
-    /// An event of a grant, with the grant's state after the event.
+    /// Emits an event of a grant, with the grant's state after it.
     pub(super) fn emit_for(&mut self, seq: u64, event: &'static str) {
         self.emit_for_with(seq, event, String::new());
     }
@@ -49,28 +49,28 @@ impl Oracle {
         if row.round == self.round {
             return self.emit_with(event, data, raw);
         }
-        // The entry of an older round has that round's numbers; the current stock is as it was.
+        // The entry of an older round has that round's numbers; the stock state stays.
         *self.tallies.entry(event).or_default() += 1;
         self.tell(row.round, event, &data, &raw);
     }
 
-    /// An event that is told with the terms.
+    /// Emits an event whose entry has the terms.
     pub(super) fn emit_terms(&mut self, event: &'static str) {
         let (data, raw) = self.rules.text();
         self.emit_with(event, data, raw);
     }
 
-    /// An event, and the transition that it caused. `data` is what follows the sale's numbers.
+    /// Emits an event, and the stock transition that it causes. `data` follows the sale's numbers.
     pub(super) fn emit_with(&mut self, event: &'static str, data: String, raw: String) {
         *self.tallies.entry(event).or_default() += 1;
         self.tell(self.round, event, &data, &raw);
-        // With a list it is told at the end of the step.
+        // With a waiting list the transition is emitted at the end of the step.
         if self.rules.list.is_none() {
             self.notice_stock();
         }
     }
 
-    /// Where the units are.
+    /// The stock state: `AVAILABLE`, `ALLHELD` or `SOLDOUT`.
     pub(super) fn stock_now(&self) -> &'static str {
         match (self.available(), self.may_come_back()) {
             _ if self.somebody_waits() => "ALLHELD",
@@ -80,7 +80,7 @@ impl Oracle {
         }
     }
 
-    /// Tells where the units are now, if that is news.
+    /// Emits a stock transition if the stock state has changed.
     pub(super) fn notice_stock(&mut self) {
         let stock = self.stock_now();
         if stock != self.stock {
@@ -110,12 +110,12 @@ impl Oracle {
     }
 }
 
-/// A number in an object that has begun.
+/// A number field that is not the first of its object.
 pub(super) fn number(name: &str, value: impl Display) -> String {
     format!(",\"{name}\":{value}")
 }
 
-/// A field of a number that is left out when it is 0.
+/// A number field that is left out when it is 0.
 pub(super) fn unless_0(name: &str, value: u64) -> String {
     if value == 0 {
         String::new()

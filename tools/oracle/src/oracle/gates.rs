@@ -1,4 +1,4 @@
-//! Admission: the users who may ask at all.
+//! Admission: which users may buy.
 
 use std::hash::Hasher;
 
@@ -6,7 +6,7 @@ use siphasher::sip::SipHasher24;
 
 use super::{Bytes, Moment, Oracle};
 
-/// The secret of every sale here: SAMPLE and MOD hash users with it.
+/// The secret of every sale in tests. SAMPLE and MOD hash users with it.
 pub const SECRET: [u8; 16] = [7; 16];
 
 /// Terms of admission.
@@ -56,7 +56,7 @@ impl Gates {
         }
     }
 
-    /// The outcome that MASK shows instead of the true one.
+    /// The reply after MASK has replaced the outcome.
     pub(super) fn masked(&self, reply: String) -> String {
         match reply.as_str() {
             "DENIED" | "BUSY" if self.mask => "SOLDOUT 1".into(),
@@ -65,7 +65,7 @@ impl Gates {
     }
 }
 
-/// The number of a user: a decimal id is its own, taken digit by digit.
+/// Remainder of a user: a decimal id by its digits, another id by its hash.
 fn remainder(user: &[u8], modulus: u64) -> u64 {
     if user.iter().all(u8::is_ascii_digit) {
         let digit = |rest, digit: &u8| (rest * 10 + u64::from(digit - b'0')) % modulus;
@@ -80,14 +80,14 @@ fn hash(parts: &[&[u8]]) -> u64 {
     hasher.finish()
 }
 
-/// Whether a user belongs to the share: their place among 2^64 is in its first part.
+/// Whether a user is in the sample: the hash is below the sample's share of 2^64.
 fn is_in_sample(user: &[u8], permille: u64, salt: &str) -> bool {
     let place = hash(&[&[b's', salt.len() as u8], salt.as_bytes(), user]);
     u128::from(place) * 1000 / (1 << 64) < u128::from(permille)
 }
 
 impl Oracle {
-    /// Whether a user may ask: `Ok(true)` when ADMIT lets them in by this very call.
+    /// Whether a user may buy; `Ok(true)` if this call is their first admission by ADMIT.
     pub(super) fn may_ask(&self, user: &[u8]) -> Result<bool, &'static str> {
         let gates = &self.rules.gates;
         if gates.allowlist && !self.allowed.contains(user) || self.denied.contains(user) {
@@ -110,19 +110,19 @@ impl Oracle {
         }
     }
 
-    /// The word that USER shows.
+    /// The admission that USER shows.
     pub fn admission(&self, user: &[u8]) -> &'static str {
         self.may_ask(user).map_or_else(|word| word, |_| "OK")
     }
 
-    /// Notes that a user is one of the first.
+    /// Records a user's first admission.
     pub(super) fn admit(&mut self, user: &[u8], now: Moment) {
         self.flush_lapses();
         self.admitted.insert(user.to_vec());
         self.change(now);
     }
 
-    /// How many are admitted.
+    /// Number of admitted users.
     pub fn admitted(&self) -> usize {
         self.admitted.len()
     }

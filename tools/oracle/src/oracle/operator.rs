@@ -129,7 +129,8 @@ impl Oracle {
             self.drop_own_of(user, req, now);
         }
         if let Some(row) = known {
-            // All that it had at first; of numbers, what it holds and those that are named.
+            // The quantity at the time of the grant; for numbered units the held and the named
+            // numbers.
             let qty = if units.is_empty() { qty } else { units.len() as u64 };
             self.cover(qty - has);
             let changed = &mut self.rows[row.seq as usize - 1];
@@ -162,7 +163,7 @@ impl Oracle {
         format!("{} {LEFT}", self.row(seq).shown("GRANTED"))
     }
 
-    /// Units that are missing, if they may be promised beyond the supply and can be counted.
+    /// The missing units, if a deficit is allowed and can be counted.
     fn missing(&self, qty: u64, no_deficit: bool) -> Result<u64, String> {
         let available = self.available();
         let missing = qty.saturating_sub(available);
@@ -175,7 +176,7 @@ impl Oracle {
         Ok(missing)
     }
 
-    /// Promises what is missing.
+    /// Adds missing units to the deficit.
     fn cover(&mut self, qty: u64) {
         let missing = qty.saturating_sub(self.available());
         self.supply += missing;

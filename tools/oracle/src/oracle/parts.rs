@@ -1,11 +1,11 @@
-//! Sales that are parts of a split: whose user it is, and how units move between parts.
+//! Parts of a split: which part a user belongs to, and how units move between parts.
 
 use std::collections::BTreeMap;
 
 use super::entries::number;
 use super::{Ask, Moment, Op, Oracle, INTEGER_MAX, LEFT};
 
-/// Which part of which split a sale is.
+/// Number of a part, and its split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     pub number: u64,
@@ -14,14 +14,14 @@ pub struct Part {
     pub total: u64,
 }
 
-/// Under which word refused units are counted; no reply is this word.
+/// Name under which refused units are counted. No reply has this word.
 pub(super) const UNMET: &str = "units";
 
 /// Units sent and received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moves {
     put_in: i64,
-    /// The last total for each part, as it was told.
+    /// The last total that was sent to each part.
     sent: BTreeMap<u64, u64>,
     received: BTreeMap<u64, u64>,
     pub elsewhere: u64,
@@ -51,7 +51,7 @@ impl Part {
 }
 
 impl Moves {
-    /// The numbers of a new sale, a part or not.
+    /// The counters of a new sale, a part or not.
     pub(super) fn new(part: Option<Part>, supply: u64) -> Moves {
         let Some(part) = part else { return Moves::default() };
         let least = if part.of > 1 { 1 } else { 0 };
@@ -87,17 +87,17 @@ impl Oracle {
         }
     }
 
-    /// Units put in: the share, and the sum of restocks.
+    /// Counts supplied units: the share, and the sum of restocks.
     pub(super) fn put_in(&mut self, applied: i64) {
         self.moves.put_in += applied;
     }
 
-    /// Whether so much can still be put in.
+    /// Whether so many more units can be supplied.
     pub(super) fn has_room_for(&self, delta: i64) -> bool {
         self.rules.part.is_none() || self.moves.put_in + delta <= INTEGER_MAX as i64
     }
 
-    /// Why nothing moves between this sale and `peer`.
+    /// The refusal of a move between this sale and `peer`, if any.
     fn refused_split(&self, split: &str, peer: Option<u64>) -> Option<String> {
         let Some(part) = self.rules.part else { return Some("ERR no part".into()) };
         if part.split != split {
@@ -190,7 +190,7 @@ impl Oracle {
         self.emit_with(event, data, format!(" split={}", split.as_bytes().escape_ascii()));
     }
 
-    /// STATUS fields of a part; none where the sale is no part.
+    /// STATUS fields of a part; empty if the sale is no part.
     pub fn part_numbers(&self) -> Vec<i64> {
         let Some(part) = self.rules.part else { return Vec::new() };
         let unmet = self.refusals.get(UNMET).copied().unwrap_or(0);
@@ -207,7 +207,7 @@ impl Oracle {
         [self.moves.put_in].into_iter().chain(numbers).collect()
     }
 
-    /// Units that moved between this part and each other one: sent and received.
+    /// Units that moved between this part and each other part: sent and received.
     pub fn pairs(&self) -> Vec<(u64, u64, u64)> {
         let peers = 0..self.rules.part.map_or(0, |part| part.of);
         let row = |peer| {
@@ -216,7 +216,7 @@ impl Oracle {
         peers.map(row).filter(|(_, sent, received)| *sent > 0 || *received > 0).collect()
     }
 
-    /// Whether the part has what was put in, without what was sent and with what was received.
+    /// Whether the part has its supplied units, minus the sent ones, plus the received ones.
     pub fn part_adds_up(&self) -> bool {
         let sum = |totals: &BTreeMap<u64, u64>| totals.values().sum::<u64>() as i64;
         let moved = sum(&self.moves.received) - sum(&self.moves.sent);

@@ -1,9 +1,9 @@
-//! Sales that repeat.
+//! Repeating sales.
 
 use super::entries::number;
 use super::{Moment, Oracle, Row, INTEGER_MAX};
 
-/// When rounds begin, all in milliseconds.
+/// Times of rounds, all in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Every {
     pub period: u64,
@@ -33,11 +33,11 @@ impl Every {
 /// A line of ROUNDS: round, supply, sold, winners.
 pub type Total = (u64, u64, u64, u64);
 
-/// Lines that ROUNDS has at the most.
+/// Most lines of ROUNDS.
 const TOTALS_MAX: usize = 100;
 
 impl Oracle {
-    /// Begins the round of this moment, before anything is judged.
+    /// Begins the round that is due, before a command is decided.
     pub(super) fn turn(&mut self, now: Moment) {
         let Some(every) = self.rules.every else { return };
         let t = self.time(now);
@@ -53,8 +53,8 @@ impl Oracle {
         self.emit_with("ROUND", number("round", round), String::new());
     }
 
-    /// Computed round by round: with CARRY each round leaves its rest to the next one, if a user
-    /// could have asked in it.
+    /// The supply, computed round by round. With CARRY each round leaves its available units to the
+    /// next one, if the round was ever open.
     fn supply_of(&self, every: Every, round: u64) -> u64 {
         if !every.carry {
             return self.base;
@@ -67,12 +67,12 @@ impl Oracle {
         left.saturating_add(self.base).min(INTEGER_MAX)
     }
 
-    /// Whether a round was still open when the sale was there and open.
+    /// Whether the sale existed and was open during a part of this round.
     fn could_ask(&self, every: Every, round: u64) -> bool {
         every.start(round) + every.lasts > self.created_at.max(self.rules.open_at)
     }
 
-    /// The first moment from `t` on at which it is open, CLOSEAT aside.
+    /// The first time from `t` on at which the sale is open, without CLOSEAT.
     pub(super) fn opens_at(&self, t: u64) -> u64 {
         let t = t.max(self.rules.open_at);
         match self.rules.every {
@@ -82,7 +82,7 @@ impl Oracle {
         }
     }
 
-    /// Kept are grants of the current round and the one before, and holds.
+    /// Kept grants: those of the current and the previous round, and all holds.
     pub fn is_kept(&self, row: &Row) -> bool {
         let previous = self.older.last().map_or(0, |(round, _)| *round);
         row.round >= previous || row.state == "HELD"
@@ -109,7 +109,7 @@ impl Oracle {
         [self.round].into_iter().chain(older).map(total).take(TOTALS_MAX).collect()
     }
 
-    /// Round, end of it, start of the next, as STATUS shows them.
+    /// Round, its end, and start of the next round, for STATUS.
     pub fn round_times(&self, clock: u64) -> [Option<u64>; 3] {
         let Some(every) = self.rules.every else { return [None; 3] };
         let now = every.round_at(self.t.max(clock)).max(self.round);
@@ -119,13 +119,13 @@ impl Oracle {
         [Some(self.round), Some(ends_at), Some(if is_over { 0 } else { next })]
     }
 
-    /// Where the round begins that comes after this many others.
+    /// Start of the round after this many other rounds.
     pub fn start_after(&self, others: u64, clock: u64) -> Option<u64> {
         let every = self.rules.every?;
         Some(every.start(every.round_at(clock) + 1 + others))
     }
 
-    /// Where the round of the clock closes.
+    /// Close of the current round.
     pub fn close_of(&self, clock: u64) -> Option<u64> {
         let every = self.rules.every?;
         Some(every.start(every.round_at(clock)) + every.lasts)

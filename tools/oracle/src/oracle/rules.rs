@@ -56,7 +56,7 @@ impl Rules {
         (!self.gates.are_possible()).then_some("ERR admission")
     }
 
-    /// The refusal of an INIT, which says how many units there are.
+    /// The refusal of an INIT with this supply.
     pub(super) fn refusal_of(&self, supply: u64) -> Option<&'static str> {
         let fits = self.drawing.fits(supply);
         let has_share = self.part.is_none_or(|part| supply <= part.total);
@@ -80,7 +80,7 @@ impl Rules {
         }
     }
 
-    /// Terms as an entry tells them: in `data`, and in fields of their own.
+    /// The terms in an entry: in `data`, and in separate fields.
     pub(super) fn text(&self) -> (String, String) {
         let mut data = unless_0("limit", self.limit);
         data += &unless_0("grabs", self.grabs);

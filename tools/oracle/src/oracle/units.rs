@@ -1,12 +1,12 @@
-//! Units with numbers, looked for one by one.
+//! Numbered units, searched one by one.
 
 use super::{Ask, Deed, Drawing, Keeper, Moment, Oracle, Row};
 
-/// Units of a sale with numbers, and of one grant, at the most.
+/// Most units of a sale with numbers, and of one of its grants.
 const UNITS_MAX: u64 = 10_000_000;
 const GRANT_MAX: u64 = 100;
 
-/// Which numbers a GRAB wants.
+/// The numbers that a GRAB asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     Adjacent,
@@ -14,14 +14,14 @@ pub enum Wish {
 }
 
 impl Row {
-    /// The numbers at the end of a reply: none in a sale whose units have none.
+    /// The numbers at the end of a reply; empty without numbered units.
     fn numbers(&self) -> String {
         format!(" {:?}", self.units)
     }
 }
 
 impl Oracle {
-    /// Whether a sale can have this many units.
+    /// Whether a sale can have a supply of this size.
     pub(super) fn fits_numbers(supply: u64, is_numbered: bool) -> bool {
         !is_numbered || supply <= UNITS_MAX
     }
@@ -40,7 +40,7 @@ impl Oracle {
         self.rows.iter().find(|row| row.is_live() && row.units.contains(&unit))
     }
 
-    /// A reply about a grant ends with its numbers.
+    /// Adds the grant's numbers to a reply.
     pub(super) fn with_numbers(&self, reply: String) -> String {
         let words: Vec<&str> = reply.split(' ').collect();
         let seq = match words[0] {
@@ -54,7 +54,7 @@ impl Oracle {
         reply + &seq.checked_sub(1).map_or_else(none, |place| self.rows[place].numbers())
     }
 
-    /// The reply to a GRAB that is known before anything else is looked at.
+    /// The refusal of a GRAB that its arguments alone decide.
     pub(super) fn bad_grab(&self, ask: Ask) -> Option<&'static str> {
         if self.wish.is_some() && !self.rules.numbered {
             return Some("NOTNUMBERED");
@@ -91,7 +91,7 @@ impl Oracle {
         }
     }
 
-    /// Whether a repeat means the same numbers.
+    /// Whether a repeated request asks for equal numbers.
     pub(super) fn suits_wish(&self, row: &Row) -> bool {
         match &self.wish {
             Some(Wish::These(units)) => sorted(units) == row.first_units,
@@ -99,7 +99,7 @@ impl Oracle {
         }
     }
 
-    /// The numbers that the command at hand names.
+    /// The numbers that the current command names.
     pub(super) fn wished(&self) -> Vec<u64> {
         match &self.wish {
             Some(Wish::These(units)) => units.clone(),
@@ -111,12 +111,12 @@ impl Oracle {
         matches!(self.wish, Some(Wish::These(_)))
     }
 
-    /// Which of these are taken.
+    /// The first of these numbers that is taken.
     pub(super) fn taken_of(&self, units: &[u64]) -> Option<u64> {
         units.iter().copied().find(|unit| self.owner(*unit).is_some())
     }
 
-    /// Runs of free numbers: the first and how many.
+    /// Runs of free numbers: first number and length.
     fn runs(&self) -> Vec<(u64, u64)> {
         let mut runs: Vec<(u64, u64)> = Vec::new();
         for unit in (1..=self.supply).filter(|unit| self.owner(*unit).is_none()) {
@@ -143,7 +143,7 @@ impl Oracle {
         self.lowest(qty)
     }
 
-    /// The lowest run; without a long enough run the lowest numbers.
+    /// The lowest run of this length; if there is none, the lowest numbers.
     pub(super) fn lowest(&self, qty: u64) -> Vec<u64> {
         if !self.rules.numbered {
             return Vec::new();
@@ -157,7 +157,7 @@ impl Oracle {
         }
     }
 
-    /// Due holds that have one of these end.
+    /// Expires due holds that have one of these numbers.
     pub(super) fn expire_owners(&mut self, units: &[u64], now: Moment) {
         let t = self.time(now);
         let has = |row: &Row| row.units.iter().any(|unit| units.contains(unit));
@@ -165,7 +165,7 @@ impl Oracle {
         due.into_iter().for_each(|seq| self.expire(seq, now));
     }
 
-    /// How many units a GRAB that says which gets.
+    /// The quantity of a GRAB with UNITS or ADJACENT.
     pub(super) fn amount_wished(
         &mut self,
         ask: Ask,
@@ -190,7 +190,7 @@ impl Oracle {
         self.wish_met(&wish, qty).map(|()| qty)
     }
 
-    /// Whether a wish can be met as the numbers are, or what is said.
+    /// Whether the wish can be met now, or the refusal.
     pub(super) fn wish_met(&self, wish: &Wish, qty: u64) -> Result<(), String> {
         match wish {
             Wish::These(units) => match self.taken_of(units) {
@@ -205,7 +205,8 @@ impl Oracle {
         }
     }
 
-    /// With MASK, a user who is not admitted gets the answer TAKEN with the first number asked for.
+    /// MASK for numbered units: a user who is not admitted gets TAKEN with the first number asked
+    /// for.
     pub(super) fn masked(&self, reply: String) -> String {
         match (&self.wish, reply.as_str()) {
             (Some(Wish::These(units)), "DENIED" | "BUSY") if self.rules.gates.mask => {
@@ -215,7 +216,7 @@ impl Oracle {
         }
     }
 
-    /// Whether an IMPORT of a known request means its grant.
+    /// Whether an IMPORT of a known request repeats its grant.
     pub(super) fn repeats_import(&self, row: &Row, units: &[u64], qty: u64) -> bool {
         match self.rules.numbered {
             true => units.iter().all(|unit| row.first_units.contains(unit)),
@@ -223,7 +224,7 @@ impl Oracle {
         }
     }
 
-    /// The numbers that an IMPORT leads to, if those that its grant has not are free.
+    /// The numbers of the grant after an IMPORT, if the added numbers are free.
     pub(super) fn import_units(
         &mut self,
         units: &[u64],
@@ -239,7 +240,7 @@ impl Oracle {
         }
     }
 
-    /// The reply to a KEEP that is known before anything else is looked at.
+    /// The refusal of a KEEP that its arguments alone decide.
     pub(super) fn bad_keep(&self, deed: Deed) -> Option<&'static str> {
         let is_counted = self.rules.drawing == Drawing::Named && !self.rules.numbered;
         match (deed, &self.wish) {
@@ -252,8 +253,8 @@ impl Oracle {
         }
     }
 
-    /// The deed with how many of the row's units are named, if it keeps numbers. None if it would
-    /// keep none.
+    /// KEEP UNITS as a KEEP of a quantity: the number of the row's units that it names. `None` if
+    /// no unit would be kept.
     pub(super) fn counted(&self, deed: Deed, row: &Row) -> Option<Deed> {
         let (Deed::Keep(by, _), Some(Wish::These(units))) = (deed, &self.wish) else {
             return Some(deed);
@@ -263,7 +264,7 @@ impl Oracle {
         (left > 0 || row.state != state).then_some(Deed::Keep(by, left))
     }
 
-    /// An entry of a grant ends with its numbers.
+    /// Adds the grant's numbers to an entry.
     pub(super) fn told_numbers(&self, row: &Row) -> String {
         if !self.rules.numbered {
             return String::new();

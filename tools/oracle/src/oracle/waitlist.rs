@@ -1,19 +1,19 @@
-//! The waiting list: an ordinary list, in which everything is looked for from its beginning.
+//! The waiting list: a plain list that is always searched from its beginning.
 
 use super::entries::number;
 use super::{Ask, Bytes, Moment, Oracle, LAPSES_MAX};
 
-/// Offers and drops of one step.
+/// Most offers and drops of one step.
 const STEP_MAX: usize = 64;
 
-/// Longest list.
+/// Most entries of a list.
 const LIST_MAX: u64 = 10_000_000;
 
 /// WAITLIST, OFFER, OVERTAKE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListRules {
     pub max: u64,
-    /// 0: as long as HOLD.
+    /// 0: the length of HOLD.
     pub offer_ms: u64,
     pub overtake: u64,
 }
@@ -41,7 +41,7 @@ pub struct Entry {
     pub qty: u64,
     pub at: u64,
     pub until: u64,
-    /// Number of times that the entry was passed as the head.
+    /// Number of times that the entry was passed while it was the head.
     pub passed: u64,
 }
 
@@ -52,20 +52,20 @@ pub struct List {
     pub last_ticket: u64,
     pub offers: u64,
     pub dropped: u64,
-    /// Units of a grant that was judged behind all others, and is told before what they get.
+    /// Units of a grant that others waited before. Its event comes before their offers.
     pub reserved: u64,
-    /// Users who joined by the current command: they were judged, and are served in a later step.
+    /// Users who joined in the current command; they are served in a later step.
     pub joined: Option<u64>,
-    /// Whether the command at hand has freed units or let somebody go.
+    /// Whether the current command has freed units or removed a waiter.
     pub freed: bool,
-    /// How often anybody was passed by whom, for the bound on overtaking: the ticket that was
-    /// passed while it was the head, and that of who passed it, 0 for a GRAB.
+    /// All cases of overtaking, to check their bound: the ticket of the passed head, and the ticket
+    /// of the passing waiter, or 0 for a GRAB.
     pub passes: Vec<(u64, u64)>,
-    /// For each ticket the entries that were before it when it joined.
+    /// For each ticket, the number of entries before it when it joined.
     pub joined_behind: Vec<(u64, u64)>,
-    /// How many passes there were when it joined.
+    /// For each ticket, the length of `passes` when it joined.
     pub joined_at: std::collections::BTreeMap<u64, usize>,
-    /// How many when it left.
+    /// For each ticket, the length of `passes` when it left.
     pub left: Vec<(u64, usize)>,
     /// The largest OVERTAKE so far.
     pub overtake_max: u64,
@@ -77,13 +77,13 @@ impl Oracle {
         &self.list.entries
     }
 
-    /// Whether the list has an entry that is not over.
+    /// Whether the list has a valid entry at `t`.
     pub(super) fn anybody_stands(&self, t: u64) -> bool {
         self.list.entries.iter().any(|entry| self.why_over(entry, t).is_none())
     }
 
-    /// Whether a GRAB finds a waiter before it: entries that are over count if more of them are
-    /// first than one step drops.
+    /// Whether a waiter comes before a GRAB. Ended entries count, too, if more of them are first
+    /// than one step drops.
     pub(super) fn somebody_stands(&self, t: u64) -> bool {
         self.anybody_stands(t) || self.list.entries.len() > STEP_MAX + 1
     }
@@ -93,7 +93,7 @@ impl Oracle {
         !self.list.entries.is_empty()
     }
 
-    /// The list's numbers in STATUS: none without a list.
+    /// The list's numbers in STATUS; `None` without a list.
     pub fn list_numbers(&self) -> Option<[u64; 7]> {
         let rules = self.rules.list?;
         let units: u64 = self.list.entries.iter().map(|entry| entry.qty).sum();
@@ -129,7 +129,7 @@ impl Oracle {
         }
     }
 
-    /// Why an entry is gone at `t`, if it is.
+    /// The reason why an entry has ended at `t`, if it has.
     fn why_over(&self, entry: &Entry, t: u64) -> Option<&'static str> {
         if self.rules.close_at != 0 && t >= self.rules.close_at {
             Some("closed")
@@ -149,7 +149,7 @@ impl Oracle {
         self.entry_of(user).filter(|entry| self.why_over(entry, t).is_none())
     }
 
-    /// `[WAITING, ticket, ahead, units ahead]`
+    /// The reply `[WAITING, ticket, ahead, units ahead]`.
     pub(super) fn shown_place(&self, ticket: u64) -> String {
         let ahead: Vec<u64> = self
             .list
@@ -170,7 +170,7 @@ impl Oracle {
         self.waits(user, self.t.max(clock)).map(|entry| self.shown_place(entry.ticket))
     }
 
-    /// The reply to a GRAB under this request id if its user waits.
+    /// The reply to a GRAB with this request id if its user is waiting.
     pub(super) fn waiting_req(&self, user: &[u8], ask: Ask, req: &[u8], t: u64) -> Option<String> {
         let entry = self.waits(user, t).filter(|entry| entry.req == req)?;
         let same = match ask {
@@ -181,7 +181,7 @@ impl Oracle {
         Some(if same { self.shown_place(entry.ticket) } else { "REQMISMATCH".into() })
     }
 
-    /// The units that a grab gets behind all waiters, and the heads that it passes.
+    /// The units for a GRAB after all waiters are served, and the head that it passes.
     pub(super) fn behind(
         &self,
         user: &[u8],
@@ -200,7 +200,7 @@ impl Oracle {
             return Err(format!("OVERLIMIT {allowance}"));
         }
         let refusal = format!("SOLDOUT {}", self.may_come_back().max(1));
-        // The state if all others were served first.
+        // The state after all waiters are served.
         let mut trial = self.clone();
         trial
             .list
@@ -223,7 +223,7 @@ impl Oracle {
         Ok((qty, Some(head.ticket)))
     }
 
-    /// A GRAB passes the head.
+    /// Records that the head was passed.
     pub(super) fn pass(&mut self, ticket: u64, by: u64) {
         let overtake = self.rules.list.map_or(0, |list| list.overtake);
         self.list.overtake_max = self.list.overtake_max.max(overtake);
@@ -233,7 +233,7 @@ impl Oracle {
         }
     }
 
-    /// Drops entries of the user that are over, which makes room on the list.
+    /// Drops the user's ended entries, which makes room on the list.
     pub(super) fn drop_own(&mut self, user: &[u8], now: Moment) {
         let t = self.time(now);
         let gone =
@@ -282,7 +282,7 @@ impl Oracle {
         self.shown_place(ticket)
     }
 
-    /// A user leaves. False when they don't wait with this request id.
+    /// Removes a user's entry. False if there is none with this request id.
     pub(super) fn leave(&mut self, user: &[u8], req: &[u8], why: &str, now: Moment) -> bool {
         let t = self.time(now);
         let is_it = |entry: &&Entry| entry.req == req;
@@ -292,14 +292,14 @@ impl Oracle {
         true
     }
 
-    /// Drops the entry with this request id alone.
+    /// Drops the ended entry with this request id.
     pub(super) fn drop_own_of(&mut self, user: &[u8], req: &[u8], now: Moment) {
         if self.entry_of(user).is_some_and(|entry| entry.req == req) {
             self.drop_own(user, now);
         }
     }
 
-    /// A paid entry leaves the list.
+    /// Removes the entry of a paid request.
     pub(super) fn leave_paid(&mut self, user: &[u8], req: &[u8]) {
         let entry = self.entry_of(user).filter(|entry| entry.req == req).cloned();
         if let Some(entry) = entry {
@@ -307,7 +307,7 @@ impl Oracle {
         }
     }
 
-    /// The quantity that waits under this request id.
+    /// The quantity of the entry with this request id.
     pub(super) fn qty_waiting(&self, user: &[u8], req: &[u8], t: u64) -> Option<u64> {
         self.waits(user, t).filter(|entry| entry.req == req).map(|entry| entry.qty)
     }
@@ -345,9 +345,9 @@ impl Oracle {
         }
     }
 
-    /// The promise about overtaking: nobody is passed more often than OVERTAKE times for each that
-    /// was before them when they joined, and for themselves. Passing one whose units could not
-    /// come back by themselves is not counted.
+    /// Checks the bound on overtaking: a waiter is passed at most OVERTAKE times for each entry
+    /// that was before theirs when they joined, and for their own. Passing an entry whose units
+    /// can't come back is not counted.
     pub fn check_overtaking(&self) -> Result<(), String> {
         for (ticket, ahead) in &self.list.joined_behind {
             let past = |(head, by): &&(u64, u64)| head <= ticket && (*by == 0 || by > ticket);
@@ -371,7 +371,7 @@ impl Oracle {
         self.earlier().find(|entry| entry.qty <= most)
     }
 
-    /// The entries from before the command at hand.
+    /// The entries from before the current command.
     fn earlier(&self) -> impl Iterator<Item = &Entry> {
         self.list.entries.iter().filter(|entry| Some(entry.ticket) != self.list.joined)
     }
@@ -390,14 +390,14 @@ impl Oracle {
         Some((self.earlier().find(fits)?.clone(), Some(head.ticket)))
     }
 
-    /// Serves those who wait, up to the bound of a step. Whether nobody is left to serve.
+    /// Serves waiters, up to the bound of a step. Returns whether none is left to serve.
     pub(super) fn serve(&mut self, lapses: bool, now: Moment) -> bool {
         let t = self.time(now);
         let (mut made, mut lapsed) = (0, 0);
         self.flush_lapses();
         while !self.paused && t >= self.rules.open_at {
             let Some((entry, passed)) = self.next_served(t) else {
-                // The expiry of a due hold may help, if somebody waits.
+                // The expiry of a due hold may free units for waiters.
                 let due = self.earliest_due(t).filter(|_| lapses && lapsed < LAPSES_MAX);
                 let Some(seq) = due.filter(|_| self.head().is_some()) else { return true };
                 lapsed += 1;
@@ -434,7 +434,7 @@ impl Oracle {
         true
     }
 
-    /// Entries that are gone, those that nobody has met included.
+    /// Drops ended entries, also those that no step has reached.
     pub(super) fn drop_over(&mut self, made: usize, now: Moment) {
         let t = self.time(now);
         let over = self

@@ -17,7 +17,8 @@ use crate::rebuild;
 use crate::stored_entry::StoredEntry;
 
 impl Cluster {
-    /// Compares a sale of the primary with its model. `is_full`: also what a step can't reach.
+    /// Compares a sale of the primary with its model. `is_full`: also state that one step can't
+    /// change.
     pub fn verify(&self, sale: usize, is_full: bool) -> Check {
         let (held, model) = (&self.primary.held[sale], &self.models[sale]);
         same("law", &held.sale.is_lawful(), &true)?;
@@ -52,7 +53,7 @@ impl Cluster {
         verify_user(&held.sale, oracle, user, &self.now())
     }
 
-    /// Invariants of a command that changed the sale, whatever its terms are.
+    /// Invariants of a command that changed the sale, for all terms.
     pub fn verify_outcome(
         &self,
         sale: usize,
@@ -64,7 +65,7 @@ impl Cluster {
         let Some(user) = user_of(op) else { return Ok(()) };
         let is_import = matches!(op, Op::Import { .. } | Op::ImportUnits { .. });
         if let (Outcome::Granted { grant, available }, false) = (outcome, is_import) {
-            // Offers to waiters follow in the same step.
+            // Offers to waiters follow in this step.
             if held.sale.waitlist().is_none() {
                 same("available in a reply", available, &held.sale.balances().available)?;
                 same("seq of a grant", &grant.seq, &held.sale.balances().grants)?;
@@ -86,7 +87,7 @@ impl Cluster {
         }
     }
 
-    /// All are granted or none is.
+    /// Checks that an MGRAB granted all or none.
     pub fn verify_several(
         &self,
         user: &Bytes,
@@ -110,7 +111,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// (epoch, rev) and (epoch, seq) never name two things, also when histories are lost.
+    /// Checks that (epoch, rev) and (epoch, seq) are never used twice, also in lost histories.
     pub fn check_names(&mut self, sale: usize, entries: &[StoredEntry]) -> Check {
         let names = &mut self.names[sale];
         for entry in entries {
@@ -122,7 +123,7 @@ impl Cluster {
                 continue;
             }
             let key = (entry.number("born")?, entry.number("seq")?);
-            // A grant's units may shrink, and grow again by an IMPORT.
+            // A grant's units may decrease, and increase again by an IMPORT.
             let at = entry.number("at")?.to_be_bytes();
             let values = [entry.raw(Field::User), entry.raw(Field::Req), &at];
             let print = fingerprint(values.into_iter());
@@ -142,7 +143,7 @@ fn fingerprint<'v>(values: impl Iterator<Item = &'v [u8]>) -> u64 {
     hasher.finish()
 }
 
-/// The user whom a command is about.
+/// The user of a command.
 fn user_of(op: &Op) -> Option<&Bytes> {
     match op {
         Op::Grab { user, .. } | Op::Join { user, .. } => Some(user),
@@ -153,7 +154,7 @@ fn user_of(op: &Op) -> Option<&Bytes> {
     }
 }
 
-/// A user to whom units were just granted is not over the limit.
+/// Checks that a user with a new grant is not above the limit.
 fn verify_limits(held: &Held, user: &[u8], round: u64) -> Check {
     let (mut units, mut grants) = (0, 0);
     for grant in held.sale.grants_of(user).filter(|grant| grant.round == round) {

@@ -1,4 +1,4 @@
-//! All nodes, the history between them, and what is on the disk.
+//! All nodes, their shared history, and the disk.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -18,32 +18,32 @@ use super::versions::{self, Versions};
 use crate::compare::{same, Check};
 use crate::rebuild;
 
-/// Transactions between two checkpoints of the models.
+/// Transactions between two saved copies of the models.
 const CHECKPOINT_EVERY: usize = 24;
 
-/// A sale at the end of a run, and the effects that led there, each with the version it follows.
+/// A sale at the end of a run, and its effects, each with the version that it follows.
 pub struct Sample {
     pub sale: Sale,
     pub texts: Vec<(u64, Vec<u8>)>,
 }
 
-/// Time between two moments: larger than epochs get ahead of the clock.
+/// Distance between two moments. It is larger than epochs can be ahead of the clock.
 const MOMENT_STEP: u64 = 1 << 34;
 
-/// The append-only file: what a rewrite left, and how much of the history is on the disk.
+/// The AOF: the rewritten base, and how much of the history is on disk.
 pub struct Log {
-    /// The state that the rewritten log replays to.
+    /// The state that the base replays to.
     pub base: Node,
     pub synced: usize,
 }
 
-/// A dump of one sale, and what the sale should be then.
+/// A dump of one sale, and the expected sale after its RESTORE.
 pub struct Dumped {
     pub dump: Rc<Vec<Vec<u8>>>,
     pub model: Model,
 }
 
-/// Observations of one sale in all its histories, also in those that were lost.
+/// Names seen in all histories of one sale, also in lost ones.
 #[derive(Default)]
 pub struct Names {
     /// The change of each (epoch, rev).
@@ -52,37 +52,37 @@ pub struct Names {
     pub seqs: HashMap<(u64, u64), u64>,
 }
 
-/// Everything of one run.
+/// All state of one run.
 pub struct Cluster {
     pub clock: u64,
     /// The primary's epoch.
     pub node_epoch: u64,
-    /// Counts the moments at which servers start, take over or load: it never steps back, and
-    /// no epoch of an earlier moment comes near a later one.
+    /// Counts starts, promotions and loads of servers. It never decreases. Epochs of different
+    /// moments are far from each other.
     moment: u64,
-    /// Whether the first replica gets everything at once.
+    /// Whether the first replica gets each transaction at once.
     attached: bool,
     pub primary: Node,
     pub replicas: Vec<Node>,
     pub history: Vec<Rc<Txn>>,
     pub models: Vec<Model>,
-    /// The models at some offsets, rising.
+    /// Copies of the models at some offsets, ascending.
     pub checkpoints: Vec<(usize, Vec<Model>)>,
     pub log: Log,
-    /// The snapshot on the disk.
+    /// The RDB file on disk.
     pub saved: Node,
     pub dumps: Vec<Option<Dumped>>,
-    /// Sales whose outbox takes no entries.
+    /// Whether each sale's outbox refuses entries.
     pub broken: Vec<bool>,
     pub names: Vec<Names>,
-    /// Orders that were paid at primaries that are lost.
+    /// Orders that were paid on primaries that were lost.
     pub paid: Vec<Paid>,
     /// `seckill.effects-version` of all nodes.
     pub setting: u64,
 }
 
 impl Cluster {
-    /// INIT of all sales. `None` when one is refused.
+    /// Executes INIT for all sales. `None` if one is refused.
     pub fn open(setup: &Setup) -> Result<Option<Cluster>, String> {
         let now = Now { clock_ms: setup.clock, node_epoch: setup.node_epoch };
         let Versions { knows, setting } = setup.versions;
@@ -128,18 +128,18 @@ impl Cluster {
         Ok(Some(cluster))
     }
 
-    /// A moment after all earlier ones.
+    /// The next moment.
     pub fn next_moment(&mut self) -> u64 {
         self.moment += MOMENT_STEP;
         self.moment
     }
 
-    /// The moment of the next command.
+    /// Time and epoch of the next command.
     pub fn now(&self) -> Now {
         Now { clock_ms: self.clock, node_epoch: self.node_epoch }
     }
 
-    /// Does one step and compares everything that it may have changed.
+    /// Executes one step and compares everything that it may have changed.
     pub fn step(&mut self, step: &Step, tally: &mut Tally) -> Check {
         let before = (self.history.len(), self.node_epoch, self.setting);
         let done = match step {
@@ -158,7 +158,7 @@ impl Cluster {
         done
     }
 
-    /// Brings everybody up to date and compares everything once more.
+    /// Delivers everything to all replicas and compares everything again.
     pub fn finish(&mut self, tally: &mut Tally) -> Check {
         for replica in 0..self.replicas.len() {
             self.deliver(replica, usize::MAX, tally)?;
@@ -170,7 +170,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The primary's sales, each with the effects that its history has.
+    /// The primary's sales, each with all effects of its history.
     pub fn samples(&self) -> Vec<Sample> {
         let texts_of = |sale: usize| {
             let parts = self.history.iter().flat_map(|txn| &txn.parts);
@@ -188,7 +188,7 @@ impl Cluster {
             .collect()
     }
 
-    /// Adds what a command did to the history.
+    /// Appends a transaction to the history.
     pub fn record(&mut self, txn: Txn) {
         self.history.push(Rc::new(txn));
         self.primary.offset = self.history.len();
@@ -198,7 +198,7 @@ impl Cluster {
         }
     }
 
-    /// Sends the replicas what they get at once.
+    /// Delivers to replicas that get transactions at once.
     fn replicate(&mut self, tally: &mut Tally) -> Check {
         match self.attached {
             true => self.deliver(0, usize::MAX, tally),
@@ -206,12 +206,12 @@ impl Cluster {
         }
     }
 
-    /// Keeps the models as they are now.
+    /// Saves a copy of the models.
     pub fn checkpoint(&mut self) {
         self.checkpoints.push((self.history.len(), self.models.clone()));
     }
 
-    /// Forgets what came after `offset`: the models are what they were then.
+    /// Drops the history after `offset` and restores the models of that time.
     pub fn rewind(&mut self, offset: usize) {
         while self.checkpoints.len() > 1 && self.checkpoints.last().is_some_and(|at| at.0 > offset)
         {
@@ -228,7 +228,7 @@ impl Cluster {
 }
 
 impl Log {
-    /// The log of a node, rewritten, as a server loads it.
+    /// The rewritten AOF of a node, as a server loads it.
     pub fn rewritten(node: &Node, seed: u64) -> Result<Log, String> {
         let replayed = |held: &Held| {
             let sale = rebuild::replay(&rebuild::log(&held.sale), seed)
@@ -242,7 +242,7 @@ impl Log {
     }
 }
 
-/// The sale that an INIT makes, through its text.
+/// The sale of an INIT, decoded from the encoded change.
 fn created(change: &Change<'_>) -> Result<Sale, String> {
     let mut text = Vec::new();
     change.encode(&mut text);

@@ -1,5 +1,5 @@
-//! Commands of clients and of the sweeper on the primary, in the order in which the server does it:
-//! the round first, then the decision, then the outbox, then the changes, then the replicas.
+//! Commands of clients and of background expiry on the primary. The order of steps is that of the
+//! server: round, decision, outbox entries, changes, replicas.
 
 use smallvec::SmallVec;
 
@@ -27,14 +27,14 @@ use crate::requests::{amount, request};
 use crate::stored_entry::{texts, StoredEntry};
 use crate::world::{encoded, epoch_of, words};
 
-/// The changes of a command: its part of the history, its entries, the kinds of its events.
+/// The changes of a command: its transaction, its entries, and its kinds of events.
 struct Made {
     part: Part,
     entries: Vec<StoredEntry>,
     kinds: Vec<EventKind>,
 }
 
-/// The decision on a sale. There is no outcome where the next round begins before a decision.
+/// The decision on a sale. It has no outcome if only the next round begins.
 #[derive(Clone, Copy)]
 struct Verdict<'r, 'a> {
     sale: usize,
@@ -44,7 +44,7 @@ struct Verdict<'r, 'a> {
 }
 
 impl Cluster {
-    /// Does a command.
+    /// Executes a command.
     pub fn command(&mut self, step: &Step, tally: &mut Tally) -> Check {
         match step {
             Step::Ask { sale, op: Op::Sweep(most) } => self.sweep(*sale, *most, tally),
@@ -58,7 +58,7 @@ impl Cluster {
         }
     }
 
-    /// One request, after the round that is due.
+    /// Executes one request, after the next round has begun if it is due.
     fn ask(&mut self, sale: usize, op: &Op, request: &Request<'_>, tally: &mut Tally) -> Check {
         if !self.turn_rounds(sale, tally)? {
             return Ok(());
@@ -68,8 +68,8 @@ impl Cluster {
         self.carry_out(sale, op, decision, tally)
     }
 
-    /// A command in the middle of which another module calls another one: after what was decided,
-    /// and before it is made. If the sale has changed by then, nothing comes of the command.
+    /// A command during which another module calls a second command, between decision and changes.
+    /// If the second one changed the sale, the first one does nothing.
     fn interrupted(&mut self, sale: usize, op: &Op, call: &Step, tally: &mut Tally) -> Check {
         let Some(request) = request(op) else {
             return self.command(call, tally);
@@ -79,7 +79,7 @@ impl Cluster {
         }
         let decision = current(self.primary.held[sale].sale.decide(&request, &self.now()))?;
         let Some(plan) = &decision.plan else {
-            // No foreign code runs when nothing changes.
+            // No foreign code runs if nothing changes.
             self.carry_out(sale, op, decision, tally)?;
             return self.command(call, tally);
         };
@@ -95,7 +95,7 @@ impl Cluster {
         self.carry_out(sale, op, decision, tally)
     }
 
-    /// Begins the round that is due. False when the outbox does not let it.
+    /// Begins the next round if it is due. False if the outbox refuses its entry.
     fn turn_rounds(&mut self, sale: usize, tally: &mut Tally) -> Result<bool, String> {
         let now = self.now();
         let (plan, outcome) = match self.primary.held[sale].sale.decide_round(&now) {
@@ -106,13 +106,13 @@ impl Cluster {
         if self.is_stuck(sale, plan.as_ref()) {
             return Ok(false);
         }
-        // The oracle begins the next round at any request; the sweep asks for nothing else.
+        // The oracle begins the round at any request. An empty sweep does nothing else.
         let (op, outcome, plan) = (&Op::Sweep(0), outcome.as_ref(), plan.as_ref());
         self.do_it(Verdict { sale, op, outcome, plan }, tally)?;
         Ok(true)
     }
 
-    /// Whether the outbox refuses the entries of this plan: then nothing happens.
+    /// Whether the outbox refuses the entries of this plan, so that nothing changes.
     fn is_stuck(&mut self, sale: usize, plan: Option<&Plan<'_>>) -> bool {
         let held = &mut self.primary.held[sale].sale;
         let wants = plan.is_some_and(|plan| held.outbox_after(plan).is_some());
@@ -123,7 +123,7 @@ impl Cluster {
         is_stuck
     }
 
-    /// Counts a decision and makes it so.
+    /// Counts a decision and executes it.
     fn carry_out(
         &mut self,
         sale: usize,
@@ -146,7 +146,7 @@ impl Cluster {
         self.do_it(Verdict { sale, op, outcome, plan }, tally)
     }
 
-    /// Counts a GRAB on the primary.
+    /// Counts the outcome of a GRAB on the primary.
     fn count(&mut self, sale: usize, outcome: &Outcome, amount: Amount) {
         let held = &mut self.primary.held[sale];
         held.sale.count(outcome, amount);
@@ -154,7 +154,7 @@ impl Cluster {
         held.refusals += u64::from(is_refusal);
     }
 
-    /// Compares what was decided with what the oracle foretells, and makes it so.
+    /// Compares the decision with the oracle's and executes it.
     fn do_it(&mut self, verdict: Verdict<'_, '_>, tally: &mut Tally) -> Check {
         let Verdict { sale, op, outcome, plan } = verdict;
         let heard = self.foretell(verdict, tally)?;
@@ -174,7 +174,7 @@ impl Cluster {
         self.verify(sale, false)
     }
 
-    /// Lets the oracle work out its own reply, if it still knows the sale.
+    /// Executes the command on the oracle, if it still models the sale.
     fn foretell(
         &mut self,
         verdict: Verdict<'_, '_>,
@@ -184,12 +184,12 @@ impl Cluster {
         let changes = changes_of(plan);
         let epochs = Epochs { node: self.node_epoch, sale: epoch_of(changes) };
         let clock = self.clock;
-        // A refused amount has no entry.
+        // A refused amount is in no entry.
         if matches!(outcome, Some(Outcome::OverLimit { .. })) && self.draws_at_random(sale) {
             return Ok(self.lose(sale, changes));
         }
         let Some(oracle) = &mut self.models[sale] else { return Ok(None) };
-        // Which amount is drawn is the sale's to choose, within its rules.
+        // The sale may draw any amount within its rules.
         let drawn = match outcome {
             Some(Outcome::Granted { grant, .. }) => Some(grant.qty),
             _ => None,
@@ -218,7 +218,7 @@ impl Cluster {
         matches!(draw, Some(Draw::Packets { .. } | Draw::Uniform { .. }))
     }
 
-    /// The oracle can't tell what comes of a decision. If anything does, it is of no use any more.
+    /// Stops modelling a sale whose change the oracle can't predict.
     fn lose(&mut self, sale: usize, changes: &[Change<'_>]) -> Option<Heard> {
         if changes.is_empty() {
             return None;
@@ -241,7 +241,7 @@ impl Cluster {
         if self.broken[sale] || held.decide_round(&now).is_some() {
             return Ok(());
         }
-        // Holds that are still due are looked at again; a single request is not asked for twice.
+        // Counts a retry while own holds are still due; other requests are not repeated.
         let left = held.holds_len() > 0 && held.next_deadline().is_some();
         same("a look is asked for", &(held.next_look(now.clock_ms).is_some() || !left), &true)?;
         same("a look is asked for twice", &held.next_look(now.clock_ms), &None)
@@ -269,7 +269,7 @@ impl Cluster {
         Ok(Made { part: Part { sale, what, digest }, entries, kinds })
     }
 
-    /// Puts what was made into the history. No name may have named something else before.
+    /// Adds the changes to the history. Checks that all names are new.
     fn keep(&mut self, made: Vec<Made>, heard: Vec<Heard>, tally: &mut Tally) -> Check {
         for made in &made {
             tally.entries += made.entries.len() as u64;
@@ -279,7 +279,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// MGRAB of all sales.
+    /// Executes an MGRAB of all sales.
     fn grab_several(
         &mut self,
         user: &Bytes,
@@ -303,7 +303,7 @@ impl Cluster {
                 Ok(decided) => decided.decisions.iter().map(|it| it.plan.as_ref()).collect(),
                 Err(NextRounds(begun)) => begun.iter().map(Option::as_ref).collect(),
             };
-            // Every sale of the MGRAB notes it.
+            // Every sale of the MGRAB writes entries.
             let stuck =
                 plans.iter().enumerate().filter(|(sale, plan)| self.is_stuck(*sale, **plan));
             if stuck.count() > 0 {
@@ -322,7 +322,7 @@ impl Cluster {
         }
     }
 
-    /// Compares the rounds that begin before an MGRAB with what the oracle foretells.
+    /// Compares the rounds that begin before an MGRAB with the oracle's.
     fn hear_rounds(
         &mut self,
         plans: &[Option<&Plan<'_>>],
@@ -336,7 +336,7 @@ impl Cluster {
         Ok(heard)
     }
 
-    /// Counts an MGRAB and compares it with what the oracle foretells.
+    /// Counts an MGRAB and compares it with the oracle's.
     fn hear_all(
         &mut self,
         decided: &MultiDecision<'_>,
@@ -353,14 +353,14 @@ impl Cluster {
                 let (op, outcome, plan) = (&op_of(&grabs[sale]), Some(outcome), plan.as_ref());
                 heard.extend(self.foretell(Verdict { sale, op, outcome, plan }, tally)?);
             } else {
-                // Of a refused GRAB only this part is executed: expiries, and a first admission.
+                // A refused GRAB still applies expiries and a first admission.
                 heard.extend(self.lose(sale, decision.changes()));
             }
         }
         Ok(heard)
     }
 
-    /// Makes all that was decided, as one transaction.
+    /// Executes all decisions in one transaction.
     fn take_all(
         &mut self,
         plans: &[Option<&Plan<'_>>],
@@ -381,7 +381,7 @@ impl Cluster {
     }
 }
 
-/// The decision, where no round begins first.
+/// The decision, if no round begins first.
 fn current<'a>(decided: Decided<'a>) -> Result<Decision<'a>, String> {
     decided.map_err(|_| "a second round begins at one time".into())
 }
@@ -390,7 +390,7 @@ fn changes_of<'p, 'a>(plan: Option<&'p Plan<'a>>) -> &'p [Change<'a>] {
     plan.map_or(&[], |plan| &plan.changes)
 }
 
-/// A part of an MGRAB as a GRAB of its own.
+/// One part of an MGRAB as a GRAB.
 fn op_of(grab: &Grab<'_>) -> Op {
     let ask = match grab.amount {
         Amount::Exactly(qty) => Ask::Qty(qty),

@@ -1,4 +1,4 @@
-//! Random numbers in the shapes that a run needs.
+//! Random numbers for runs.
 
 use seckill_domain::limits::INTEGER_MAX;
 
@@ -9,7 +9,7 @@ pub fn between(random: &mut Random, low: u64, high: u64) -> u64 {
     low + random.below(high - low + 1)
 }
 
-/// True once in `times`.
+/// True with probability 1/`times`.
 pub fn once_in(random: &mut Random, times: u64) -> bool {
     random.below(times) == 0
 }
@@ -19,7 +19,7 @@ pub fn pick<'a, T>(random: &mut Random, from: &'a [T]) -> &'a T {
     &from[random.below(from.len() as u64) as usize]
 }
 
-/// A number of the contract, likely at an edge.
+/// A number within the limits, often the smallest or largest.
 pub fn any_number(random: &mut Random) -> u64 {
     match random.below(8) {
         0..=4 => random.below(6),

@@ -1,4 +1,4 @@
-//! Faults around the commands: deliveries, lost tails, promotions, reloads.
+//! Faults around the commands: delivery, lost histories, promotions, restarts.
 
 use std::rc::Rc;
 
@@ -14,7 +14,7 @@ use crate::compare::{same, Check};
 use crate::rebuild;
 
 impl Cluster {
-    /// Lets a fault happen.
+    /// Executes a fault.
     pub fn fault(&mut self, fault: &Step, tally: &mut Tally) -> Check {
         match *fault {
             Step::Deliver { replica, count } => self.deliver(replica, count, tally),
@@ -51,7 +51,7 @@ impl Cluster {
         }
     }
 
-    /// A replica takes the next `count` transactions.
+    /// Delivers the next `count` transactions to a replica.
     pub fn deliver(&mut self, replica: usize, count: usize, tally: &mut Tally) -> Check {
         let node = &mut self.replicas[replica];
         for txn in self.history.iter().skip(node.offset).take(count) {
@@ -80,8 +80,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// A replica starts with another version of the module. Operators hold newer forms back before
-    /// an older one comes.
+    /// Restarts a replica with another version of the module. Before a downgrade operators set
+    /// `seckill.effects-version`.
     fn replace(&mut self, replica: usize, knows: u64) -> Check {
         if knows == versions::OLDER {
             self.set(versions::OLDER);
@@ -90,7 +90,7 @@ impl Cluster {
         self.resync(replica)
     }
 
-    /// `seckill.effects-version` on all nodes, unless an older module is among them.
+    /// Sets `seckill.effects-version` on all nodes, if all modules know that version.
     fn set(&mut self, version: u64) {
         let mut all = self.replicas.iter().chain([&self.primary]);
         if version == versions::OLDER || all.all(|node| node.knows == versions::NEWER) {
@@ -99,7 +99,7 @@ impl Cluster {
         }
     }
 
-    /// The replica becomes the primary with what it has, and its disk is that of the primary.
+    /// Promotes a replica with its data. Its disk has the primary's state.
     fn promote(&mut self, replica: usize, tally: &mut Tally) -> Check {
         let node = self.replicas[replica].clone();
         self.replicas[replica].knows = self.primary.knows;
@@ -107,7 +107,7 @@ impl Cluster {
         self.resync(replica)?;
         let offset = self.history.len();
         for other in (0..REPLICAS).filter(|other| *other != replica) {
-            // A replica that is not ahead of the new primary continues from its own offset.
+            // A replica that is not ahead of the new primary continues at its own offset.
             if self.replicas[other].offset > offset {
                 self.resync(other)?;
             }
@@ -115,11 +115,11 @@ impl Cluster {
         Ok(())
     }
 
-    /// The log is replayed as far as it got.
+    /// Restarts the primary from its AOF, without the last `lost` transactions.
     fn crash(&mut self, lost: usize, tally: &mut Tally) -> Check {
         let (synced, all) = (self.log.synced, self.history.len());
         let end = all.saturating_sub(lost).clamp(synced.min(all), all);
-        // The server draws again at each start.
+        // Each start of a server draws a new seed.
         let seed = self.next_moment();
         let mut node = Log::rewritten(&self.log.base, seed)?.base;
         while node.offset < end {
@@ -129,13 +129,13 @@ impl Cluster {
         self.restart_with(node, tally)
     }
 
-    /// The primary starts again with what `node` has, and everybody is sent a snapshot.
+    /// Restarts the primary with the state of `node` and resyncs all replicas.
     fn restart_with(&mut self, node: Node, tally: &mut Tally) -> Check {
         self.take_over(node, tally)?;
         (0..REPLICAS).try_for_each(|replica| self.resync(replica))
     }
 
-    /// `node` is the primary from now on.
+    /// Makes `node` the primary.
     fn take_over(&mut self, node: Node, tally: &mut Tally) -> Check {
         tally.lost += (self.history.len() - node.offset) as u64;
         self.history[node.offset..].iter().for_each(|txn| tally.note_loss(txn));
@@ -147,7 +147,7 @@ impl Cluster {
         self.begin_anew()
     }
 
-    /// A process that got its sales from another node becomes the primary.
+    /// Starts a new epoch on a process whose sales came from another node.
     fn begin_anew(&mut self) -> Check {
         for (held, model) in self.primary.held.iter().zip(&mut self.models) {
             begin(model, held.way);
@@ -158,7 +158,7 @@ impl Cluster {
     }
 
     fn reload(&mut self) -> Check {
-        // A node that loads begins a new epoch.
+        // A node that loads data begins a new epoch.
         self.node_epoch = self.next_moment();
         self.primary = self.primary.reloaded(self.node_epoch, self.primary.knows)?;
         self.begin_anew()
@@ -170,12 +170,12 @@ impl Cluster {
         Ok(())
     }
 
-    /// The key is replaced by what was dumped, here and wherever the RESTORE is replicated to.
+    /// Replaces the sale by its dump, here and on all nodes that get the RESTORE.
     fn restore(&mut self, sale: usize, tally: &mut Tally) -> Check {
         let at = self.next_moment();
         let Some(Dumped { dump, model }) = &self.dumps[sale] else { return Ok(()) };
         if self.setting != 0 && versions::of_dump(dump) > self.setting {
-            // The older ones among the nodes could not read it.
+            // Nodes with older modules could not read it.
             return Ok(());
         }
         let (dump, model) = (Rc::clone(dump), model.clone());

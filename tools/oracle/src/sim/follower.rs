@@ -1,4 +1,4 @@
-//! A shop's database that follows a sale by its outbox alone.
+//! A shop's database that follows a sale by outbox entries alone.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ impl Line {
         }
     }
 
-    /// In words.
+    /// The grant in words.
     fn shown(&self) -> String {
         let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
         let Line { qty, at, deadline, born, round, .. } = self;
@@ -46,7 +46,7 @@ impl Line {
         format!("{user} {qty} {state} at {at} until {deadline} req {req} born {born} round {round}")
     }
 
-    /// Whether this is the grant as it stands; compares without copying.
+    /// Whether this equals the grant. Compares without copying.
     fn is(&self, grant: &Grant<'_>) -> bool {
         self.user == grant.user
             && self.qty == grant.qty
@@ -62,25 +62,25 @@ impl Line {
 /// The entries read so far.
 #[derive(Clone, Debug, Default)]
 pub struct Follower {
-    /// Off until the sale has an outbox: then the shop exports the grants once, and reads.
+    /// False until the sale has an outbox. Then the shop exports the grants once and reads entries.
     is_on: bool,
     lines: BTreeMap<u64, Line>,
     rev: u64,
     epoch: u64,
     t: u64,
-    /// Supply, available, held, sold of the round that the last entry was about.
+    /// Supply, available, held and sold units in the round of the last entry.
     numbers: [u64; 4],
     round: u64,
-    /// The round that the sale is in.
+    /// The current round of the sale.
     stored_round: u64,
     /// The largest seq in any entry.
     grants: u64,
-    /// Waiters. Of a part they can't be told: no entry has the units of other parts.
+    /// Waiters; unknown in a part, because entries lack the units of other parts.
     turns: Option<Turns>,
 }
 
 impl Follower {
-    /// Starts from the sale as it stands: what a shop exports when it begins to follow.
+    /// Exports the current sale, as a shop does before it reads entries.
     pub fn export(sale: &Sale) -> Follower {
         let balances = sale.balances();
         let mut lines = BTreeMap::new();
@@ -150,7 +150,7 @@ impl Follower {
         Ok(())
     }
 
-    /// Whether the database has what the sale has. Of rounds that are over it has more.
+    /// Compares the database with the sale. The database has more of ended rounds.
     pub fn check(&self, sale: &Sale) -> Check {
         let balances = sale.balances();
         if !self.is_on {
@@ -183,7 +183,7 @@ impl Follower {
         self.turns.as_ref().map_or(Ok(()), |told| turns::check(told, sale))
     }
 
-    /// Whether the shop follows yet.
+    /// Whether the shop already follows.
     pub fn is_on(&self) -> bool {
         self.is_on
     }

@@ -1,19 +1,18 @@
-//! The simulation of the domain: a primary, its replicas, its log and its outbox as models in
-//! memory over `seckill_domain` alone, beside the oracle of the tests.
+//! Simulation of the domain: a primary, its replicas, AOF and outbox as models in memory, compared
+//! with the oracle. It uses `seckill_domain` alone, no server.
 //!
-//! A run is a [`Setup`] and a list of [`Step`]s. Whoever has both can replay it, on any machine.
+//! A run is a [`Setup`] and a list of [`Step`]s. With both it can be replayed on any machine.
 //!
-//! * `dice` draws numbers, `setup` the terms, `swarm` what a run does how often, `plan` the next
-//!   step.
-//! * `cluster` is all nodes, `command` what clients do to them, `fault` what happens around them.
-//! * `versions` is what older and newer modules take from each other.
-//! * `node` applies what was replicated, `follower` is a database that reads the outbox, `turns`
-//!   whose turn it was by it.
-//! * `paid` is what a shop imports once a primary was lost.
-//! * `model` is what a sale should be: the oracle, where it knows the terms, and the lists.
-//! * `sometimes` is what must be met now and then.
-//! * `check` compares, by `compare`; `shrink` looks for the shortest list of steps that still
-//!   fails.
+//! * `dice` draws numbers, `setup` the terms, `swarm` the frequencies of steps, `plan` the next
+//! step.
+//! * `cluster` has all nodes, `command` the clients' commands, `fault` the faults around them.
+//! * `versions` has the rules between older and newer modules.
+//! * `node` applies replicated changes, `follower` is a database that reads the outbox, `turns`
+//! checks by its entries that waiters are served in order.
+//! * `paid` is the IMPORT of paid orders after a primary was lost.
+//! * `model` is the expected sale: the oracle, if it models the terms, and the lists.
+//! * `sometimes` lists cases that many runs together must reach.
+//! * `check` compares with `compare`; `shrink` searches the shortest failing list of steps.
 
 mod check;
 mod cluster;
@@ -45,19 +44,19 @@ pub use step::Step;
 use swarm::Swarm;
 use tally::Tally;
 
-/// Steps of one run, at the most.
+/// Most steps of one run.
 const STEPS_MAX: u64 = 400;
 
-/// A run that went wrong.
+/// A failed run.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub setup: Setup,
-    /// All that was done, the step that failed the last one.
+    /// All executed steps; the last one failed.
     pub steps: Vec<Step>,
     pub wrong: String,
 }
 
-/// Lives through the run that `seed` names and counts what happened.
+/// Executes the run with this seed and counts its events.
 pub fn run(seed: u64, tally: &mut Tally) -> Result<(), Box<Failure>> {
     let mut random = Random(seed);
     let setup = Setup::draw(&mut random);
@@ -79,7 +78,7 @@ pub fn run(seed: u64, tally: &mut Tally) -> Result<(), Box<Failure>> {
     lived.map_err(|wrong| Box::new(Failure { setup, steps, wrong }))
 }
 
-/// Runs `steps` again and reports what goes wrong.
+/// Executes `steps` again and returns the first failure.
 pub fn replay(setup: &Setup, steps: &[Step]) -> Check {
     guarded(|| {
         let Some(mut cluster) = Cluster::open(setup)? else { return Ok(()) };
@@ -89,7 +88,7 @@ pub fn replay(setup: &Setup, steps: &[Step]) -> Check {
     })
 }
 
-/// The sales of the run that `seed` names; none when it does not begin.
+/// The sales of the run with this seed; empty if INIT is refused.
 pub fn samples(seed: u64) -> Vec<Sample> {
     let mut random = Random(seed);
     let setup = Setup::draw(&mut random);
@@ -104,7 +103,7 @@ pub fn samples(seed: u64) -> Vec<Sample> {
     cluster.samples()
 }
 
-/// A panic is a failure like any other.
+/// Turns a panic into a failure.
 fn guarded(live: impl FnOnce() -> Check) -> Check {
     catch_unwind(AssertUnwindSafe(live)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();

@@ -2,10 +2,10 @@
 
 use crate::oracle::{Epochs, Op, Oracle};
 
-/// The expected sale; `None` once something happened that the oracle does not know.
+/// The expected sale; `None` after a change that the oracle can't model.
 pub type Model = Option<Oracle>;
 
-/// A request to a sale, kept so that a history can be replayed.
+/// A request to a sale, kept to replay a history.
 #[derive(Clone, Debug)]
 pub enum Heard {
     Op {
@@ -15,29 +15,29 @@ pub enum Heard {
         epochs: Epochs,
         drawn: Option<u64>,
     },
-    /// The sale was replaced by an earlier state of itself.
+    /// The sale was replaced by one of its earlier states.
     Arrived {
         sale: usize,
         model: Box<Model>,
     },
-    /// A change that the oracle has not made.
+    /// A change that the oracle does not model.
     Lost {
         sale: usize,
     },
 }
 
-/// How a primary came by a sale.
+/// How a primary got a sale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// The sale was there, or in a snapshot.
+    /// The primary had the sale in memory or in an RDB file.
     Kept,
-    /// In a log.
+    /// From an AOF.
     Logged,
-    /// By a RESTORE, at some time.
+    /// From a RESTORE.
     Restored,
 }
 
-/// The primary begins again with a sale.
+/// Starts a primary's epoch for a sale.
 pub fn begin(model: &mut Model, way: Way) {
     let Some(oracle) = model else { return };
     match way {
@@ -47,7 +47,7 @@ pub fn begin(model: &mut Model, way: Way) {
     }
 }
 
-/// Goes through what was heard.
+/// Executes a recorded request on the models.
 pub fn hear(models: &mut [Model], heard: &Heard) {
     match heard {
         Heard::Op { sale, op, clock, epochs, drawn } => {

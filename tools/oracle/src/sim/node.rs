@@ -1,4 +1,4 @@
-//! A server as a model: sales that follow what was replicated, and the outboxes beside them.
+//! Model of a server: sales that apply replicated changes, and their outboxes.
 
 use std::hash::Hasher;
 use std::rc::Rc;
@@ -16,7 +16,7 @@ use crate::compare::{same, Check};
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;
 
-/// The name that every sale has in its outbox: it is the oracle's, too.
+/// The key name of every sale in its outbox, equal to the oracle's.
 pub const KEY: &[u8] = b"k";
 
 /// A sale on one node.
@@ -24,7 +24,7 @@ pub const KEY: &[u8] = b"k";
 pub struct Held {
     pub sale: Sale,
     pub follower: Follower,
-    /// The way in which the sale came to this node.
+    /// How this node got the sale.
     pub way: Way,
     /// GRABs that this node refused or answered with an older grant.
     pub refusals: u64,
@@ -34,19 +34,19 @@ pub struct Held {
 #[derive(Clone, Debug)]
 pub struct Node {
     pub held: Vec<Held>,
-    /// Transactions of the history that it has.
+    /// Number of transactions of the history that the node has applied.
     pub offset: usize,
     /// The version of effects that its module can read.
     pub knows: u64,
-    /// The seed of its draws: no other node has it.
+    /// The seed of its random numbers; no other node has this seed.
     pub seed: u64,
 }
 
-/// The changes of one command, as they are replicated and logged: all of them or none.
+/// The changes of one command as they are replicated and logged: all or none.
 #[derive(Clone, Debug)]
 pub struct Txn {
     pub parts: Vec<Part>,
-    /// The requests that the models got.
+    /// The requests that the models executed.
     pub heard: Vec<Heard>,
 }
 
@@ -55,20 +55,20 @@ pub struct Txn {
 pub struct Part {
     pub sale: usize,
     pub what: What,
-    /// Digest of the sale after it.
+    /// Digest of the sale after the change.
     pub digest: u64,
 }
 
-/// How a sale changed.
+/// A change of a sale.
 #[derive(Clone, Debug)]
 pub enum What {
-    /// One APPLY, and the entries that it makes everywhere.
+    /// One APPLY, and the entries that it adds on every node.
     Apply { position: Vec<u8>, texts: Vec<Vec<u8>>, entries: Vec<StoredEntry> },
     /// A RESTORE.
     Arrive { dump: Rc<Vec<Vec<u8>>>, at: u64 },
 }
 
-/// A digest of everything that replicates.
+/// A digest of all replicated state.
 pub fn digest(sale: &Sale) -> u64 {
     let mut hasher = SipHasher13::new();
     for (_, piece) in rebuild::pieces(sale) {
@@ -79,13 +79,13 @@ pub fn digest(sale: &Sale) -> u64 {
 }
 
 impl Held {
-    /// A sale that was restored or just begun.
+    /// A sale that was restored or just created.
     pub fn new(sale: Sale, way: Way) -> Held {
         let follower = Follower::export(&sale);
         Held { sale, follower, way, refusals: 0 }
     }
 
-    /// The sale loaded from its snapshot, in a module that knows `knows`.
+    /// The sale after a save and a load by a module that knows the versions up to `knows`.
     fn reloaded(&self, seed: u64, knows: u64) -> Result<Held, String> {
         let dump = rebuild::dump(&self.sale);
         versions::takes(knows, versions::of_dump(&dump), "a snapshot")?;
@@ -96,7 +96,7 @@ impl Held {
         Ok(Held { sale, way: Way::Kept, ..self.clone() })
     }
 
-    /// Applies what was replicated.
+    /// Applies a replicated change.
     fn apply(&mut self, position: &[u8], texts: &[Vec<u8>], entries: &[StoredEntry]) -> Check {
         let version = version_in(position)?;
         let changes = decoded(texts)?;
@@ -117,12 +117,12 @@ impl Held {
         }
     }
 
-    /// Whether a transaction that does not follow is refused without a trace.
+    /// Checks that a transaction out of order is refused and changes nothing.
     pub fn refuses(&mut self, part: &Part) -> Check {
         let What::Apply { position, texts, .. } = &part.what else { return Ok(()) };
         let version = version_in(position)?;
         if version == self.sale.balances().version {
-            // A restore has brought the sale back to this very version.
+            // A RESTORE has brought the sale back to this version.
             return Ok(());
         }
         let before = digest(&self.sale);
@@ -133,7 +133,7 @@ impl Held {
 }
 
 impl Node {
-    /// Takes the next transaction of the history.
+    /// Applies the next transaction of the history.
     pub fn take(&mut self, txn: &Txn) -> Check {
         for part in &txn.parts {
             let held = &mut self.held[part.sale];
@@ -156,15 +156,15 @@ impl Node {
         Ok(())
     }
 
-    /// A copy that was made by a snapshot, RDB file or full resync, and loaded by a module that
-    /// knows `knows`.
+    /// A copy by an RDB file or a full resync, loaded by a module that knows the versions up to
+    /// `knows`.
     pub fn reloaded(&self, seed: u64, knows: u64) -> Result<Node, String> {
         let held = self.held.iter().map(|held| held.reloaded(seed, knows));
         Ok(Node { held: held.collect::<Result<_, _>>()?, offset: self.offset, knows, seed })
     }
 }
 
-/// A sale that a RESTORE brings at `at`.
+/// The sale of a RESTORE at `at`.
 pub fn arrived(dump: &[Vec<u8>], at: u64) -> Result<Held, String> {
     let mut sale = rebuild::load(dump, at).map_err(|why| format!("a dump is refused: {why:?}"))?;
     sale.arrive();
@@ -187,7 +187,7 @@ fn decoded(texts: &[Vec<u8>]) -> Result<Vec<Change<'_>>, String> {
         let change = Change::decode(text).map_err(|why| format!("{}: {why:?}", shown(&[text])))?;
         let mut again = Vec::new();
         change.encode(&mut again);
-        // Effects from before a change of the setting are written in another form now.
+        // Effects from before a change of the setting are now encoded in another form.
         let is_as_then = versions::of_effect(&again) == versions::of_effect(text);
         same("text that was read and written again", &again, if is_as_then { text } else { &again })
     };
@@ -197,7 +197,7 @@ fn decoded(texts: &[Vec<u8>]) -> Result<Vec<Change<'_>>, String> {
     changes.map_err(|why| format!("{}: {why:?}", shown(texts)))
 }
 
-/// Effects as people read them.
+/// Effects as text.
 fn shown(texts: &[impl AsRef<[u8]>]) -> String {
     let texts = texts.iter().map(|text| text.as_ref().escape_ascii().to_string());
     texts.collect::<Vec<_>>().join(" ")

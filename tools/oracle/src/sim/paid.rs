@@ -1,5 +1,5 @@
-//! Orders that were paid at a primary whose last changes are lost. The shop's database knows of
-//! them, so it imports them, whether or not who paid waits by now.
+//! Orders that were paid on a primary whose last changes are lost. The shop's database still has
+//! them, so it imports them, also when the buyer is on the waiting list now.
 
 use seckill_domain::outcome::State;
 
@@ -9,18 +9,18 @@ use super::step::Step;
 use crate::oracle::{Bytes, Op};
 use crate::random::Random;
 
-/// An order that was paid and is not known to be so any more.
+/// An order that was paid and is no longer known as paid.
 #[derive(Clone, Debug)]
 pub struct Paid {
     sale: usize,
     user: Bytes,
     req: Bytes,
     qty: u64,
-    /// The numbers that it has, where units have numbers.
+    /// The numbers of its units, if units have numbers.
     units: Vec<u32>,
 }
 
-/// Orders that were paid in `held` and are not paid in `next`, which takes over.
+/// Orders that are paid in `held` but not in `next`, the sales of the new primary.
 pub fn lost(held: &[Held], next: &[Held]) -> Vec<Paid> {
     let mut lost = Vec::new();
     for (sale, (old, new)) in held.iter().zip(next).enumerate() {
@@ -44,7 +44,7 @@ pub fn lost(held: &[Held], next: &[Held]) -> Vec<Paid> {
     lost
 }
 
-/// The import of one that was paid.
+/// The IMPORT of one paid order.
 pub fn import(random: &mut Random, paid: &[Paid]) -> Step {
     let Paid { sale, user, req, qty, units } = pick(random, paid).clone();
     if !units.is_empty() {

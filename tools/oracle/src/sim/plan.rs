@@ -1,4 +1,4 @@
-//! The next step, drawn where the sales stand: near edges, about grants that there are.
+//! Draws the next step from the current state: often near limits, mostly for existing grants.
 
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::parts::Pair;
@@ -16,7 +16,7 @@ use crate::oracle::{
 };
 use crate::random::Random;
 
-/// Users that ALLOW and DENY name together.
+/// Users in one ALLOW or DENY.
 const USERS: [&[&[u8]]; 8] = [
     &[b"a"],
     &[b"b", b"c"],
@@ -28,7 +28,7 @@ const USERS: [&[&[u8]]; 8] = [
     &[b"d", b"e"],
 ];
 
-/// How far a clock is off when it is set: a minute, an hour, a day, the longest hold.
+/// Sizes of clock changes in ms: a minute, an hour, a day, the longest hold.
 const STEPS_MS: [u64; 4] = [60_000, 3_600_000, 86_400_000, HOLD_MAX];
 
 /// The next step of a run.
@@ -38,7 +38,7 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
     let value = &cluster.primary.held[sale].sale;
     let draws = value.terms().draw().is_some();
     match swarm.next(random) {
-        // A sale that draws takes no amounts.
+        // A sale that draws amounts accepts none.
         0 if draws && !once_in(random, 12) => Step::Ask { sale, op: drawn(random) },
         2 => several(random, cluster),
         8 if !cluster.paid.is_empty() && !once_in(random, 3) => paid::import(random, &cluster.paid),
@@ -64,7 +64,7 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
     }
 }
 
-/// Users: few, so that each asks several times; some ids are numbers, some are hard for parsers.
+/// Few users, so that each sends several commands. Some ids are numbers, some are hard to parse.
 fn user(random: &mut Random) -> Bytes {
     match random.below(40) {
         0 => vec![0xff; 256],
@@ -75,7 +75,7 @@ fn user(random: &mut Random) -> Bytes {
     }
 }
 
-/// Request ids, few of them for the same reason.
+/// Request ids: few, so that each is used several times.
 fn req(random: &mut Random) -> Bytes {
     match random.below(40) {
         0 => vec![0xfe; 128],
@@ -93,7 +93,7 @@ fn shifted(number: u64, random: &mut Random) -> u64 {
     number.saturating_add_signed(random.below(5) as i64 - 2)
 }
 
-/// A quantity, often beside what is there or what a user may have.
+/// A quantity, often near the available units or the user's limit.
 fn size(random: &mut Random, sale: &Sale, user: &[u8]) -> u64 {
     let number = match random.below(10) {
         0..=4 => between(random, 1, 4),
@@ -109,7 +109,7 @@ fn drawn(random: &mut Random) -> Op {
     Op::Grab { user: user(random), ask: Ask::Unsaid, req: some_req(random) }
 }
 
-/// An MGRAB, often of one unit each and under one of few request ids, so that some come again.
+/// An MGRAB, often of one unit each and with one of few request ids, so that some are repeated.
 fn several(random: &mut Random, cluster: &Cluster) -> Step {
     let (user, is_small) = (user(random), random.below(4) > 0);
     let sales = cluster.primary.held.iter();
@@ -119,7 +119,7 @@ fn several(random: &mut Random, cluster: &Cluster) -> Step {
     Step::Several { user, qty, req }
 }
 
-/// A command and a second one that runs within the first: mostly to the same sale, by few users.
+/// A command and a second one that runs during it, mostly on one sale and by few users.
 fn between_calls(random: &mut Random, sale: usize, value: &Sale, cluster: &Cluster) -> Step {
     let kind = |random: &mut Random| match random.below(3) {
         0 => random.below(22) as usize,
@@ -167,7 +167,7 @@ fn grab(random: &mut Random, sale: &Sale) -> Op {
     Op::Grab { user, ask, req: some_req(random) }
 }
 
-/// A GRAB that says which numbers it wants.
+/// A GRAB with UNITS or ADJACENT.
 fn choose(random: &mut Random, sale: &Sale) -> Op {
     let wish = match random.below(3) {
         0 => Wish::Adjacent,
@@ -180,7 +180,7 @@ fn choose(random: &mut Random, sale: &Sale) -> Op {
     Op::Choose { user: user(random), qty, wish, req: some_req(random) }
 }
 
-/// Different numbers in any order: some of `of`, sometimes others; one may not exist.
+/// Different numbers in any order: some of `of`, sometimes others, and rarely an invalid one.
 fn units(random: &mut Random, sale: &Sale, of: &[u32]) -> Vec<u32> {
     let mut units: Vec<u32> = of.iter().copied().filter(|_| random.below(3) > 0).collect();
     let all = sale.balances().supply.clamp(1, 40) + u64::from(once_in(random, 12));
@@ -196,13 +196,13 @@ fn units(random: &mut Random, sale: &Sale, of: &[u32]) -> Vec<u32> {
     units
 }
 
-/// The numbers that a grant had at first.
+/// The numbers of a grant when it was made.
 fn first_units(sale: &Sale, seq: Option<u64>) -> Vec<u32> {
     let numbers = sale.numbers().zip(seq);
     numbers.map_or_else(Vec::new, |(numbers, seq)| numbers.first_of(seq).to_vec())
 }
 
-/// A GRAB with WAIT, often of no more than there is, for a while or for good.
+/// A GRAB with WAIT, often for a possible quantity, with or without a time limit.
 fn join(random: &mut Random, sale: &Sale, user: Bytes, qty: u64) -> Op {
     let supply = sale.balances().supply.max(1);
     let qty = if once_in(random, 6) { qty } else { between(random, 1, supply.min(4)) };
@@ -214,7 +214,7 @@ fn join(random: &mut Random, sale: &Sale, user: Bytes, qty: u64) -> Op {
     Op::Join { user, ask, req: req(random), until }
 }
 
-/// A waiter, and the request id it waits with.
+/// A waiter with the request id and quantity of its entry.
 fn some_waiter(random: &mut Random, sale: &Sale) -> Option<(Bytes, Bytes, u64)> {
     let list = sale.waitlist().filter(|list| !list.is_empty())?;
     let place = random.below(list.len()) as usize;
@@ -259,7 +259,7 @@ fn command(random: &mut Random, kind: usize, sale: &Sale) -> Op {
     }
 }
 
-/// Which split a call says it means.
+/// The split id in a command, sometimes a wrong one.
 fn split(random: &mut Random) -> &'static str {
     if once_in(random, 20) {
         "another"
@@ -268,7 +268,7 @@ fn split(random: &mut Random) -> &'static str {
     }
 }
 
-/// A part to move units to or from, and what was ever moved: mostly one that there is.
+/// Another part, mostly an existing one, with the units moved so far.
 fn peer(random: &mut Random, sale: &Sale) -> Pair {
     let Some(part) = sale.part() else { return Pair::default() };
     let peer = random.below(u64::from(part.split.parts.get()) + 1) as u16;
@@ -276,7 +276,7 @@ fn peer(random: &mut Random, sale: &Sale) -> Pair {
     known.copied().unwrap_or(Pair { peer, ..Pair::default() })
 }
 
-/// A total: most grow a little, some stand or are late.
+/// A total: most are a little larger than before, some are equal or smaller.
 fn total(random: &mut Random, before: u64) -> u64 {
     let total = match random.below(8) {
         0 => before,
@@ -334,7 +334,7 @@ fn list_patch(random: &mut Random) -> ListPatch {
     }
 }
 
-/// The seq of a grant that there was, more often a late one.
+/// The seq of an existing grant, more often a late one.
 fn some_seq(random: &mut Random, sale: &Sale) -> u64 {
     let grants = sale.balances().grants.max(1);
     match random.below(3) {
@@ -365,7 +365,7 @@ fn settle(random: &mut Random, sale: &Sale, deed: Deed) -> Op {
     Op::Settle { user: grant.user.to_vec(), pick, deed }
 }
 
-/// KEEP, often about a grant that has more than one unit.
+/// KEEP, often for a grant of more than one unit.
 fn keep(random: &mut Random, sale: &Sale) -> Op {
     let by = *pick(random, &[Keeper::Confirm, Keeper::Cancel, Keeper::Refund]);
     let units = if once_in(random, 12) { any_number(random).max(1) } else { between(random, 1, 3) };
@@ -422,7 +422,7 @@ fn import(random: &mut Random, sale: &Sale) -> Op {
     Op::Import { user, qty, req: req(random), at, no_deficit }
 }
 
-/// Where the clock goes: on a little, back, or to a moment at which something happens.
+/// The next time of the clock: a little later, earlier, or at the next event.
 fn clock(random: &mut Random, cluster: &Cluster, sale: &Sale) -> u64 {
     let clock = cluster.clock;
     let moment = match random.below(20) {
@@ -433,14 +433,14 @@ fn clock(random: &mut Random, cluster: &Cluster, sale: &Sale) -> u64 {
         15 => shifted(sale.terms().close_at, random),
         16 => shifted(sale.balances().t + FENCE_MS, random),
         17 => clock + random.below(2000),
-        // Somebody sets the clock, or the machine slept.
+        // The clock was set, or the machine slept.
         18 if once_in(random, 2) => clock + *pick(random, &STEPS_MS),
         18 if once_in(random, 2) => clock.saturating_sub(*pick(random, &STEPS_MS)),
         18 => shifted(sale.balances().t, random),
         _ if once_in(random, 20) => *pick(random, &[1, TIME_MS_MAX - 1, TIME_MS_MAX]),
         _ => clock,
     };
-    // The oracle counts rounds one by one, so there it is not for months.
+    // The oracle counts rounds one by one, so a sale with rounds gets no jump of months.
     let mut sales = cluster.primary.held.iter().map(|held| &held.sale);
     let repeats = sales.any(|sale| sale.terms().schedule.is_some());
     let last = if repeats { clock + 2 * FENCE_MS } else { TIME_MS_MAX };

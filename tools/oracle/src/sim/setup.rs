@@ -1,4 +1,4 @@
-//! How a run begins: the sales, their terms, the clock.
+//! Draws the start of a run: the sales, their terms, and the clock.
 
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::request::Init;
@@ -9,16 +9,16 @@ use crate::oracle::{Drawing, Every, Gates, ListRules, Oracle, Part, Rules, HOLD_
 use crate::random::Random;
 use crate::requests::{amounts, terms};
 
-/// When runs begin, Unix ms by the sales' clock.
+/// Start of runs in Unix ms.
 const START: u64 = 1_000_000;
 
-/// The epoch of the first process.
+/// The epoch of the first primary.
 const NODE_EPOCH: u64 = 500;
 
-/// The id of every sale: the oracle's.
+/// The id of every sale, as in the oracle.
 const ID: u64 = 77;
 
-/// The split that parts are of.
+/// The split id of parts.
 pub const SPLIT: &str = "s";
 
 /// Lists of amounts.
@@ -48,19 +48,20 @@ pub struct Setup {
     pub sales: Vec<Opening>,
     pub clock: u64,
     pub node_epoch: u64,
-    /// Whether the first replica gets everything at once.
+    /// Whether the first replica gets each transaction at once.
     pub attached: bool,
     pub versions: Versions,
 }
 
 impl Setup {
-    /// Draws one.
+    /// Draws a setup.
     pub fn draw(random: &mut Random) -> Setup {
         let sales = if once_in(random, 6) { 2 } else { 1 };
         let is_plain = random.below(5) < 3;
         let mut sales: Vec<Opening> = (0..sales).map(|_| Opening::draw(random, is_plain)).collect();
         if once_in(random, 4) {
-            // One part number for all splits: with different ones nobody would be at home in two.
+            // One part number for all sales: otherwise no user would belong to the parts of two
+            // sales.
             let of = between(random, 1, 3);
             let number = random.below(of);
             sales.iter_mut().for_each(|sale| sale.be_part(random, number, of));
@@ -76,7 +77,7 @@ impl Setup {
     }
 }
 
-/// Terms that every sale has.
+/// Terms of a sale.
 pub fn rules(random: &mut Random) -> Rules {
     // Most sales are open most of the time.
     let window = |random: &mut Random| match random.below(32) {
@@ -149,12 +150,12 @@ impl Opening {
             if once_in(random, 3) { any_number(random) } else { between(random, 1, 40) };
         if once_in(random, 3) {
             rules.list = Some(list(random)).filter(|list| list.max > 0);
-            // Nobody waits for what never comes back.
+            // A waiting list needs holds: without them nothing comes back.
             rules.hold_ms = rules.hold_ms.max(between(random, 1, 40));
             supply = supply.min(40);
         }
         if once_in(random, 4) {
-            // Few seats, or a sale of too many.
+            // Few numbered units, or too many.
             rules.numbered = true;
             supply = if once_in(random, 20) { supply } else { between(random, 0, 40) };
         }
@@ -169,13 +170,13 @@ impl Opening {
             if once_in(random, 2) {
                 (rules.limit, rules.grabs) = (0, 1);
             }
-            // A limit on drawn amounts is refused.
+            // A limit on drawn amounts is mostly left out, because INIT refuses it.
             rules.limit *= u64::from(once_in(random, 20));
         }
         if let Drawing::List(amounts) = rules.drawing {
             supply = amounts.iter().sum();
         }
-        // A list that repeats is refused.
+        // INIT refuses a DRAW LIST that repeats.
         let is_list = matches!(rules.drawing, Drawing::List(_));
         if once_in(random, if is_list { 20 } else { 2 }) {
             rules.every = Some(every(random));
@@ -186,8 +187,8 @@ impl Opening {
         Opening { supply, rules }
     }
 
-    /// Makes it one of several parts. Few can't be: those that draw or repeat, those of numbered
-    /// units, and those of a total that is too small.
+    /// Makes the sale one of several parts. INIT refuses a few of these: those that draw or repeat,
+    /// those with numbered units, and those with a total that is too small.
     fn be_part(&mut self, random: &mut Random, number: u64, of: u64) {
         let is_named = self.rules.drawing == Drawing::Named && !self.rules.numbered;
         let is_possible = is_named && self.rules.every.is_none();
@@ -200,7 +201,7 @@ impl Opening {
         }
     }
 
-    /// The request.
+    /// The INIT request.
     pub fn init(&self) -> Init {
         let (supply, rules) = (self.supply, &self.rules);
         Init { supply, terms: terms(rules), amounts: amounts(rules), id: ID, secret: SECRET }

@@ -1,9 +1,9 @@
-//! The shortest list of steps that still fails, found by leaving steps out: the minimizing delta
-//! debugging of Zeller and Hildebrandt (2002).
+//! Finds a short list of steps that still fails, by the minimizing delta debugging of Zeller and
+//! Hildebrandt (2002).
 
 use super::{replay, Failure, Step};
 
-/// A failure with as few steps as leaving out finds. Not minimal in their numbers.
+/// Leaves steps out of a failure as long as it still fails. The numbers in steps are kept.
 pub fn shrink(failure: &Failure) -> Failure {
     let mut steps = failure.steps.clone();
     let mut wrong = failure.wrong.clone();
@@ -23,7 +23,7 @@ pub fn shrink(failure: &Failure) -> Failure {
     Failure { setup: failure.setup.clone(), steps, wrong }
 }
 
-/// Leaves out `size` steps in a row, where the rest still fails.
+/// Leaves out `size` steps in a row, if the other steps still fail.
 fn shorter(failure: &Failure, steps: &[Step], size: usize) -> Option<(Vec<Step>, String)> {
     (0..steps.len()).step_by(size).find_map(|start| {
         let end = steps.len().min(start + size);

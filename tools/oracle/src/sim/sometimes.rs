@@ -1,7 +1,7 @@
-//! Rare situations that a simulation must meet now and then. What no run meets is not tested,
-//! however many steps there are: a long simulation that never met one of them fails.
+//! Rare situations that a simulation must reach. A situation that no run reaches is untested. So a
+//! long simulation fails if it never reached one of them.
 //!
-//! A row is a name and a condition of the sale before a command, the command, and what it came to.
+//! Each row has a name and a condition on the sale before a command, the command and its outcome.
 
 use seckill_domain::ledger::Grant;
 use seckill_domain::outbox::Field;
@@ -21,14 +21,14 @@ pub struct Seen<'a> {
     pub reply: &'a str,
     /// The events of the outbox, in order.
     pub events: &'a [&'static str],
-    /// The texts of the entries.
+    /// The entries as text.
     pub entries: &'a [String],
 }
 
-/// A situation of a command.
+/// A situation of one command.
 type Situation = (&'static str, fn(&Seen<'_>) -> bool);
 
-/// A situation of a transaction that is lost with the tail of a history.
+/// A situation of a transaction that a failover or restart loses.
 type Loss = (&'static str, fn(&Txn) -> bool);
 
 impl<'a> Seen<'a> {
@@ -49,13 +49,13 @@ impl<'a> Seen<'a> {
         self.says("HELD") || self.says("SOLD")
     }
 
-    /// A number of the reply, which its word is not counted among.
+    /// A number in the reply, counted without the first word.
     fn number(&self, place: usize) -> u64 {
         let number = self.reply.split(' ').nth(place + 1);
         number.and_then(|number| number.parse().ok()).unwrap_or(0)
     }
 
-    /// The units that a GRAB asks for, with or without WAIT.
+    /// The quantity that a GRAB asks for, with or without WAIT.
     fn asks(&self) -> Option<u64> {
         let (Op::Grab { ask, .. } | Op::Join { ask, .. }) = self.op else { return None };
         Some(match ask {
@@ -84,7 +84,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// A part of a grant comes back.
+    /// Whether the command returns a part of a grant.
     fn trims(&self) -> bool {
         self.keeps().is_some() && self.of(|grant| grant.qty > self.number(1) && self.says_live())
     }
@@ -97,7 +97,7 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// The grant that the command names, as it stood.
+    /// The grant that the command names, before the command.
     fn grant(&self) -> Option<Grant<'a>> {
         let user = self.user();
         let seq = match self.op {
@@ -114,7 +114,7 @@ impl<'a> Seen<'a> {
         self.sale.grant(seq?).filter(|grant| grant.user == user)
     }
 
-    /// Whether the command names a grant of which this holds.
+    /// Whether the command names a grant for which `holds` is true.
     fn of(&self, holds: impl Fn(&Grant<'_>) -> bool) -> bool {
         self.grant().is_some_and(|grant| holds(&grant))
     }
@@ -123,7 +123,7 @@ impl<'a> Seen<'a> {
         grant.state == State::Held && grant.deadline <= self.t
     }
 
-    /// Some of its units were given back earlier.
+    /// Whether some of the grant's units were returned earlier.
     fn is_trimmed(&self, grant: &Grant<'_>) -> bool {
         self.sale.first_qty(grant.seq).is_some_and(|first| first > grant.qty)
     }
@@ -278,7 +278,7 @@ pub const SITUATIONS: [Situation; 72] = [
     ("RECEIVE pays what is owed", |m| m.told("RECEIVE") && m.owes()),
 ];
 
-/// Whether some entry is of this event.
+/// Whether the transaction has an entry of this event.
 fn tells(txn: &Txn, event: &str) -> bool {
     txn.parts.iter().any(|part| match &part.what {
         What::Apply { entries, .. } => {

@@ -1,48 +1,48 @@
-//! The steps of a run, and how they are printed: a list of steps reads like a session.
+//! The steps of a run. They are printed like a session.
 
 use std::fmt::{self, Display, Formatter};
 
 use crate::oracle::{Ask, Bytes, Deed, GatePatch, List, Op, Pick};
 
-/// One step. Sales and replicas are named by their place.
+/// One step. Sales and replicas have their index as name.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// A command that the oracle knows.
+    /// A command that the oracle models.
     Ask { sale: usize, op: Op },
     /// MGRAB of all sales.
     Several { user: Bytes, qty: Vec<u64>, req: Option<Bytes> },
     /// A command to one sale; while it runs, another module calls a second command.
     Between { sale: usize, op: Op, call: Box<Step> },
-    /// The clock is set, forwards or back.
+    /// The clock is set, forward or back.
     Clock(u64),
-    /// The outbox of a sale takes no entries, or takes them again.
+    /// The outbox of a sale refuses entries, or accepts them again.
     Outbox { sale: usize, broken: bool },
     /// A replica gets the next `count` transactions.
     Deliver { replica: usize, count: usize },
     /// A replica gets the last transaction a second time.
     Repeat { replica: usize },
-    /// A replica gets a transaction before the one that it waits for.
+    /// A replica gets a transaction before the one that is next.
     Gap { replica: usize },
     /// A replica does a full resync.
     Resync { replica: usize },
-    /// A replica takes over with its own state; the rest of the history is lost.
+    /// A replica is promoted with its state; the rest of the history is lost.
     Promote { replica: usize },
-    /// A replica starts with an older or a newer module and does a full resync.
+    /// A replica restarts with an older or newer module and does a full resync.
     Replace { replica: usize, knows: u64 },
     /// `seckill.effects-version` on all nodes.
     Setting { version: u64 },
-    /// The log reaches the disk.
+    /// The AOF is synced to disk.
     Sync,
-    /// The log is rewritten.
+    /// The AOF is rewritten.
     Rewrite,
-    /// The primary dies and comes back from its log without the last `lost` transactions, as far
-    /// as they were not on the disk.
+    /// The primary crashes and restarts from its AOF, without the last `lost` transactions that
+    /// were not synced.
     Crash { lost: usize },
-    /// The snapshot is written to the disk.
+    /// An RDB file is written.
     Save,
-    /// The primary dies and comes back from its snapshot.
+    /// The primary crashes and restarts from its RDB file.
     CrashToSave,
-    /// The primary loads what it has just saved, in the same run.
+    /// The primary saves and loads its data in one process (DEBUG RELOAD).
     Reload,
     /// A sale is dumped.
     Dump { sale: usize },
@@ -92,11 +92,11 @@ pub const KINDS: [&str; 38] = [
     "setting",
 ];
 
-/// The first of the kinds that are no commands.
+/// The index of the first kind that is no command.
 pub const FIRST_FAULT: usize = 23;
 
 impl Step {
-    /// The place in [`KINDS`].
+    /// The index in [`KINDS`].
     pub fn kind(&self) -> usize {
         match self {
             Step::Ask { op, .. } => kind_of(op),
@@ -254,7 +254,7 @@ fn req_text(req: &Option<Bytes>) -> String {
     req.as_ref().map_or(String::new(), |req| format!(" REQ {}", text(req)))
 }
 
-/// Bytes as they are when they can be read; long ones by their length.
+/// Readable bytes as text, long ones by their length.
 fn text(bytes: &[u8]) -> String {
     match bytes.len() {
         0..=20 => bytes.escape_ascii().to_string(),

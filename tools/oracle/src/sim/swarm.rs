@@ -1,13 +1,13 @@
-//! The odds of each kind of step in a run. Each run leaves some kinds out, so that a kind that is
-//! rare among all is common in some run (swarm testing: Groce and others, 2012).
+//! The probability of each kind of step in a run. Each run leaves some kinds out, so that rare
+//! kinds are common in some runs (swarm testing: Groce and others, 2012).
 
 use super::dice::{between, once_in};
 use super::setup::Setup;
 use super::step::{FIRST_FAULT, KINDS};
 use crate::random::Random;
 
-/// How much each kind weighs when nothing is left out. Clock and deliveries are as common as
-/// commands, disasters are rare.
+/// Weights of all kinds before any is left out. Clock and deliveries are as common as commands,
+/// failures are rare.
 const USUAL: [u64; KINDS.len()] = [
     // Commands; those of parts are the last but KEEP.
     60, 20, 20, 20, 16, 12, 8, 10, 12, 14, 2, 4, 4, 4, 5, 4, 1, 12, 12, 20, 20, 12, 16,
@@ -15,7 +15,7 @@ const USUAL: [u64; KINDS.len()] = [
     50, 2, 30, 2, 2, 2, 2, 4, 2, 2, 2, 2, 3, 2, 2,
 ];
 
-// Places of the kinds that depend on each other.
+// Indexes of kinds that depend on each other.
 const GRAB: usize = 0;
 const MGRAB: usize = 2;
 const PAUSE: usize = 10;
@@ -30,14 +30,14 @@ pub struct Swarm {
 }
 
 impl Swarm {
-    /// Draws one for a setup.
+    /// Draws the weights for a setup.
     pub fn draw(random: &mut Random, setup: &Setup) -> Swarm {
         let mut weights = USUAL;
         for (kind, weight) in weights.iter_mut().enumerate() {
             let is_off = once_in(random, if kind < FIRST_FAULT { 4 } else { 3 });
             *weight *= if is_off { 0 } else { between(random, 1, 8) };
         }
-        // Without grabs, or paused for good, nothing would happen; with one sale no MGRAB.
+        // A run needs grabs and RESUME, or nothing would change. MGRAB needs two sales.
         weights[GRAB] = weights[GRAB].max(USUAL[GRAB]);
         weights[RESUME] = weights[RESUME].max(2 * weights[PAUSE]);
         if setup.sales.len() == 1 {

@@ -11,19 +11,19 @@ pub use super::step::{FIRST_FAULT, KINDS};
 pub struct Tally {
     pub runs: u64,
     pub steps: u64,
-    /// Steps by kind, and those of them that changed something.
+    /// Steps by kind, and how many of them changed the sale.
     pub kinds: [(u64, u64); KINDS.len()],
     /// Replies of commands by their first word.
     pub replies: BTreeMap<String, u64>,
     /// Changes that replicas applied and that were compared with the primary's sale.
     pub compared: u64,
-    /// Entries that the outbox's readers took.
+    /// Entries that readers of the outbox have read.
     pub entries: u64,
-    /// Transactions that were lost with the tail of a history.
+    /// Transactions that a failover or restart has lost.
     pub lost: u64,
     /// Commands whose reply the oracle predicted.
     pub foretold: u64,
-    /// How often each situation of `sometimes` was met.
+    /// How often each situation of `sometimes` was reached.
     pub met: BTreeMap<&'static str, u64>,
 }
 
@@ -51,14 +51,14 @@ impl Tally {
         }
     }
 
-    /// Counts the situations of a transaction that is lost.
+    /// Counts the situations of a lost transaction.
     pub fn note_loss(&mut self, txn: &Txn) {
         for (name, is_met) in &LOSSES {
             *self.met.entry(name).or_default() += u64::from(is_met(txn));
         }
     }
 
-    /// The situations that were never met.
+    /// The situations that were never reached.
     pub fn unmet(&self) -> Vec<&'static str> {
         self.met.iter().filter(|(_, times)| **times == 0).map(|(name, _)| *name).collect()
     }

@@ -1,4 +1,4 @@
-//! Checks by the outbox of a simulated sale that waiters are served in turn.
+//! Checks by the outbox of a simulated sale that waiters are served in order.
 
 use seckill_domain::outbox::Field;
 use seckill_domain::Sale;
@@ -7,7 +7,7 @@ use crate::compare::{same, Check};
 use crate::stored_entry::StoredEntry;
 use crate::turns::{Terms, Told, Turns, Waiter};
 
-/// Begins with the sale as it stands; nothing for a part.
+/// Starts from the current sale; `None` for a part.
 pub fn begun(sale: &Sale) -> Option<Turns> {
     let (terms, balances) = (sale.terms(), sale.balances());
     if terms.split.is_some() {
@@ -63,7 +63,7 @@ pub fn read(turns: &mut Turns, entry: &StoredEntry) -> Check {
     })
 }
 
-/// Compares the sale's waiters with those that the outbox tells.
+/// Compares the sale's waiters with those in the outbox.
 pub fn check(turns: &Turns, sale: &Sale) -> Check {
     let waiting = sale.waitlist().into_iter().flat_map(|list| list.iter_from(0));
     let waiting: Vec<_> = waiting.map(|it| (it.ticket, it.user, it.req, it.qty)).collect();

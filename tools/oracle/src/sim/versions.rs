@@ -1,9 +1,8 @@
-//! Nodes whose modules are of different versions: an older one among newer ones, which the setting
-//! `seckill.effects-version` holds back.
+//! Nodes with modules of different versions. The setting `seckill.effects-version` makes newer
+//! modules write forms that older ones can read.
 //!
-//! So far this module's forms are all of version 1, and a newer one is made up by
-//! `tests/upgrade/made_up.patch`: in a copy of the sources with it (`make sim-upgrade`) newer nodes
-//! write what older ones refuse.
+//! So far all forms have version 1. `tests/upgrade/made_up.patch` adds a newer one to a copy of the
+//! sources (`make sim-upgrade`). With it newer nodes write forms that older nodes refuse.
 
 use seckill_domain::outbox::EntryVersion;
 use seckill_domain::plan::{EntriesAt, Position, StreamId};
@@ -16,22 +15,22 @@ use crate::stored_entry::StoredEntry;
 /// Replicas of a run.
 pub const REPLICAS: usize = 2;
 
-/// The version of the effects that an older module can read.
+/// The version of effects that an older module can read.
 pub const OLDER: u64 = 1;
-/// The version of the effects that a newer module can read.
+/// The version of effects that a newer module can read.
 pub const NEWER: u64 = 2;
 
 /// The versions of the nodes at the start of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Versions {
-    /// The version that each one's module knows: the primary's, then the replicas'.
+    /// The version that each node's module knows: first the primary's, then the replicas'.
     pub knows: [u64; 1 + REPLICAS],
-    /// `seckill.effects-version` on all nodes: `OLDER`, or 0 for what a module knows.
+    /// `seckill.effects-version` on all nodes: `OLDER`, or 0 for the newest version of each module.
     pub setting: u64,
 }
 
 impl Versions {
-    /// Draws them: in most runs all are newer.
+    /// Draws the versions; in most runs all nodes are newer.
     pub fn draw(random: &mut Random) -> Versions {
         let has_older = once_in(random, 3);
         let mut draw = || if has_older && once_in(random, 2) { OLDER } else { NEWER };
@@ -41,13 +40,12 @@ impl Versions {
     }
 }
 
-/// From now on the domain writes what may be written under this setting. What is answered is how
-/// entries are written.
+/// Makes the domain write the forms that this setting allows. Returns the form of entries.
 pub fn write_as(setting: u64) -> EntryVersion {
     EntryVersion::known_to(setting)
 }
 
-/// The version of an effect: the first byte of a form is its place among all of them.
+/// The version of an effect. Its first byte is the index of its form.
 pub fn of_effect(text: &[u8]) -> u64 {
     match text.first() {
         // The two forms of version 1.
@@ -68,7 +66,7 @@ pub fn of_dump(dump: &[Vec<u8>]) -> u64 {
     dump.iter().map(|piece| of_piece(piece)).max().unwrap_or(OLDER)
 }
 
-/// The version of what one APPLY carries.
+/// The version of an APPLY's content.
 pub fn of_apply(position: &[u8], texts: &[Vec<u8>]) -> u64 {
     let form = position.split(|byte| *byte == b':').nth(1);
     let of_entries = if form.is_none_or(|form| form == b"1") { OLDER } else { NEWER };
@@ -83,7 +81,7 @@ pub fn takes(knows: u64, version: u64, what: &str) -> Check {
     }
 }
 
-/// The position of an APPLY, as it is replicated.
+/// The position of an APPLY as replicated.
 pub fn position(version: u64, entries: &[StoredEntry], written: EntryVersion, at: u64) -> Vec<u8> {
     let id = StreamId { ms: at, seq: version };
     let entries = (!entries.is_empty()).then_some(EntriesAt { version: written, id });

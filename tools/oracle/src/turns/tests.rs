@@ -1,5 +1,4 @@
-//! The judge must find faults: each test spoils one thing of a right list.
-//! is right.
+//! The checker must find errors: each test changes one entry of a correct history.
 
 #![cfg(test)]
 
@@ -7,7 +6,7 @@ use super::*;
 
 const OFFER_MS: u64 = 50;
 
-/// One of three units after the other comes back to three waiters: for two, one and one.
+/// Three waiters, for two, one and one units. Three units come back one by one.
 fn list(overtake: u64) -> Turns {
     let mut turns = Turns::default();
     let terms = Some(Terms { offer_ms: OFFER_MS, overtake, close_at: 0 });
@@ -72,7 +71,7 @@ fn who_is_served_before_an_earlier_one_is_found() {
     let grab = Told { event, available: 0, held: 3, qty: 1, deadline: 9, user, ..Told::default() };
     assert_finds("JUMPED: a GRAB got units before ticket 2", 1, &[grab]);
     assert_finds("JUMPED: a user who waits", 1, &[Told { user: b"a", ..grab }]);
-    // Behind all others it is right, as long as the head may be passed.
+    // After all other waiters a GRAB is correct, as long as the head may be passed.
     let last = Told { event: "LEAVE", available: 1, held: 2, ..wait(3, 1) };
     let but_one = Told { event: "LEAVE", available: 1, held: 2, ..wait(2, 1) };
     let all = [last, but_one, grab];

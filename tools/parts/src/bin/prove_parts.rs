@@ -1,4 +1,4 @@
-//! Goes through all states of small split sales, and finds the builds that are broken on purpose.
+//! Searches all states of small split sales, and checks that the broken builds are found.
 //!
 //! ```text
 //! make proof-parts
@@ -16,13 +16,13 @@ const THREADS: usize = 2;
 /// Searches all orders of messages, failures and repairs of small split sales
 #[derive(Parser)]
 struct Options {
-    /// Only what the tests search
+    /// Search only the small settings that the tests have
     #[arg(long)]
     small: bool,
     /// Only settings and builds whose name contains this
     #[arg(long, default_value = "")]
     only: String,
-    /// Prints how each broken build is found
+    /// Print how each broken build is found
     #[arg(long)]
     paths: bool,
 }

@@ -1,5 +1,5 @@
-//! Sells a million units of a split sale at 5,000,000 calls a second, in memory, with and without
-//! a balancer, and compares with what is promised.
+//! Sells 1,000,000 units of a split sale at 5,000,000 calls a second, in memory, with and without a
+//! balancer. Compares the result with the promised figures.
 //!
 //! ```text
 //! make sim-parts
@@ -16,19 +16,20 @@ use seckill_parts::table;
 /// Simulates a rush on a split sale
 #[derive(Parser)]
 struct Options {
-    /// How many parts
+    /// Numbers of parts
     #[arg(long, value_delimiter = ',', default_values_t = [16, 64, 256, 1024])]
     parts: Vec<usize>,
-    /// Milliseconds between two looks of the balancer; 0: no balancer
+    /// Milliseconds between two passes of the balancer; 0: no balancer
     #[arg(long, value_delimiter = ',', default_values_t = [0.0, 5.0, 20.0])]
     interval: Vec<f64>,
-    /// Writes the picture of 64 parts, without a balancer and with one each 20 ms
+    /// Write the picture of 64 parts, without a balancer and with one each 20 ms
     #[arg(long)]
     picture: Option<PathBuf>,
 }
 
 const SEEDS: u64 = 3;
-/// The bars for 64 parts: per cent refused with SOLDOUT too early, by the interval in ms.
+/// The bars for 64 parts: balancer interval in ms, and largest percentage of calls that got SOLDOUT
+/// too early.
 const BARS: [(f64, f64); 2] = [(5.0, 1.0), (20.0, 1.2)];
 const MOVED_PERCENT_MAX: f64 = 14.0;
 
@@ -67,7 +68,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!broken.is_empty()))
 }
 
-/// The run with the most calls told SOLDOUT too early.
+/// The run with the most calls that got SOLDOUT too early.
 fn worst(parts: usize, interval: f64) -> Outcome {
     let interval = (interval > 0.0).then_some(interval / 1e3);
     let runs = (1..=SEEDS).map(|seed| run(&Setting { seed, ..Setting::rush(parts, interval) }));

@@ -1,4 +1,4 @@
-//! The effect of an action on the state.
+//! Executes an action on the state.
 
 use seckill_balance::tell;
 
@@ -8,7 +8,7 @@ use super::repair;
 use super::state::{Balancer, Command, Message, Repair, State};
 use super::{Broken, Config, PARTS};
 
-/// A part's answer to a SEND: the total, and whether WAIT has something to wait for.
+/// A part's reply to SEND: the total, and whether it was replicated, so that WAIT waits.
 type Answer = Option<(u8, bool)>;
 
 /// The state after `action`.
@@ -56,7 +56,8 @@ pub fn act(config: &Config, state: &State, action: Action) -> State {
     if config.failovers == 0 {
         next.replicas = next.parts;
     }
-    // Units that such a repair does not owe yet are none too many: its part sells nothing.
+    // During such a repair a part may lack units that it owes. It sells nothing, so that is no
+    // error.
     if action != Action::Repair || !config.is(Broken::RepairInSteps) {
         next.made_twice += next.made_since(state);
     }
@@ -82,7 +83,7 @@ fn replicate(state: &mut State, at: u8) {
     }
 }
 
-/// A client that waited for the old primary gets no answer.
+/// A client that waits for the old primary gets no reply.
 fn fail_over(state: &mut State, at: u8) {
     state.failovers += 1;
     state.lossy = true;
@@ -110,7 +111,7 @@ fn renew(config: &Config, state: &mut State) {
     (state.late, state.balancers, state.messages) = (old.late, old.balancers, old.messages);
 }
 
-/// The command that a balancer would send now.
+/// The command that a balancer sends next.
 fn outgoing(one: &Balancer) -> Option<Message> {
     match one {
         Balancer::Ready(message) => Some(*message),
@@ -133,7 +134,7 @@ fn keep_late(state: &mut State, number: u8) {
     }
 }
 
-/// A part takes a command, or refuses what is for another split.
+/// Delivers a command to a part, which refuses a command for another split.
 fn deliver(config: &Config, state: &mut State, message: &Message) -> Answer {
     if message.split != state.split && !config.is(Broken::NoSplitId) {
         return None;
@@ -178,8 +179,9 @@ fn step(config: &Config, state: &mut State, number: u8) {
     *balancer(state, number) = next;
 }
 
-/// After a SEND: the units are forwarded once a replica has it. Where the total is another than
-/// was asked for, nothing may have been written, and it is sent again as it stands.
+/// After a SEND the balancer waits for a replica, then forwards the units. If the total differs
+/// from the requested one, the part may have written nothing. Then the balancer sends the part's
+/// total again.
 fn answered(config: &Config, split: u8, command: &Command, answer: Answer) -> Balancer {
     let (Command::Send { from, to, total, owed }, Some((now, written))) = (*command, answer) else {
         return Balancer::Idle;
@@ -203,7 +205,7 @@ fn doubt(state: &State, split: u8, (from, to, total): (u8, u8, u8)) -> Balancer 
     Balancer::Ready(Message { split, command: Command::Send { from, to, total, owed: true } })
 }
 
-/// Reads the next part; after the last one it knows which parts to notify.
+/// Reads the next part. After the last one the balancer knows which parts to notify.
 fn read(
     config: &Config,
     state: &State,
@@ -221,7 +223,7 @@ fn read(
         true => part,
         false => Part { available: seen[at].available, ..part },
     };
-    // Values that nothing reads later would only make more states.
+    // Values that no later action reads would only add states.
     seen[at] = Part {
         put_in: 0,
         supply: 0,

@@ -4,43 +4,43 @@ use super::repair;
 use super::state::{Balancer, Command, Message, State};
 use super::{Broken, Config, PARTS};
 
-/// One thing that happens. Balancers and messages go by their number.
+/// One action. Balancers and messages are named by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     Grab(u8),
     Refund(u8),
-    /// The replica has all that the part has.
+    /// The replica gets all changes of the part.
     Replicate(u8),
     /// The part fails over to its replica's state.
     FailOver(u8),
     Lose(u8),
     /// The next step of the repair.
     Repair,
-    /// The split is removed and made again under the same keys.
+    /// The split is deleted and created again under its keys.
     Renew,
     /// A balancer begins a pass.
     Read(u8),
-    /// The balancer is about to send this.
+    /// The balancer decides to send this message.
     Begin(u8, Message),
-    /// The balancer saw units made twice.
+    /// The balancer has read that units were made twice.
     Doubt {
         balancer: u8,
         from: u8,
         to: u8,
     },
-    /// The balancer does its next step and gets the answer.
+    /// The balancer does its next step and gets the reply.
     Step(u8),
-    /// The balancer's message arrives late, and the balancer gives up.
+    /// The balancer gives up, and its message arrives late.
     StepLate(u8),
-    /// The balancer's message arrives now and once more later.
+    /// The balancer's message arrives now, and again later.
     StepTwice(u8),
-    /// The balancer dies, or gets no answer, and begins again.
+    /// The balancer crashes or gets no reply, and starts again.
     GiveUp(u8),
     /// A late message arrives.
     Deliver(u8),
 }
 
-/// Everything that can happen now.
+/// All possible actions in this state.
 pub fn actions(config: &Config, state: &State, actions: &mut Vec<Action>) {
     for at in 0..PARTS as u8 {
         of_part(config, state, at, actions);
@@ -107,8 +107,8 @@ fn late(config: &Config, state: &State, number: u8, actions: &mut Vec<Action>) {
     }
 }
 
-/// The moves that a balancer can begin. It decides by its last reading; other actions in between
-/// make that reading old by the time its message arrives.
+/// The moves that a balancer can begin. It decides by its last reading, which other actions may
+/// have outdated.
 fn begin(config: &Config, state: &State, number: u8, actions: &mut Vec<Action>) {
     let pass = state.parts.iter().flatten().map(|part| part.pass).max().unwrap_or_default();
     if pass < config.passes && state.parts.iter().all(Option::is_some) {

@@ -53,8 +53,8 @@ impl Model for Config {
     }
 }
 
-/// SOLDOUT 0 is true where nothing was lost and nothing came back; a unit that came back since the
-/// pass began is the only exception.
+/// SOLDOUT 0 must be true if nothing was lost or returned. The only exception is a unit that was
+/// returned since the pass began.
 fn all_sold(_: &Config, state: &State) -> bool {
     let here: u8 = state.parts.iter().flatten().map(|part| part.available).sum();
     let left = here + state.under_way() > 0;

@@ -1,11 +1,11 @@
-//! All orders of what can happen to a small split sale: parts of one split, balancers that read,
-//! send, wait and tell, messages that come late, twice or never, failovers that lose a tail, a part
-//! that is lost and repaired, refunds, and a split that is made again under the same keys.
+//! All orders of actions in a small split sale. Balancers read, send, wait and notify. Messages
+//! come late, twice or never. Failovers lose changes, a part is lost and repaired, units are
+//! refunded, and a split is created again under its keys.
 //!
 //! * `part` is a part as the contract describes it.
-//! * `state` is everything at one moment, `action` what can happen next, `act` what comes of it.
-//! * `laws` says what must hold in every state, `settled` what must hold once it is quiet.
-//! * `search` has the settings that are searched, and the builds that are broken on purpose.
+//! * `state` is the state, `action` the possible actions, `act` their effect.
+//! * `laws` must hold in every state, `settled` once no more faults occur.
+//! * `search` has the searched settings, and the builds that are broken on purpose.
 
 mod act;
 mod action;
@@ -19,56 +19,56 @@ mod state;
 /// Parts of the split.
 pub const PARTS: usize = 3;
 
-/// Builds that are broken on purpose, to see that the laws find them.
+/// Builds that are broken on purpose, to check that the laws find them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broken {
-    /// RECEIVE adds its total instead of raising to it.
+    /// RECEIVE adds its total instead of raising the part's total to it.
     ReceiveAdds,
-    /// A command of another split is taken.
+    /// A command for another split is accepted.
     NoSplitId,
     /// RECEIVE is sent before the replica has the SEND.
     NoWait,
-    /// A SEND of the present total is not replicated, so WAIT returns at once.
+    /// A SEND of the current total is not replicated, so WAIT returns at once.
     RepeatLeavesNoTrace,
-    /// WAIT is trusted after a SEND that could not do what was asked.
+    /// WAIT is trusted after a SEND that did not do what was requested.
     WaitAfterNothing,
-    /// The balancer reads "all is sold" by two commands a part.
+    /// The balancer reads "all is sold" by two commands for each part.
     ReadApart,
     /// ELSEWHERE is accepted from any pass, not only from the current one.
     NoPass,
-    /// A lost part is made again with its share.
+    /// A lost part is created again with its share.
     LostPartGetsShare,
-    /// A lost part is made again command by command, not in one transaction.
+    /// A lost part is created again command by command, not in one transaction.
     RepairInSteps,
 }
 
-/// The split whose states are searched.
+/// A setting: the split whose states are searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub name: &'static str,
     /// Units of the split.
     pub total: u8,
-    /// Units that may be sent in all.
+    /// Most units sent in total.
     pub moves: u8,
-    /// How many balancers there are, 1 or 2.
+    /// Number of balancers, 1 or 2.
     pub balancers: usize,
-    /// How often a pass may report its findings.
+    /// Number of passes that may report their result.
     pub passes: u8,
     pub refunds: u8,
-    /// Messages that come late or a second time.
+    /// Number of messages that come late or twice.
     pub late: u8,
     pub failovers: u8,
-    /// Parts that are lost.
+    /// Number of parts that are lost.
     pub losses: u8,
-    /// How often the split is removed and made again.
+    /// Number of times that the split is deleted and created again.
     pub renewals: u8,
     pub broken: Option<Broken>,
-    /// Nothing may be made twice, even though something is broken that lets it happen.
+    /// Units made twice are an error, even in a build that allows it.
     pub strict: bool,
 }
 
 impl Config {
-    /// Nothing happens but buying.
+    /// Only purchases.
     pub const QUIET: Config = Config {
         name: "",
         total: 2,
@@ -84,7 +84,7 @@ impl Config {
         strict: false,
     };
 
-    /// Whether a unit made twice is wrong. Without WAIT a failover can make one.
+    /// Whether a unit made twice is an error. Without WAIT a failover can make one.
     fn is_strict(&self) -> bool {
         self.strict || !self.is(Broken::NoWait)
     }

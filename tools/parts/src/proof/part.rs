@@ -1,4 +1,4 @@
-//! A part as the contract describes it, small enough to be searched: one buyer's unit a grant.
+//! A part as the contract describes it, small enough for the search: each grant has one unit.
 
 use seckill_balance::{share, Reading};
 
@@ -17,15 +17,15 @@ pub struct Part {
     pub elsewhere: u8,
     pub pass: u8,
     pub paused: bool,
-    /// How many units had come back when the pass that said 0 began, and when it ended. No part of
-    /// the contract: the laws compare with it.
+    /// Number of returned units when the pass that reported 0 began, and when it ended. Only the
+    /// laws use these.
     pub sold_began: u8,
     pub sold_ended: u8,
-    /// Begin of the last pass that reported units elsewhere.
+    /// Begin of the last pass that reported units on other parts.
     pub raised_as_of: u8,
 }
 
-/// An ELSEWHERE, with what had come back when its pass began and ended.
+/// An ELSEWHERE, with the number of returned units when its pass began and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tell {
     pub part: u8,
@@ -43,7 +43,7 @@ impl Part {
         Part { put_in: units, supply: units, available: units, elsewhere, ..Part::default() }
     }
 
-    /// A part that was lost, before it knows anything: nothing to sell, and paused.
+    /// A lost part before its repair: no units, and paused.
     pub fn empty(total: u8) -> Part {
         Part { elsewhere: total, paused: true, ..Part::default() }
     }
@@ -53,14 +53,14 @@ impl Part {
         self.sold += 1;
     }
 
-    /// A unit comes back; a deficit is paid first.
+    /// A unit is refunded; it reduces a deficit first.
     pub fn refund(&mut self) {
         self.sold -= 1;
         self.available += 1;
         self.pay();
     }
 
-    /// The answer is the current total, and whether anything was replicated.
+    /// Returns the current total, and whether anything was replicated.
     pub fn send(&mut self, to: usize, total: u8, owed: bool, broken: Option<Broken>) -> (u8, bool) {
         let asked = total.saturating_sub(self.sent[to]);
         let units = asked.min(self.available);
@@ -90,7 +90,7 @@ impl Part {
         self.add(units);
     }
 
-    /// IMPORT of units that the shop's database has as sold.
+    /// IMPORT of units that are sold in the shop's database.
     pub fn import(&mut self, units: u8) {
         let here = units.min(self.available);
         self.available -= here;
@@ -124,7 +124,7 @@ impl Part {
         self.available -= paid;
     }
 
-    /// Whether a refused buyer is told that nothing is left anywhere.
+    /// Whether a refused buyer is told that no part has units.
     pub fn says_all_sold(&self) -> bool {
         self.available == 0 && self.elsewhere == 0
     }

@@ -1,4 +1,4 @@
-//! A lost part is made again, while everything else goes on.
+//! The repair of a lost part, while all other actions continue.
 
 use super::part::Part;
 use super::state::{Repair, State};
@@ -7,21 +7,21 @@ use super::{Broken, Config, PARTS};
 /// The effect of one command of a repair on the part.
 #[derive(Clone, Copy)]
 enum Step {
-    /// With supply 0, paused.
+    /// INIT with supply 0, paused.
     Make,
-    /// Units that the peer received from the part.
+    /// Units that the peer received from the lost part.
     Owe(usize),
-    /// IMPORT of units that the database has as sold.
+    /// IMPORT of units that are sold in the database.
     Import,
-    /// Units that the peer sent to the part.
+    /// Units that the peer sent to the lost part.
     Receive(usize),
-    /// The share.
+    /// RESTOCK of the share.
     Restock,
     Resume,
 }
 
-/// The peers are read one after the other; then the part is made in one transaction. What is paused
-/// sells nothing, but it can receive, and a balancer would send on what it seems to have.
+/// First the peers are read one after the other, then one transaction creates the part. A paused
+/// part sells nothing, but it can receive, and a balancer would send its units on.
 const ALL: [Step; 8] = [
     Step::Make,
     Step::Import,
@@ -33,10 +33,10 @@ const ALL: [Step; 8] = [
     Step::Resume,
 ];
 
-/// Number of peers of the lost part; each is named by its distance behind the lost part.
+/// Number of peers of the lost part. Each is named by its distance after the lost part.
 const PEERS: u8 = PARTS as u8 - 1;
 
-/// How many steps there are.
+/// Number of steps.
 pub fn steps(config: &Config) -> u8 {
     match config.broken {
         Some(Broken::LostPartGetsShare) => 1,
@@ -45,7 +45,7 @@ pub fn steps(config: &Config) -> u8 {
     }
 }
 
-/// Does the next step of the repair, if there is one.
+/// Executes the next step of the repair, if any.
 pub fn step(config: &Config, state: &mut State) {
     let Some(repair) = state.repair.filter(|repair| repair.step < steps(config)) else { return };
     let mut next = Repair { step: repair.step + 1, ..repair };

@@ -1,4 +1,4 @@
-//! The settings that are searched, and the builds that are broken on purpose.
+//! The searched settings, and the builds that are broken on purpose.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ pub struct Found {
     pub states: usize,
     pub depth: usize,
     pub took: Duration,
-    /// The law that is broken, and how one comes there.
+    /// The broken law, and the actions that lead there.
     pub broken: Option<(&'static str, Vec<String>)>,
 }
 
-/// Goes through all states, or until a law is broken: any, or the one that is named.
+/// Searches all states until a law is broken: any law, or the named one.
 pub fn search(config: &Config, law: Option<&'static str>, threads: usize) -> Found {
     let started = Instant::now();
     let end = match law {
@@ -36,7 +36,7 @@ pub fn search(config: &Config, law: Option<&'static str>, threads: usize) -> Fou
 
 const QUIET: Config = Config::QUIET;
 
-/// Small enough for the tests: seconds.
+/// Settings for the tests: a few seconds.
 pub const SMALL: &[Config] = &[
     Config { name: "two balancers, a late message", moves: 2, balancers: 2, late: 1, ..QUIET },
     Config { name: "told that all is sold", moves: 1, passes: 2, late: 1, refunds: 1, ..QUIET },
@@ -52,7 +52,7 @@ pub const SMALL: &[Config] = &[
     Config { name: "made anew", moves: 1, late: 1, renewals: 1, ..QUIET },
 ];
 
-/// All that `make proof-parts` goes through beside them.
+/// Further settings of `make proof-parts`.
 pub const LARGE: &[Config] = &[
     Config {
         name: "two balancers, late messages, a refund",
@@ -90,7 +90,7 @@ pub const LARGE: &[Config] = &[
     },
 ];
 
-/// A build that is broken, where it shows, and the law that finds it.
+/// A broken build, the setting that shows the error, and the law that finds it.
 pub struct Mutant {
     pub what: &'static str,
     pub config: Config,
@@ -101,7 +101,7 @@ const fn mutant(what: &'static str, broken: Broken, config: Config, law: &'stati
     Mutant { what, config: Config { name: what, broken: Some(broken), ..config }, law }
 }
 
-/// The builds that must be found.
+/// The broken builds that must be found.
 pub const MUTANTS: &[Mutant] = &[
     mutant(
         "RECEIVE adds instead of raising",

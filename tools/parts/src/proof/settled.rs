@@ -1,4 +1,4 @@
-//! Laws of a quiet state: a balancer that is not disturbed any more finds every unit.
+//! Laws after the last fault: a balancer that runs undisturbed finds every unit.
 
 use seckill_balance::{made_twice, plan, tell, under_way, Load, Reading, Timing};
 
@@ -9,8 +9,8 @@ use super::{repair, Broken, Config, PARTS};
 /// More passes than any state needs.
 const PASSES_MAX: usize = 12;
 
-/// From this state a balancer and a repair without faults come to rest, and then all pairs agree,
-/// no unit is lost or made, and each part says the truth about the others.
+/// Runs a balancer and a repair without faults until nothing changes. Then all pairs must agree, no
+/// unit may be lost or doubled, and each part must be right about the others.
 pub fn settles(config: &Config, state: &State) -> bool {
     let mut quiet = state.clone();
     for _ in 0..repair::steps(config) {
@@ -29,8 +29,8 @@ fn readings(parts: &[Part]) -> Vec<Reading> {
     parts.iter().map(Part::reading).collect()
 }
 
-/// One pass, as the program does it: what was made twice is owed, what is under way arrives,
-/// deficits are filled, and who has to be told is told.
+/// One pass as in the program: units made twice are owed, moved units are received, deficits are
+/// filled, and parts are notified.
 fn pass(config: &Config, parts: &mut [Part]) {
     let broken = config.broken.filter(|broken| *broken != Broken::ReadApart);
     for (from, to) in (0..PARTS).flat_map(|from| (0..PARTS).map(move |to| (from, to))) {
@@ -67,7 +67,7 @@ fn arrive(parts: &mut [Part]) {
 fn is_settled(config: &Config, sold: u8, parts: &[Part]) -> bool {
     let totals = seckill_balance::totals(&readings(parts));
     let agrees = totals.under_way + totals.made_twice == 0;
-    // Every oversold unit is a deficit, and a deficit is only where nothing is left.
+    // Every oversold unit is a deficit, and a deficit remains only if no part has units.
     let put_in = u64::from(config.total);
     let is_exact = totals.put_in == i64::from(config.total)
         && totals.available + u64::from(sold) == put_in + totals.deficit

@@ -1,9 +1,9 @@
-//! Everything at one moment.
+//! The whole state.
 
 use super::part::{Part, Tell};
 use super::{Config, PARTS};
 
-/// A command for a part, with the split that it is for.
+/// A command to a part, with its split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Message {
     pub split: u8,
@@ -17,26 +17,26 @@ pub enum Command {
     Elsewhere(Tell),
 }
 
-/// Where a balancer stands. It waits for each answer, or gives up and begins again.
+/// The state of a balancer. It waits for each reply, or gives up and starts again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Balancer {
     Idle,
-    /// Reads part after part to tell whether all is sold. `seen` has what it read; with
-    /// `Broken::ReadApart` the units of all parts come first and their totals in a second round.
+    /// Reads part after part to find out whether all is sold. `seen` has the values read. With
+    /// `Broken::ReadApart` it first reads the units of all parts, then their totals.
     Reading {
         split: u8,
         began: u8,
         next: u8,
         seen: [Part; PARTS],
     },
-    /// Tells the parts that have to be told.
+    /// Notifies the parts that need it.
     Telling {
         split: u8,
         told: Vec<Tell>,
     },
     /// Will send this command.
     Ready(Message),
-    /// Saw units made twice, and reads the source again before it sends.
+    /// Has read units made twice, and reads the source again before it sends.
     Doubts {
         split: u8,
         from: u8,
@@ -54,21 +54,21 @@ pub enum Balancer {
 }
 
 impl Balancer {
-    /// The balancer waits until the replica of this part has its SEND.
+    /// Whether the balancer waits until the replica of this part has its SEND.
     pub fn waits_for(&self, part: u8) -> bool {
         matches!(self, Balancer::Waits { from, is_copied: false, .. } if *from == part)
     }
 }
 
-/// A part that was lost, and how far its repair is.
+/// A lost part and the state of its repair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Repair {
     pub part: u8,
     /// The next step.
     pub step: u8,
-    /// Sold units that the repaired part has lost.
+    /// Sold units that the lost part had.
     pub sold: u8,
-    /// Units that each peer was seen to have received from it, and to have sent to it.
+    /// Units that each peer reports as received from the lost part, and as sent to it.
     pub owes: [u8; PARTS],
     pub gets: [u8; PARTS],
 }
@@ -77,18 +77,18 @@ pub struct Repair {
 pub struct State {
     /// `None`: the part is lost.
     pub parts: [Option<Part>; PARTS],
-    /// The replica of each part; equal to the part where nothing fails over.
+    /// The replica of each part; equal to the part if nothing fails over.
     pub replicas: [Option<Part>; PARTS],
     pub balancers: Vec<Balancer>,
-    /// Messages on their way whose sender has given up, in order: any of them may come next.
+    /// Late messages whose sender has given up. Any of them may arrive next.
     pub late: Vec<Message>,
     pub split: u8,
-    /// How many units came back.
+    /// Number of returned units.
     pub returns: u8,
     pub repair: Option<Repair>,
-    /// Units made twice, ever.
+    /// Number of units ever made twice.
     pub made_twice: u8,
-    /// A part lost history.
+    /// Whether a part has lost changes.
     pub lossy: bool,
     pub failovers: u8,
     pub losses: u8,
@@ -120,12 +120,12 @@ impl State {
         self.parts[usize::from(at)].as_ref()
     }
 
-    /// Units received from a part that does not know to have sent them.
+    /// Units received from a part that has no record of sending them.
     pub fn twice_now(&self) -> u8 {
         self.pairs().map(|(sent, received)| received.saturating_sub(sent)).sum()
     }
 
-    /// Units that were made since `before`, each pair by itself.
+    /// Units made twice since `before`, counted for each pair.
     pub fn made_since(&self, before: &State) -> u8 {
         let twice = |state: &State, from: usize, to: usize| {
             let pair = state.parts[from].zip(state.parts[to]);
@@ -135,12 +135,12 @@ impl State {
         both.map(|(from, to)| twice(self, from, to).saturating_sub(twice(before, from, to))).sum()
     }
 
-    /// Units under way.
+    /// Units that were sent and not received.
     pub fn under_way(&self) -> u8 {
         self.pairs().map(|(sent, received)| sent.saturating_sub(received)).sum()
     }
 
-    /// Sent and received of each pair whose parts are there.
+    /// Sent and received units of each pair of existing parts.
     pub fn pairs(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
         let both = (0..PARTS).flat_map(|from| (0..PARTS).map(move |to| (from, to)));
         both.filter_map(|(from, to)| {
@@ -149,13 +149,13 @@ impl State {
         })
     }
 
-    /// Units that buyers have, those of a lost part included.
+    /// Sold units, including those of a lost part.
     pub fn sold(&self) -> u8 {
         let lost = self.repair.map_or(0, |repair| repair.sold);
         self.parts.iter().flatten().map(|part| part.sold).sum::<u8>() + lost
     }
 
-    /// Units sent in all, as the parts know.
+    /// All sent units that the parts know of.
     pub fn moved(&self) -> u8 {
         self.parts.iter().flatten().flat_map(|part| part.sent).sum()
     }

@@ -1,4 +1,4 @@
-//! The picture: units by part over time, without a balancer and with one.
+//! The picture: units of each part over time, without a balancer and with one.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::{Outcome, Setting};
 /// Writes the picture of two runs of one setting.
 ///
 /// # Errors
-/// A sentence.
+/// A message that says what failed.
 pub fn write(file: &Path, setting: &Setting, runs: [(&str, &Outcome); 2]) -> Result<(), String> {
     let title = format!("Units by part: {} parts, {} units", setting.parts, setting.units);
     let below = format!(

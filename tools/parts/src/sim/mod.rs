@@ -1,7 +1,8 @@
-//! A rush on a split sale: millions of calls a second, each answered by the part that is the
-//! buyer's home, and a balancer that reads, decides and sends over a network that takes its time.
+//! A rush on a split sale: millions of calls a second, each answered by the buyer's part. A
+//! balancer reads, decides and sends over a network with delay.
 //!
-//! Time goes in ticks that are short beside a message. The same seed is the same rush.
+//! Time advances in ticks that are short compared with a message. A seed always gives the same
+//! rush.
 
 pub mod chart;
 mod network;
@@ -13,7 +14,7 @@ use network::{Message, Network};
 
 /// Seconds of one tick.
 const TICK: f64 = 20e-6;
-/// A run ends after this; units that are not sold by then count as unsold.
+/// A run ends after this many seconds; units left then count as unsold.
 const SECONDS_MAX: f64 = 5.0;
 
 /// The settings of a simulation.
@@ -23,18 +24,18 @@ pub struct Setting {
     pub units: u64,
     /// Calls a second, each for one unit, over all parts.
     pub calls: f64,
-    /// Parts are asked from `1 - skew` to `1 + skew` times the average, evenly between.
+    /// The load of a part is from `1 - skew` to `1 + skew` times the average, spread evenly.
     pub skew: f64,
-    /// Seconds between two looks of the balancer; `None`: there is none.
+    /// Seconds between two passes of the balancer; `None`: no balancer.
     pub interval: Option<f64>,
-    /// Seconds of a message and its answer.
+    /// Seconds from a message to its reply.
     pub round_trip: f64,
     pub seed: u64,
 }
 
 impl Setting {
-    /// The setting whose figures are promised: 1,000,000 units, 5,000,000 calls a second, a load
-    /// that is skewed by half.
+    /// The setting of the promised figures: 1,000,000 units, 5,000,000 calls a second, and a load
+    /// with skew 0.5.
     pub fn rush(parts: usize, interval: Option<f64>) -> Setting {
         let (units, calls) = (1_000_000, 5e6);
         Setting { parts, units, calls, skew: 0.5, interval, round_trip: 0.5e-3, seed: 1 }
@@ -46,24 +47,24 @@ impl Setting {
 pub struct Outcome {
     /// Calls until the last unit was sold.
     pub calls: u64,
-    /// Buyers who were told SOLDOUT while units were elsewhere or under way.
+    /// Buyers who got SOLDOUT while units were on other parts or in flight.
     pub told_too_early: u64,
     pub moved: u64,
     pub transfers: u64,
     pub unsold: u64,
     /// Seconds until the last unit was sold.
     pub seconds: f64,
-    /// Units by part, each `SAMPLE` of a second, with the time.
+    /// Units of each part, with the time in seconds, every `SAMPLE`.
     pub samples: Vec<(f64, Vec<u64>)>,
 }
 
 impl Outcome {
-    /// Per cent of the calls whose answer was SOLDOUT too early.
+    /// Percentage of calls that got SOLDOUT too early.
     pub fn too_early_percent(&self) -> f64 {
         100.0 * self.told_too_early as f64 / self.calls.max(1) as f64
     }
 
-    /// Per cent of the units that moved.
+    /// Units that moved, in percent of all.
     pub fn moved_percent(&self, units: u64) -> f64 {
         100.0 * self.moved as f64 / units as f64
     }
@@ -72,7 +73,7 @@ impl Outcome {
 /// Seconds between two samples for the picture.
 const SAMPLE: f64 = 1e-3;
 
-/// Sells until nothing is left.
+/// Runs until nothing is left.
 pub fn run(setting: &Setting) -> Outcome {
     let mut rush = Rush::new(setting);
     let mut outcome = Outcome::default();
@@ -167,7 +168,7 @@ impl Rush<'_> {
         }
     }
 
-    /// All parts are asked at once; the answers come half a round trip later.
+    /// Sends a read to all parts at once; the replies come half a round trip later.
     fn read(&mut self, now: f64) {
         let readings = self.parts.iter().map(|part| (part.reading.clone(), part.unmet)).collect();
         let half = self.setting.round_trip / 2.0;
@@ -198,8 +199,8 @@ impl Rush<'_> {
         }
     }
 
-    /// The answer takes half a round trip, the replica that WAIT asks for a whole one before it,
-    /// and the way to the other part the last half.
+    /// Sends units on. The reply to SEND takes half a round trip, the WAIT for a replica a whole
+    /// one, and the way to the other part another half.
     fn send(&mut self, now: f64, (from, to, total): (usize, usize, u64), outcome: &mut Outcome) {
         let source = &mut self.parts[from].reading;
         let units = total.saturating_sub(source.sent[to]).min(source.available);
@@ -225,7 +226,7 @@ impl Rush<'_> {
     }
 }
 
-/// How much more or less than the average each part is asked, in a random order.
+/// The load of each part relative to the average, in random order.
 fn weights(setting: &Setting, random: &mut Random) -> Vec<f64> {
     let steps = setting.parts.saturating_sub(1).max(1) as f64;
     let weight = |at: usize| 1.0 - setting.skew + 2.0 * setting.skew * at as f64 / steps;
@@ -236,7 +237,7 @@ fn weights(setting: &Setting, random: &mut Random) -> Vec<f64> {
     weights
 }
 
-/// How many calls come where `mean` are expected (Knuth, 1969).
+/// A random number of calls with this mean (Knuth, 1969).
 fn poisson(mean: f64, random: &mut Random) -> u64 {
     let limit = (-mean).exp();
     let (mut count, mut product) = (0, 1.0);

@@ -1,13 +1,13 @@
-//! Messages between the balancer and the parts, each due at its time.
+//! Messages between the balancer and the parts, each with its arrival time.
 
 use std::collections::BTreeMap;
 
 use seckill_balance::Reading;
 
 pub enum Message {
-    /// Asks all parts.
+    /// Reads all parts.
     Read,
-    /// The answers of the parts, with the units that each refused ever.
+    /// The replies of the parts, each with its number of refused units.
     Decide(Vec<(Reading, u64)>),
     Send {
         from: usize,
@@ -24,10 +24,10 @@ pub enum Message {
 /// Messages on their way.
 #[derive(Default)]
 pub struct Network {
-    /// By nanosecond and number, so that those of one moment arrive as they were sent.
+    /// By nanosecond and number, so that messages of one time arrive in the order of sending.
     messages: BTreeMap<(u64, u64), Message>,
     count: u64,
-    /// Units that were sent and not received.
+    /// Units that were sent and not yet received.
     pub under_way: u64,
 }
 
@@ -37,7 +37,7 @@ impl Network {
         self.messages.insert(((seconds * 1e9) as u64, self.count), message);
     }
 
-    /// The next message that has arrived by now.
+    /// The next message that has arrived by this time.
     pub fn due(&mut self, seconds: f64) -> Option<Message> {
         let first = self.messages.first_entry()?;
         (first.key().0 <= (seconds * 1e9) as u64).then(|| first.remove())

@@ -1,5 +1,5 @@
-//! Runs the server tests on every server that `.ci/servers` fetched, then servers of different
-//! versions with each other, and writes the tables of docs/servers.md and its Chinese twin.
+//! Runs the server tests on every server that `.ci/servers` has downloaded, then the tests between
+//! different versions. Writes the tables of docs/servers.md and its Chinese version.
 //!
 //! ```text
 //! target/debug/matrix --servers "$(.ci/servers --where)" [--only redis-8]
@@ -20,28 +20,28 @@ use table::{Outcome, Pair, LANGUAGES};
 /// Tests the module on many servers.
 #[derive(Parser)]
 struct Options {
-    /// Folder with an executable file <family>-<version>/server for each
+    /// Folder with an executable <family>-<version>/server for each server
     #[arg(long, value_name = "FOLDER")]
     servers: PathBuf,
-    /// Only servers whose name begins so; writes no tables
+    /// Only servers whose name begins with this; writes no tables
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
 }
 
-/// Around the tables of a page.
+/// Marks around the tables of a page.
 const MARKS: [&str; 2] = ["<!-- tables: make matrix -->\n", "<!-- end of the tables -->"];
 
-/// Where the output of each run is kept.
+/// Folder for the output of each run.
 const LOGS: &str = "target/matrix";
 
-/// The tests of servers with each other.
+/// The tests between different servers.
 const MIXED: &str = "mixed::";
 
 fn main() -> ExitCode {
     seckill_harness::program::exit_told(run(&Options::parse()))
 }
 
-/// Whether everything passed.
+/// Returns whether all tests passed.
 fn run(options: &Options) -> Result<bool, String> {
     let names = names(options)?;
     fs::create_dir_all(LOGS).map_err(|e| format!("No folder {LOGS}: {e}"))?;
@@ -74,7 +74,7 @@ fn run(options: &Options) -> Result<bool, String> {
     Ok(all_passed)
 }
 
-/// Servers that can load the module: those below the floor are for the mixed tests alone.
+/// Servers that can load the module. Older ones are used only in the mixed tests.
 fn names(options: &Options) -> Result<Vec<String>, String> {
     let there = fs::read_dir(&options.servers);
     let there = there.map_err(|e| format!("{}: {e}", options.servers.display()))?;
@@ -92,7 +92,7 @@ fn names(options: &Options) -> Result<Vec<String>, String> {
     }
 }
 
-/// Builds the server tests once and names their binary.
+/// Builds the server tests once. Returns the path of the test program.
 fn test_binary() -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
@@ -115,13 +115,13 @@ fn test_binary() -> Result<PathBuf, String> {
 fn suite(tests: &Path, servers: &Path, name: &str) -> Result<Outcome, String> {
     let server = servers.join(name).join("server");
     let started = Instant::now();
-    // Ignored tests are not about one server: the soak, and servers with each other.
+    // Ignored tests don't test one server: the soak test, and tests between servers.
     let mut command = Command::new(tests);
     command.args(["--skip", "soak", "--skip", MIXED]).env("SECKILL_TEST_SERVER", &server);
     let log = logged(&mut command, name)?;
     let mut outcome = Outcome::read(name, &log, started.elapsed());
-    // Some tests measure time, and this machine may be busy: what failed is tried once more, alone,
-    // and the table says so.
+    // Failed tests are tried once more, alone, because some measure time on a busy machine. The
+    // table shows that.
     for test in outcome.failed.clone() {
         let mut command = Command::new(tests);
         command.args(["--exact", &test]).env("SECKILL_TEST_SERVER", &server);
@@ -142,7 +142,7 @@ fn mixed(tests: &Path, servers: &Path) -> Result<(Outcome, Vec<Pair>), String> {
     Ok((Outcome::read("mixed", &log, started.elapsed()), pairs))
 }
 
-/// Runs a command; all that it says goes to a file, which is returned.
+/// Runs a command. Its output goes into a file and is returned.
 fn logged(command: &mut Command, name: &str) -> Result<String, String> {
     let path = Path::new(LOGS).join(format!("{name}.log"));
     let trouble = |e: std::io::Error| format!("{}: {e}", path.display());

@@ -1,4 +1,4 @@
-//! The results of the tests, read from their output, as tables for the two pages.
+//! Reads the results from the tests' output and makes the tables of the two pages.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,21 +6,21 @@ use std::time::Duration;
 use comfy_table::{presets, Table};
 use seckill_harness::skipped;
 
-/// `redis` of `redis-7.0.15`.
+/// The family of a server: `redis` of `redis-7.0.15`.
 pub fn family(name: &str) -> &str {
     name.split_once('-').map_or(name, |(family, _)| family)
 }
 
-/// Ends the name of a server that reads and writes on four threads.
+/// Ends the name of a server that uses four I/O threads.
 const THREADS: &str = "-threads";
 
-/// The numbers of `redis-7.0.15`; none when the name has no version.
+/// The version numbers of `redis-7.0.15`; `None` without a version.
 pub fn version(name: &str) -> Option<Vec<u32>> {
     let (_, version) = name.strip_suffix(THREADS).unwrap_or(name).split_once('-')?;
     version.split('.').map(str::parse).collect::<Result<_, _>>().ok()
 }
 
-/// The name for people: `Redis 7.0.15`.
+/// The title in tables: `Redis 7.0.15`.
 fn title(name: &str) -> String {
     if let Some(name) = name.strip_suffix(THREADS) {
         return format!("{}, io-threads 4", title(name));
@@ -30,16 +30,16 @@ fn title(name: &str) -> String {
     format!("{}{rest} {version}", first.to_uppercase())
 }
 
-/// How the tests ended on one server.
+/// The result of all tests on one server.
 pub struct Outcome {
     name: String,
     passed: usize,
     pub failed: Vec<String>,
-    /// Tests that failed first and passed when they ran alone.
+    /// Tests that failed first and passed when run alone.
     at_last: Vec<String>,
-    /// Tests that report that they, or a part of them, can't run on this server.
+    /// Tests that were skipped on this server, completely or in part.
     skipped: Vec<String>,
-    /// The tests came to their end and said how many there were.
+    /// True if the test program ended normally and printed its summary.
     is_whole: bool,
     took: Duration,
 }
@@ -62,9 +62,9 @@ impl Outcome {
         skipped.dedup();
         Outcome {
             name: name.to_owned(),
-            // To the test program they have passed.
+            // The test program counts skipped tests as passed.
             passed: number("passed").saturating_sub(skipped.len()),
-            // With output in between, a failure may not be readable here: then it still counts.
+            // A failed test whose line can't be parsed still counts.
             is_whole: result.is_some() && number("failed") == failed.len(),
             failed,
             at_last: Vec::new(),
@@ -73,14 +73,14 @@ impl Outcome {
         }
     }
 
-    /// A test that had failed passed at the second try.
+    /// Records that a failed test passed when run alone.
     pub fn passed_at_last(&mut self, test: &str) {
         self.failed.retain(|failed| failed != test);
         self.at_last.push(test.to_owned());
         self.passed += 1;
     }
 
-    /// Nothing failed, and something ran.
+    /// No test failed, and at least one ran.
     pub fn is_clean(&self) -> bool {
         self.is_whole && self.failed.is_empty() && self.passed > 0
     }
@@ -102,14 +102,14 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Tests that were skipped on all of these servers: whether they pass is not known.
+/// Tests that were skipped on all of these servers, so they are untested.
 pub fn run_nowhere(outcomes: &[Outcome]) -> Vec<&str> {
     let Some((first, others)) = outcomes.split_first() else { return Vec::new() };
     let is_everywhere = |test: &&String| others.iter().all(|other| other.skipped.contains(test));
     first.skipped.iter().filter(is_everywhere).map(String::as_str).collect()
 }
 
-/// Whether one server's data could be loaded by another.
+/// Whether one server could load another's data.
 pub struct Pair {
     what: String,
     from: String,
@@ -128,7 +128,7 @@ impl Pair {
     }
 }
 
-/// A page, and the words of its tables.
+/// A page with the words of its tables.
 pub struct Words {
     pub page: &'static str,
     head: [&'static str; 6],
@@ -194,7 +194,7 @@ fn results(outcomes: &[Outcome], pairs: &[Pair], words: &Words) -> String {
     table.to_string()
 }
 
-/// A table of which server can read the data of which.
+/// A table of the servers whose data each server can read.
 fn cross(what: &str, pairs: &[Pair], words: &Words) -> String {
     let pairs: Vec<&Pair> = pairs.iter().filter(|pair| pair.what == what).collect();
     let mut names: Vec<&str> = pairs.iter().map(|pair| pair.from.as_str()).collect();

@@ -1,7 +1,7 @@
-//! Simulates sales under random commands and faults, and compares every step with an oracle: a
-//! primary, two replicas, a log, a snapshot and a reader of the outbox, all as models in memory
-//! over the domain alone. The same seed is the same run, on any machine. A run of a minute that
-//! never met one of the rare situations that it tells of fails.
+//! Simulates sales under random commands and faults and compares every step with an oracle. A
+//! primary, two replicas, an AOF, an RDB file and a reader of the outbox are models in memory; no
+//! server runs. A seed always gives the same run. A run of a minute fails if it never reached one
+//! of its rare situations.
 //!
 //! ```text
 //! make sim
@@ -20,31 +20,31 @@ use seckill_crowd::screen;
 use seckill_oracle::sim::tally::Tally;
 use seckill_oracle::sim::{self, Failure};
 
-/// How long a run is at least that must have met every rare situation: one of a minute, or of as
-/// many steps.
+/// A run of this many seconds, or of the following number of steps, must reach every rare
+/// situation.
 const LONG_SECONDS: u64 = 60;
 const LONG_STEPS: u64 = 10_000_000;
 
-/// Runs between two looks at the clock.
+/// Runs between two checks of the clock.
 const RUNS_PER_LOOK: u64 = 16;
 
-/// Simulates sales under random commands and faults until something is wrong, or not
+/// Simulates sales under random commands and faults until an error is found or the steps are done
 #[derive(Parser)]
 struct Options {
-    /// The first run's seed; the next run has the next one
+    /// Seed of the first run; each next run adds 1
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Ends after the run that reaches so many steps
+    /// End after the run that reaches this many steps
     #[arg(long, default_value_t = LONG_STEPS)]
     steps: u64,
-    /// Ends after so many seconds instead
+    /// End after this many seconds instead
     #[arg(long)]
     seconds: Option<u64>,
 }
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    // A panic is caught and reported as a failure, with the steps that lead to it.
+    // A panic is caught and reported as a failure, with the steps before it.
     std::panic::set_hook(Box::new(|_| {}));
     let started = Instant::now();
     let mut tally = Tally::default();
@@ -69,7 +69,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether a run is so long that it must meet all that is rare.
+/// Whether a run is so long that it must reach all rare situations.
 fn is_long(options: &Options) -> bool {
     match options.seconds {
         Some(seconds) => seconds >= LONG_SECONDS,
@@ -77,7 +77,7 @@ fn is_long(options: &Options) -> bool {
     }
 }
 
-/// Run after run until one fails, with its seed.
+/// Executes runs until one fails. Returns the failure with its seed.
 fn simulate(options: &Options, tally: &mut Tally) -> Option<(u64, Box<Failure>)> {
     let started = Instant::now();
     let limit = options.seconds.map(Duration::from_secs);

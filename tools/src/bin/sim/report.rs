@@ -46,7 +46,7 @@ pub fn print(tally: &Tally, seed: u64, elapsed: Duration) {
     );
 }
 
-/// A failure: how to see it again, and the shortest way to it.
+/// Prints a failure: the command that repeats it, and the shortest failing list of steps.
 pub fn print_failure(seed: u64, failure: &Failure, short: &Failure) {
     println!(
         "FAILED in the run with seed {seed}, after {} steps: {}",

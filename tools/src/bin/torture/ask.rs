@@ -1,4 +1,4 @@
-//! Sends commands to the server, and reads its replies.
+//! Sends commands to a server and reads their replies.
 
 use std::time::Duration;
 
@@ -7,23 +7,24 @@ use seckill_client::{MultiAnswer, Outcome};
 
 use crate::history::Answer;
 
-/// Errors that pass: the server loads, is a replica now, has none near, or can't write to its disk.
+/// Temporary errors: the server loads, is a replica now, has no replica in sync, or can't write to
+/// its disk.
 const PASSING: [&str; 6] =
     ["LOADING", "READONLY", "NOREPLICAS", "MASTERDOWN", "MISCONF", "UNBLOCKED"];
 
-/// Calls that a server whose memory is full refuses: they would take memory for good. All other
-/// calls go on, so promises are kept.
+/// Calls that a server with full memory refuses, because they would need more memory permanently.
+/// All other calls still work.
 const TAKES_MEMORY: [&str; 4] =
     ["SECKILL.GRAB", "SECKILL.MGRAB", "SECKILL.IMPORT", "SECKILL.RESTOCK"];
 
-/// How a call gets to the server.
+/// The way of a call to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// A client asks.
+    /// A client sends it.
     Direct,
-    /// Another module in the server calls it in a command of its own.
+    /// Another module in the server calls it in one of its commands.
     Module,
-    /// Another module calls the command from its own thread.
+    /// Another module calls it from its own thread.
     Thread,
 }
 
@@ -40,15 +41,15 @@ impl Way {
 
 /// The result of a call.
 pub enum Reply {
-    /// One for each sale that was asked.
+    /// One answer for each sale in the call.
     Answers(Vec<Answer>),
-    /// The server can't do it now, and has not.
+    /// The server refused the call for now and did nothing.
     NotNow,
-    /// The outcome is unknown: the connection broke or the reply did not come in time.
+    /// The outcome is unknown: the connection broke, or no reply came in time.
     Silence,
 }
 
-/// Connects to a port of this machine. Neither connecting nor a call takes longer than `patience`.
+/// Connects to a loopback port. `patience` is the timeout for connecting and for each call.
 pub fn connect(port: u16, patience: Duration) -> Option<Connection> {
     let client = Client::open(format!("redis://127.0.0.1:{port}/")).ok()?;
     let connection = client.get_connection_with_timeout(patience).ok()?;
@@ -66,7 +67,7 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Cmd {
     command
 }
 
-/// Sends a client's call of this many sales and waits for the reply.
+/// Sends a client's call for this many sales and waits for the reply.
 pub fn ask(connection: &mut Connection, way: Way, line: &str, sales: usize) -> Reply {
     let strange = |text: String| Reply::Answers(vec![Answer::Strange(text); sales]);
     let line = format!("{}{line}", way.word());
@@ -79,20 +80,20 @@ pub fn ask(connection: &mut Connection, way: Way, line: &str, sales: usize) -> R
             answers.map_or_else(|| strange(format!("{value:?}")), Reply::Answers)
         }
         Err(error) => match error.code() {
-            // The client was sent away from the thread, which may have made the call.
+            // The client was unblocked, but the thread may still make the call.
             Some("UNBLOCKED") if way == Way::Thread => Reply::Silence,
-            // While writes are paused clients wait, and other modules are refused.
+            // While writes are paused, clients wait and other modules are refused.
             Some("TRYAGAIN") if way != Way::Direct => Reply::NotNow,
             Some(code) if PASSING.contains(&code) => Reply::NotNow,
             Some("OOM") if TAKES_MEMORY.iter().any(|name| line.contains(name)) => Reply::NotNow,
             Some(_) => strange(error.to_string()),
-            // A reply that broke off, or none in time.
+            // The reply was incomplete or did not come in time.
             None => Reply::Silence,
         },
     }
 }
 
-/// The answer of MGRAB: a grant for each sale, or the sale that refuses and its refusal.
+/// The reply of MGRAB: a grant for each sale, or the refusing sale and its refusal.
 fn read_several(value: &Value, sales: usize) -> Option<Vec<Answer>> {
     let told = MultiAnswer::read(value)?;
     if let Some((index, refusal)) = told.refusal {
@@ -149,7 +150,7 @@ fn heard(told: seckill_client::Answer) -> Option<Answer> {
         Outcome::Busy => Answer::Busy,
         Outcome::Paused => Answer::Paused,
         Outcome::NotOpen => Answer::NotOpen,
-        // No sale of this house closes for good or denies somebody.
+        // No sale of these tests closes for good or denies users.
         Outcome::Closed | Outcome::Denied => return None,
         _ => Answer::Stands {
             seq: told.seq?,

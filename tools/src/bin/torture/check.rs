@@ -1,10 +1,9 @@
-//! Holds what clients were told against what the sale has become. Pure: the same evidence always
-//! gets the same verdict.
+//! Compares the clients' replies with the final sale. Pure: equal evidence always gives an equal
+//! verdict.
 //!
-//! The outbox gives all changes that survived one order, their revs. An answer rests upon one of
-//! them. Three questions are asked of every answer: is the change there, did it come in an order
-//! that clients can have seen, and, when somebody was sent away, was there a moment between call
-//! and reply at which that was right.
+//! The outbox gives all surviving changes one order, by rev. Each reply depends on one change.
+//! Every reply is checked: is its change there, is its place in the order possible, and, for a
+//! refusal, was it right at some time between call and reply.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,24 +14,24 @@ use crate::order::{Change, Order};
 use crate::places;
 use crate::story::{Step, Story, Tale};
 
-/// The checker's findings.
+/// The result of the checks.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// Grants that were acknowledged.
     pub granted: u64,
     /// Other changes that were acknowledged.
     pub changed: u64,
-    /// Acknowledged grants that are not there.
+    /// Acknowledged grants that are missing.
     pub granted_lost: u64,
-    /// Other acknowledged states of orders that are not there.
+    /// Other acknowledged changes that are missing.
     pub changed_lost: u64,
-    /// Units or REQs given out twice.
+    /// Units or REQs that were granted twice.
     pub doubled: u64,
-    /// Broken promises, as sentences.
+    /// Broken promises, as messages.
     pub violations: Vec<String>,
 }
 
-/// Judges one sale.
+/// Checks one sale.
 pub fn check(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
     match Story::of(evidence) {
@@ -51,9 +50,10 @@ pub fn check(evidence: &Evidence) -> Verdict {
     verdict
 }
 
-/// An MGRAB is granted in all of its sales or in none. `all` are the sales of one server.
+/// Checks that an MGRAB was granted in all of its sales or in none. `all` are the sales of one
+/// server.
 pub fn check_together(all: &[Evidence]) -> Vec<String> {
-    // For each order: how many sales it asked, and how many granted it.
+    // For each order: the number of sales that it asked, and the number that granted it.
     let mut orders: HashMap<(&str, &str), (u64, u64)> = HashMap::new();
     for sale in all {
         let granted: HashSet<(&str, &str)> = sale
@@ -77,25 +77,25 @@ pub fn check_together(all: &[Evidence]) -> Vec<String> {
     torn.map(tell).collect()
 }
 
-/// The fact of the history that an answer is based on.
+/// The fact in the history that confirms an answer.
 enum Ground<'a> {
-    /// The change that made it so.
+    /// The change that the answer reports.
     Step(u64, &'a Step),
     /// The restock with this rev.
     Restock(u64),
-    /// The user waits.
+    /// The user joined the waiting list.
     Joined,
-    /// There was no grant of this REQ.
+    /// No grant of this REQ exists.
     NoGrant,
-    /// The REQ is fenced off: there can never be a grant of it.
+    /// The REQ has a fence, so it can never be granted.
     Fence,
-    /// Nothing in the outbox shows it: a refusal, for instance.
+    /// Nothing in the outbox, for a refusal or the like.
     Other,
-    /// A change that is not in the outbox.
+    /// The change is missing in the outbox.
     Missing,
 }
 
-/// The calls about each order, by user and REQ.
+/// The calls for each order, by user and REQ.
 type Asked<'a> = HashMap<(&'a str, &'a str), Vec<&'a Op>>;
 
 struct Checker<'a> {
@@ -103,11 +103,11 @@ struct Checker<'a> {
     story: &'a Story,
     verdict: &'a mut Verdict,
     asked: &'a Asked<'a>,
-    /// Changes whose makers are known, with what the makers saw.
+    /// Changes whose callers are known, with the times of the calls.
     changes: Vec<Change>,
-    /// For each seq: when a client saw its grant, and at which rev.
+    /// For each seq, the times at which clients saw its grant, with the rev.
     seen: HashMap<u64, Vec<Change>>,
-    /// For each reign, when the first answer had returned whose change is lost.
+    /// For each reign, the time of the first reply whose change was lost.
     lost: HashMap<u64, u64>,
 }
 
@@ -161,8 +161,8 @@ impl<'a> Checker<'a> {
         self.verdict.violations.push(what);
     }
 
-    /// The newest grant of this order. It has several if it was asked for again in a later round,
-    /// when the first one was not kept any more.
+    /// The newest grant of this order. There are several if the order was sent again in a later
+    /// round, after the first grant was no longer kept.
     fn newest(&self, op: &Op) -> Option<&'a Tale> {
         let order = (op.user.clone(), op.req.clone());
         self.tale(op, *self.story.orders.get(&order)?)
@@ -174,18 +174,18 @@ impl<'a> Checker<'a> {
         tale.filter(|tale| tale.row.user == op.user && tale.row.req == op.req)
     }
 
-    /// Whether the sale forgets grants, and with them their REQs.
+    /// Whether the sale drops old grants with their REQs.
     fn forgets(&self) -> bool {
         matches!(self.evidence.terms.kind, Kind::Rounds { .. })
     }
 
-    /// Whether another primary reigned when the answer came.
+    /// Whether a newer primary existed when the reply came.
     fn is_stale(&self, call: &Try, answered: &Answered) -> bool {
         let next = self.evidence.reigns.get(call.reign as usize + 1);
         next.is_some_and(|next| answered.returned > next.began)
     }
 
-    /// One answer: finds its ground and books it.
+    /// Finds the fact behind one answer and records it.
     fn answer(&mut self, op: &'a Op, call: &Try, answered: &Answered) {
         if let Answer::Strange(text) = &answered.answer {
             return self.violation(op, &format!("was answered {text}."));
@@ -214,7 +214,7 @@ impl<'a> Checker<'a> {
             }
             Ground::Fence => {
                 let promised = self.evidence.promise == Promise::Everything && answered.kept;
-                // An IMPORT is no GRAB: no fence keeps it off.
+                // An IMPORT is not stopped by a fence, other than a GRAB.
                 let is_grabbed = |tale: &Tale| ["GRANT", "OFFER"].contains(&&*tale.steps[0].event);
                 let is_grabbed = self.newest(op).is_some_and(is_grabbed);
                 if promised && is_grabbed && !self.forgets() {
@@ -262,7 +262,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A PLACE reply must name a ticket that was given out by then.
+    /// The ticket in a PLACE reply must have been given out before.
     fn joined(&self, op: &Op, call: &Try, ticket: u64) -> Ground<'a> {
         match places::joined(self.evidence, self.story, op, call, ticket) {
             Some(_) => Ground::Joined,
@@ -270,8 +270,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether the change can be what the primary spoke of. What it granted and lost may have been
-    /// granted by another one again, with the same numbers.
+    /// Whether this can be the change in the reply. A later primary may have granted lost numbers
+    /// again.
     fn is_of(&self, call: &Try, answered: &Answered, step: &Step) -> bool {
         let made_in = self.evidence.reign_of(step.epoch);
         match answered.answer {
@@ -289,8 +289,8 @@ impl<'a> Checker<'a> {
         rev.filter(fits).map_or(Ground::Missing, Ground::Restock)
     }
 
-    /// Whether this many are available after the step that made this change: after what it
-    /// expired and offered to those who wait, too. All of it has the same time.
+    /// Whether this many units were available after the step of this change, including its expiries
+    /// and offers. All changes of a step have one T.
     fn tells(&self, rev: u64, available: u64) -> bool {
         let entries = &self.evidence.entries[rev as usize - 1..];
         let mut step = entries.iter().take_while(|entry| entry.t == entries[0].t);
@@ -322,15 +322,15 @@ impl<'a> Checker<'a> {
         *first = answered.returned.min(*first);
     }
 
-    /// Notes the op that made the change, if its answer shows that.
+    /// Records the op that made the change, if its reply shows that.
     fn made(&mut self, op: &'a Op, call: &Try, answered: &Answered, step: &Step) {
         let its_own = op.deed.events().contains(&step.event.as_str());
         let fresh = matches!(answered.answer, Answer::Granted { .. });
         if !its_own || !(fresh || answered.kept && !op.deed.is_grab()) {
             return;
         }
-        // A GRANTED tells that this very call did it. Others may have done it at an earlier try,
-        // and of several that ask for it any one.
+        // GRANTED means that this call made the change. Other replies may mean an earlier try. If
+        // several calls ask for a change, any of them may have made it.
         let (mut invoked, mut reign) = (call.invoked, call.of_one_reign());
         if !fresh {
             let ops = self.asked_for(&op.user, &op.req);
@@ -350,12 +350,12 @@ impl<'a> Checker<'a> {
         self.seen.entry(seq).or_default().push(seen);
     }
 
-    /// The calls about an order.
+    /// The calls for an order.
     fn asked_for(&self, user: &'a str, req: &'a str) -> &'a [&'a Op] {
         self.asked.get(&(user, req)).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Every change must have a client's call that can have made it.
+    /// Checks that some client's call can have caused each change.
     fn causes(&mut self) {
         for tale in &self.story.tales {
             let ops = self.asked_for(&tale.row.user, &tale.row.req);
@@ -369,7 +369,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Every change of the terms was asked for.
+    /// Checks that some ALTER was sent for each change of the terms.
     fn alterations(&mut self) {
         let asked: HashSet<&str> = self.evidence.ops.iter().map(|op| op.req.as_str()).collect();
         let moments = self.story.moments.iter();
@@ -388,7 +388,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A primary assigns each seq once.
+    /// Checks that a primary assigns each seq once.
     fn seqs(&mut self) {
         let mut owners: HashMap<(u64, u64), (&str, &str)> = HashMap::new();
         for op in &self.evidence.ops {
@@ -406,7 +406,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Changes that a primary made after a lost change must be lost, too.
+    /// Checks that after a lost change all later changes of that primary are lost, too.
     fn tails(&mut self, order: &Order) {
         for change in order.changes() {
             let first = change.reign.and_then(|reign| self.lost.get(&reign));
@@ -419,7 +419,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// No answer shows a grant in a state that another answer had already replaced.
+    /// Checks that no answer shows an older state of a grant than an earlier answer.
     fn went_back(&mut self) {
         for (seq, seen) in std::mem::take(&mut self.seen) {
             for reign in 0..self.evidence.reigns.len() as u64 {
@@ -438,7 +438,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Each refusal was right at some moment between call and reply.
+    /// Checks that each refusal was right at some time between call and reply.
     fn refusals(&mut self, order: &Order) {
         for op in &self.evidence.ops {
             for (call, answered) in answers(op) {
@@ -461,7 +461,7 @@ impl<'a> Checker<'a> {
                             (stock.available, stock.held) == (0, *held)
                         }
                         (_, Answer::Busy) => is_full(kind, moment.waiting),
-                        // The longest run, where units have numbers.
+                        // The longest run, if units have numbers.
                         (_, Answer::Short { available }) if is_numbered => {
                             stock.available >= *available
                         }
@@ -483,29 +483,29 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The reign that all tries went to, if it was one.
+/// The reign of all tries, if they have one.
 fn reign_of(op: &Op) -> Option<u64> {
     let first = op.tries.first().and_then(Try::of_one_reign);
     first.filter(|first| op.tries.iter().all(|call| call.of_one_reign() == Some(*first)))
 }
 
-/// Whether the waiting list takes no more users.
+/// Whether the waiting list is full.
 fn is_full(kind: &Kind, waiting: u64) -> bool {
     matches!(kind, Kind::Listed(list) if waiting >= list.max)
 }
 
-/// Whether nothing is sold between two rounds.
+/// Whether the sale is closed between rounds.
 fn has_gaps(kind: &Kind) -> bool {
     matches!(kind, Kind::Rounds { every_ms, lasts_ms } if lasts_ms < every_ms)
 }
 
-/// The first time that the grant stood so.
+/// The first step after which the grant had these values.
 fn step_of(tale: &Tale, seq: u64, qty: u64, state: State, deadline: u64) -> Option<&Step> {
     let mut steps = tale.steps.iter().filter(|_| tale.row.seq == seq);
     steps.find(|step| (step.qty, step.state, step.deadline) == (qty, state, deadline))
 }
 
-/// Whether the deed can end so at all: a HELD grant is not left HELD by CONFIRM.
+/// Whether this reply is possible for the deed: CONFIRM can't leave a grant HELD.
 fn is_sensible(deed: Deed, answer: &Answer) -> bool {
     match (deed, answer) {
         (Deed::Grab | Deed::Mgrab, answer) => match answer {
@@ -526,7 +526,7 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
         (Deed::Confirm | Deed::Cancel, Answer::Stands { state, .. }) => *state != State::Held,
         (Deed::Refund, Answer::Stands { state, .. }) => *state != State::Sold,
         (Deed::Keep(by, units), Answer::Stands { seq, qty, state, .. }) => match (by, state) {
-            // No fence is left for what may have been granted.
+            // An order that may have been granted gets no fence.
             (_, State::Cancelled) => *seq > 0,
             (Keeper::Confirm, state) => *state != State::Held,
             (Keeper::Cancel, State::Held) | (Keeper::Refund, State::Sold) => *qty <= units,
@@ -540,8 +540,8 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
     }
 }
 
-/// Whether a try of this op can have made the change: it was told so, it has no answer, or its
-/// answer may be lost.
+/// Whether a try of this op can have made the change: the reply says so, there is no reply, or the
+/// reply may be lost.
 fn may_have_made(op: &Op, step: &Step) -> bool {
     let leaves = match op.deed {
         Deed::Keep(by, units) => {
@@ -555,12 +555,12 @@ fn may_have_made(op: &Op, step: &Step) -> bool {
         && op.deed.events().contains(&step.event.as_str())
         && op.tries.iter().any(|call| match &call.answered {
             Some(Answered { answer: Answer::Granted { .. }, .. }) => true,
-            // A waiter gets an offer later, whatever other answers come meanwhile.
+            // A waiter gets an offer later, after any other replies.
             Some(_) if step.event == "OFFER" => true,
-            // A library asks again before it answers, and tells what it hears of its own grant.
+            // A library retries before it answers, and reports its own grant.
             Some(Answered { answer: Answer::Replay { .. }, .. }) if call.by_library => true,
-            // Who was told something else by a library has no grant of an attempt that it kept
-            // silent.
+            // A library that reports another outcome has no grant from an attempt that it did not
+            // report.
             Some(answered) => !op.deed.is_grab() || !(answered.kept || call.by_library),
             None => true,
         })

@@ -1,9 +1,9 @@
-//! Client threads that buy, pay, cancel, restock, alter and import, and write down every call and
+//! Client threads that buy, pay, cancel, restock, alter and import. They record every call and
 //! reply.
 //!
-//! A request is tried until it is answered, over new connections and to whoever is the primary
-//! then, always with the same REQ. Orders are known to all threads, so that one thread cancels what
-//! another is paying for.
+//! A client retries a request until it gets an answer, always with one REQ, over new connections to
+//! the current primary. All threads know all orders, so one thread may cancel an order that another
+//! one pays.
 
 mod keeps;
 
@@ -25,23 +25,23 @@ use crate::waiting;
 use seckill_harness::process::lock;
 use seckill_random::Random;
 
-/// How long a client waits for a reply, then it tries again.
+/// Timeout of a reply; then the client retries.
 const PATIENCE: Duration = Duration::from_millis(700);
 pub const WAIT_MS: u64 = 400;
 const NO_SERVER_PAUSE: Duration = Duration::from_millis(4);
-/// When a client gives up for good, once all faults are over.
+/// After all faults, a client gives up after this time.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(30);
-/// Order numbers that several threads share.
+/// Number of orders that all threads know.
 const BOARD_ORDERS: usize = 64;
-/// Sales of one MGRAB, at most.
+/// Most sales of one MGRAB.
 const MGRAB_SALES: u64 = 3;
 
-/// A sale that is open: its name and how it was opened.
+/// An open sale: its name and its terms.
 #[derive(Clone, Debug)]
 pub struct Open {
     pub key: String,
     pub terms: Terms,
-    /// How many users want something of it.
+    /// Number of users.
     pub users: u64,
 }
 
@@ -64,12 +64,12 @@ impl Open {
         )
     }
 
-    /// Whether callers say how many units they want.
+    /// Whether callers name the quantity.
     fn takes_amounts(&self) -> bool {
         !matches!(self.terms.kind, Kind::Drawn(_))
     }
 
-    /// Whether units can be added: packets are counted once for all.
+    /// Whether units can be added: the number of packets is fixed.
     fn takes_units(&self) -> bool {
         match &self.terms.kind {
             Kind::Drawn(draw) => matches!(draw, Draw::Uniform { .. }),
@@ -77,32 +77,32 @@ impl Open {
         }
     }
 
-    /// The outbox.
+    /// The name of the outbox stream.
     pub fn stream(&self) -> String {
         format!("{}:orders", self.key)
     }
 }
 
-/// An order that is known to all threads, and what nobody has done about it yet.
+/// An order that all threads know, and that no thread has changed yet.
 #[derive(Clone, Debug)]
 struct Order {
     user: String,
     req: String,
-    /// ` QTY n`, ` UPTO n` or nothing.
+    /// The text ` QTY n`, ` UPTO n` or nothing.
     amount: String,
-    /// Numbers of its units, as far as they are known.
+    /// The known numbers of its units.
     units: Vec<u64>,
     left: Vec<Deed>,
 }
 
-/// The threads of one sale or several.
+/// The threads that buy from all sales.
 pub struct Crowd {
     threads: Vec<JoinHandle<Result<Vec<Vec<Op>>, String>>>,
     shared: Arc<Shared>,
 }
 
 impl Crowd {
-    /// Starts this many threads. A library makes the calls of buyers, if one is named.
+    /// Starts this many threads. If a library is named, it makes the buyers' calls.
     pub fn start(
         shared: Arc<Shared>,
         sales: &[Open],
@@ -134,10 +134,11 @@ impl Crowd {
         Crowd { threads: threads.collect(), shared }
     }
 
-    /// No new requests; returns when those under way are answered, with one history for each sale.
+    /// Stops new requests and returns when all others are answered. Returns one history for each
+    /// sale.
     ///
     /// # Errors
-    /// A sentence when a thread failed.
+    /// A message if a thread failed.
     pub fn finish(self, sales: usize) -> Result<Vec<Vec<Op>>, String> {
         self.shared.over.store(true, Ordering::SeqCst);
         let mut all = vec![Vec::new(); sales];
@@ -155,16 +156,16 @@ struct Client {
     shared: Arc<Shared>,
     boards: Arc<Vec<Mutex<Vec<Order>>>>,
     sales: Vec<Open>,
-    /// Whether an answer counts only when a replica has what it says.
+    /// Whether an answer counts only when a replica has its change.
     wait: bool,
     promise: Promise,
     number: usize,
     random: Random,
-    /// Orders of several units, by sale, of which a part may be given back late.
+    /// Older orders of several units, by sale. A part of each may be returned late.
     old: Vec<(usize, Order)>,
-    /// The connection, and the reign of the primary it leads to.
+    /// The connection, and the reign of its primary.
     connection: Option<(u64, Connection)>,
-    /// What makes the calls that it has.
+    /// The library, for the calls that it supports.
     library: Option<Library>,
     history: Vec<Vec<Op>>,
     orders: u64,
@@ -172,7 +173,7 @@ struct Client {
 
 impl Client {
     fn run(mut self, library: Option<&Flavour>) -> Result<Vec<Vec<Op>>, String> {
-        // A driver ends with the thread that has started it.
+        // A driver ends with the thread that started it.
         let port = self.shared.address.load(Ordering::SeqCst);
         self.library = library.map(|flavour| Library::start(flavour, port)).transpose()?;
         while !self.shared.over.load(Ordering::SeqCst) {
@@ -191,7 +192,7 @@ impl Client {
         Ok(self.history)
     }
 
-    /// A pause; the sale is open again before the thread does anything else.
+    /// Pauses the sale and resumes it.
     fn pause(&mut self, sale: usize) {
         let key = self.sales[sale].key.clone();
         self.ask(sale, Deed::Pause, ("", ""), &format!("SECKILL.PAUSE {key}"));
@@ -202,7 +203,7 @@ impl Client {
     fn restock(&mut self, sale: usize) {
         let Open { key, terms, .. } = self.sales[sale].clone();
         let most = (terms.supply / 20).max(3);
-        // Numbers are only added.
+        // Supply of numbered units can only grow.
         let adds = matches!(terms.kind, Kind::Numbered) || self.random.below(3) > 0;
         let sign = if adds { "" } else { "-" };
         let (req, units) = (self.new_req("r"), 1 + self.random.below(most));
@@ -210,12 +211,12 @@ impl Client {
         self.ask(sale, Deed::Restock, ("", &req), &line);
     }
 
-    /// Other terms for later grants. Only one thread sends ALTER, so no other undoes it.
+    /// Changes the terms for later grants. Only one thread sends ALTER, so no other one reverts it.
     fn alter(&mut self, sale: usize) {
         let open = &self.sales[sale];
         let (key, takes_limit) = (open.key.clone(), open.takes_amounts());
         let set = match self.random.below(3) {
-            // Where amounts are drawn a limit is an error.
+            // In a sale that draws amounts LIMIT is an error.
             0 if takes_limit => format!("LIMIT {}", self.random.below(5)),
             0 | 1 => format!("GRABS {}", self.random.below(3)),
             _ => format!("HOLD {}", self.random.below(4) * (20 + self.random.below(300))),
@@ -223,8 +224,8 @@ impl Client {
         self.ask(sale, Deed::Alter, ("", &set), &format!("SECKILL.ALTER {key} {set}"));
     }
 
-    /// Several sales, all or none. Not those with rounds: one that has forgotten a REQ which the
-    /// others know makes it REQMISMATCH.
+    /// Sends an MGRAB. Sales with rounds are left out: a sale that has forgotten the REQ, while
+    /// others know it, makes it REQMISMATCH.
     fn grab_several(&mut self) {
         let has_rounds = |sale: &Open| matches!(sale.terms.kind, Kind::Rounds { .. });
         let mut sales: Vec<usize> =
@@ -242,7 +243,8 @@ impl Client {
         }
         line += &format!(" REQ {req}");
         self.ask_all(&sales, Deed::Mgrab, (&user, &req), &line);
-        // The request id must be new to all sales: a fence in one of them makes it REQMISMATCH.
+        // The request id must be new to all sales, because a fence in one of them makes it
+        // REQMISMATCH.
         for sale in sales {
             let (user, req) = (user.clone(), req.clone());
             let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund];
@@ -261,7 +263,7 @@ impl Client {
     fn new_order(&mut self, sale: usize) -> Order {
         let user = format!("u{}", self.random.below(self.sales[sale].users));
         let Terms { supply, kind, .. } = &self.sales[sale].terms;
-        // Few waiters are served, and of orders with several units a part may be given back.
+        // Few waiters are served. A part of an order with several units may be returned.
         let odds = if matches!(kind, Kind::Listed(_)) { 3 } else { 6 };
         let amount = match self.random.below(odds) {
             _ if !self.sales[sale].takes_amounts() => String::new(),
@@ -273,7 +275,7 @@ impl Client {
         };
         let units = seats::named(kind, &amount);
         let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund, Deed::Grab];
-        // The quantity of an UPTO is not known; sales that draw and sales with rounds take no
+        // The quantity of an UPTO is unknown. Sales that draw, and sales with rounds, accept no
         // IMPORT.
         if !amount.is_empty() {
             left.extend(self.keeps(sale, &units));
@@ -291,21 +293,21 @@ impl Client {
         Order { user, req: self.new_req("o"), amount, units, left }
     }
 
-    /// Other threads may see the order before it is granted, and cancel it.
+    /// Sends a GRAB for an order that other threads already see and may cancel.
     fn grab_anew(&mut self, sale: usize) {
         let order = self.new_order(sale);
         self.pin(sale, order.clone());
         self.deed(sale, &order, Deed::Grab);
     }
 
-    /// A cancel that comes before its grab.
+    /// Sends a CANCEL before its GRAB.
     fn fence_first(&mut self, sale: usize) {
         let order = self.new_order(sale);
         self.deed(sale, &order, Deed::Cancel);
         self.deed(sale, &order, Deed::Grab);
     }
 
-    /// A change to an order that no client has changed yet.
+    /// Changes an order that no client has changed yet.
     fn go_on(&mut self, sale: usize) {
         let taken = {
             let mut board = lock(&self.boards[sale]);
@@ -376,7 +378,7 @@ impl Client {
         self.ask_all(&[sale], deed, order, line);
     }
 
-    /// Tries until there is an answer that counts.
+    /// Retries until an answer counts.
     fn ask_all(&mut self, sales: &[usize], deed: Deed, (user, req): (&str, &str), line: &str) {
         let (thread, tries) = (self.number, Vec::new());
         let op = Op { thread, deed, user: user.to_owned(), req: req.to_owned(), tries };
@@ -396,7 +398,7 @@ impl Client {
         sales.iter().zip(ops).for_each(|(sale, op)| self.history[*sale].push(op));
     }
 
-    /// One call, noted in the op of each sale. Whether its answer counts.
+    /// One call, recorded in the op of each sale. Returns whether its answer counts.
     fn tries(&mut self, line: &str, ops: &mut [Op]) -> bool {
         let library = self.library.as_mut();
         if let Some((tries, counts)) = library.and_then(|library| library.call(&self.shared, line))
@@ -414,7 +416,7 @@ impl Client {
         counts
     }
 
-    /// One call of this many sales, as each of them sees it; none when no connection is to be had.
+    /// One call for this many sales, as a try of each. Empty without a connection.
     fn call(&mut self, line: &str, sales: usize) -> Vec<Try> {
         if self.connection.is_none() {
             let (reign, port) = *lock(&self.shared.door);
@@ -448,11 +450,11 @@ impl Client {
     }
 }
 
-/// Whether a replica has all that the answer rests upon.
+/// Whether a replica has the change behind the answer.
 ///
-/// WAIT waits for what its own connection wrote last. The answer may rest upon what another one
-/// wrote, such as a REPLAY does. Redis 7.0 waits for that, too; from 7.2 on, and in Valkey, nobody
-/// does. So the connection writes something first, which comes after it.
+/// WAIT waits for the last write of its own connection. The change may be of another connection, as
+/// for REPLAY. Redis 7.0 waits for that, too; Redis 7.2 and newer, and Valkey, do not. So the
+/// connection writes something first, which comes after the change.
 fn is_replicated(connection: &mut Connection, wrote: bool) -> bool {
     let mark = ["SET", "torture:mark", "1"];
     let written = wrote || command(mark).query::<()>(connection).is_ok();

@@ -1,8 +1,8 @@
-//! Disks that can be filled up, made of memory.
+//! Small disks in memory that can be filled up.
 //!
-//! This program runs itself in a mount namespace of its own, so what it mounts is seen by nobody
-//! else and vanishes with it, however it ends. That takes root, or a system that lets users have
-//! namespaces. Where it can't be had, servers use the ordinary disk and no disk is filled.
+//! This program runs itself in its own mount namespace. So its mounts are invisible to others and
+//! end with it. That needs root, or a system that allows user namespaces. Without it, servers use
+//! the normal disk, and no disk is filled.
 
 use std::env;
 use std::fs::{self, File};
@@ -13,15 +13,15 @@ use std::process::{Command, Stdio};
 
 use seckill_harness::watch::Watch;
 
-/// Tells the program that runs in the namespace where its disks are to be.
+/// Environment variable for the program in the namespace: the folder of its disks.
 const MARK: &str = "SECKILL_TORTURE_DISKS";
-/// Where the disks may be, seen from inside only: what lies there is hidden from this program.
+/// Possible folders for the disks. Inside the namespace their files are hidden.
 const PLACES: [&str; 3] = ["/mnt", "/media", "/srv"];
 const SIZE: &str = "size=192m,mode=0755";
 const BLOCK: [u8; 4096] = [0; 4096];
 
-/// Runs this program again in a namespace of its own, if that is possible. Comes back if not, and
-/// in the one that runs there.
+/// Runs this program again in its own namespace, if possible. Returns if that is impossible, and
+/// inside the namespace.
 pub fn move_in() {
     if env::var_os(MARK).is_some() {
         return;
@@ -35,7 +35,7 @@ pub fn move_in() {
         tried.is_ok_and(|status| status.success())
     };
     let (Some(way), Ok(me)) = (ways.iter().find(works), env::current_exe()) else { return };
-    // Comes back only if it fails: then there are no disks.
+    // `exec` returns only if it fails; then there are no disks.
     let _ = Command::new("unshare")
         .args(*way)
         .arg(me)
@@ -44,23 +44,23 @@ pub fn move_in() {
         .exec();
 }
 
-/// A place that has nothing which this program needs.
+/// The first of these folders that has nothing which this program needs.
 fn place() -> Option<PathBuf> {
     let needed = [env::current_exe().ok()?, env::current_dir().ok()?, env::temp_dir()];
     let mut places = PLACES.iter().map(PathBuf::from).filter(|place| place.is_dir());
     places.find(|place| !needed.iter().any(|path| path.starts_with(place)))
 }
 
-/// A disk of limited size, if there can be one, that can be slow and forget what was not synced.
+/// A disk of limited size, if possible. It can be slow, and lose unsynced bytes.
 pub struct Disk {
     place: PathBuf,
     is_limited: bool,
-    /// The library that watches the server's calls to this disk.
+    /// The library that wraps the server's calls to this disk.
     pub watch: Option<Watch>,
 }
 
 impl Disk {
-    /// Mounts the disk of that number.
+    /// Mounts the disk with this number.
     pub fn mount(number: usize) -> Disk {
         let limited = Disk::mount_limited(number);
         let is_limited = limited.is_some();
@@ -77,7 +77,7 @@ impl Disk {
         made.then_some(place)
     }
 
-    /// Where servers have their folders.
+    /// The folder for servers' folders.
     pub fn place(&self) -> &Path {
         &self.place
     }
@@ -87,15 +87,15 @@ impl Disk {
         self.is_limited
     }
 
-    /// Leaves no room.
+    /// Fills the disk.
     pub fn fill(&self) {
         let Ok(mut ballast) = File::create(self.ballast()) else { return };
         while ballast.write_all(&BLOCK).is_ok() {}
     }
 
-    /// Makes room again.
+    /// Frees the disk.
     pub fn free(&self) {
-        // Fails when there is none.
+        // Fails if the file is missing.
         let _ = fs::remove_file(self.ballast());
     }
 

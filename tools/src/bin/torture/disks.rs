@@ -1,4 +1,4 @@
-//! Disks that fill up, are slow or break, and power that fails.
+//! Faults of disks: full, slow, failing, and power cuts.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -10,12 +10,12 @@ use crate::clock::unix_ms;
 use crate::servers::{kill, pause};
 use crate::world::World;
 
-/// A power failure takes what was written but not synced. `kill -9` does not, so it is cut off the
-/// log here: all of it, or what lies behind any byte of it, because the system may have written
-/// some by itself.
+/// A power cut loses written bytes that were not synced, but `kill -9` does not. So this truncates
+/// the AOF at the last synced byte or at any later byte, because the system may have written some
+/// bytes by itself.
 ///
-/// Redis (7.0 to 8.10) leaves the whole commands of a transaction that was cut in the log, and runs
-/// them at the next restart. So the log has to be written again here, too, see docs/reliability.md.
+/// After a cut inside a transaction Redis 7.0 to 8.10 keeps its complete commands in the AOF and
+/// executes them at the next restart. So the AOF is rewritten here, too, see docs/reliability.md.
 pub fn power_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
     let Some(watch) = world.watch(primary) else { return Ok(false) };
@@ -25,8 +25,8 @@ pub fn power_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, Str
     let mut files = world.log_files(primary)?;
     let Some(newest) = files.pop() else { return Ok(false) };
     let length = |path: &Path| fs::metadata(path).map_or(0, |file| file.len());
-    // A server that was just about to begin a new part of its log: what it lost of the old one
-    // would be lost from the middle, and it would not start.
+    // The server had just begun a new AOF file. Unsynced bytes of the old file would be missing in
+    // the middle of the AOF, and the server would refuse to start.
     let in_middle = files.iter().any(|path| watch.synced(path).0 < length(path));
     let (synced, since) = watch.synced(&newest);
     let unsynced = length(&newest).saturating_sub(synced);
@@ -45,8 +45,8 @@ pub fn power_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, Str
     Ok(!in_middle)
 }
 
-/// The server waits for its disk: with `appendfsync always` at every step, else when the sync that
-/// runs beside it takes too long.
+/// A slow disk. With `appendfsync always` the server waits for it at every step, otherwise only
+/// when a background sync takes too long.
 pub fn slow(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let Some(watch) = world.watch(world.primary) else { return Ok(false) };
     let most = if random.below(2) == 0 { 100 } else { 2_000 };
@@ -57,13 +57,12 @@ pub fn slow(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     Ok(true)
 }
 
-/// With `appendfsync always` Redis ends itself when it can't write its log; with any other setting
-/// it refuses to write until it can.
+/// A full disk. With `appendfsync always` Redis exits if it can't write the AOF. With other
+/// settings it refuses writes until it can.
 ///
-/// Redis (7.0 to 8.10, and Valkey) then cuts the broken end off at a wrong place, if the log was
-/// rewritten since the server started: zeros are left in the middle, and no server starts with that
-/// log again. So an operator has to do here what docs/reliability.md says: mend the log, or
-/// write it again.
+/// If the AOF was rewritten since the start, Redis 7.0 to 8.10 and Valkey then truncate it at a
+/// wrong place: zeros remain in the middle, and no server starts with that AOF. So this does what
+/// docs/reliability.md tells operators: repair or rewrite the AOF.
 pub fn full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
     if !world.disks[primary].is_limited() {
@@ -75,8 +74,8 @@ pub fn full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> 
     log_went_wrong(world, primary)
 }
 
-/// One call of that server to its disk fails or does a part only. What the server does about it is
-/// as for a disk that was full; and a replica that can't write its log ends itself.
+/// One disk call of that server fails or is done in part. The server reacts as to a full disk. A
+/// replica that can't write its AOF exits.
 pub fn broken(
     world: &mut World<'_>,
     number: Option<usize>,
@@ -91,7 +90,7 @@ pub fn broken(
     log_went_wrong(world, number).map(|mended| mended && went_wrong)
 }
 
-/// The server can write again. If it has ended its log is mended, else it is written again.
+/// Repairs the AOF if the server has exited, and otherwise rewrites it.
 fn log_went_wrong(world: &mut World<'_>, number: usize) -> Result<bool, String> {
     world.until("the server writes its log or has ended", || {
         let status = || world.info(number, "persistence", "aof_last_write_status");

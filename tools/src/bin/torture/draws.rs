@@ -1,8 +1,8 @@
-//! The amounts left to draw in a sale of red packets, worked out again from its outbox.
+//! The remaining amounts in a sale of red packets, computed from its outbox.
 
 use std::collections::VecDeque;
 
-/// Where the units are.
+/// The units by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stock {
     pub supply: u64,
@@ -11,7 +11,7 @@ pub struct Stock {
     pub sold: u64,
 }
 
-/// How amounts are drawn.
+/// The draw of a sale.
 #[derive(Clone, Debug)]
 pub enum Draw {
     Packets { packets: u64, min: u64 },
@@ -35,17 +35,17 @@ impl Draw {
     }
 }
 
-/// The amounts that are left of a draw.
+/// The remaining amounts of a draw.
 #[derive(Debug)]
 pub struct Left {
     draw: Draw,
     packets: u64,
-    /// Of a list: the amounts in order.
+    /// DRAW LIST: the amounts in order.
     amounts: VecDeque<u64>,
 }
 
 impl Left {
-    /// All units of a draw.
+    /// All amounts of a draw.
     pub fn all(draw: &Draw) -> Left {
         let (packets, amounts) = match draw {
             Draw::Packets { packets, .. } | Draw::Equal { packets } => (*packets, VecDeque::new()),
@@ -55,13 +55,14 @@ impl Left {
         Left { draw: draw.clone(), packets, amounts }
     }
 
-    /// A new grant takes an amount. False if it can't have drawn it: `stock` is what was before.
+    /// A new grant takes an amount. False if the amount is impossible; `stock` is from before the
+    /// grant.
     pub fn draw(&mut self, qty: u64, stock: Stock) -> bool {
         let (packets, available) = (self.packets, stock.available);
         let fits = match self.draw {
             Draw::Packets { .. } if packets == 1 => qty == available,
             Draw::Packets { min, .. } => {
-                // Up to twice the mean, and every later packet still gets its least.
+                // At most twice the mean, and every later packet still gets its minimum.
                 packets > 0 && qty >= min && qty <= min.max(2 * available / packets)
             }
             Draw::Equal { packets: all } => {
@@ -75,7 +76,7 @@ impl Left {
         fits && self.take_packet()
     }
 
-    /// Takes again an amount that had been given back: that very amount.
+    /// An expired grant takes its own amount again.
     pub fn retake(&mut self, qty: u64) -> bool {
         if let Draw::List(_) = self.draw {
             let Some(place) = self.amounts.iter().rposition(|amount| *amount == qty) else {
@@ -94,7 +95,7 @@ impl Left {
         self.packets != u64::MAX
     }
 
-    /// A grant is given back, the amount and its packet.
+    /// A grant returns its amount and its packet.
     pub fn give_back(&mut self, qty: u64) {
         self.packets += 1;
         if let Draw::List(_) = self.draw {
@@ -102,7 +103,7 @@ impl Left {
         }
     }
 
-    /// Whether what is left can be shared out so that all of it goes, and every packet is filled.
+    /// Whether the remaining packets can use all available units within their bounds.
     pub fn shares(&self, available: u64) -> bool {
         match &self.draw {
             Draw::Uniform { .. } => true,

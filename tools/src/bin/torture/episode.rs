@@ -1,4 +1,4 @@
-//! One episode: some sales, a crowd, one fault after the other, then quiet and the verdict.
+//! One episode: some sales, a crowd, several faults, then the checks.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ use crate::tls::Tls;
 use crate::world::World;
 use seckill_random::Random;
 
-/// Clients of a library, at most: each is a process of its own.
+/// Most library clients: each is a process.
 const DRIVERS: usize = 6;
 
 /// The inputs of an episode.
@@ -32,23 +32,23 @@ pub struct Episode<'a> {
     pub module: &'a Path,
     pub disks: &'a [Disk],
     pub setting: Setting,
-    /// Settings of every server besides, and whether they reach each other by TLS.
+    /// Further settings of all servers, and whether they use TLS between each other.
     pub settings: &'a [String],
     pub has_tls: bool,
-    /// None but this.
+    /// Only this fault, if given.
     pub fault: Option<Fault>,
     pub clients: usize,
-    /// Another library than the setting's.
+    /// Another library than that of the setting.
     pub flavour: Option<Flavour>,
     pub seed: u64,
     pub lasts: Duration,
 }
 
 impl Episode<'_> {
-    /// Plays it and books what happened.
+    /// Runs the episode and counts its results.
     ///
     /// # Errors
-    /// A sentence when the servers don't come back as they should.
+    /// A message if the servers do not recover.
     pub fn play(&self, tally: &mut Tally) -> Result<(), String> {
         let mut random = Random(self.seed);
         let shared = Arc::new(Shared::default());
@@ -62,13 +62,13 @@ impl Episode<'_> {
         let (shares, seed) = (Arc::clone(&shared), random.number());
         let crowd = Crowd::start(shares, &sales, clients, self.setting, library, seed);
         let befell = self.faults(&mut world, &mut random, tally);
-        // Also when a fault went wrong: the threads must end.
+        // Also after a failed fault, because the threads must end.
         let histories = crowd.finish(sales.len())?;
         tally.calls += shared.calls.load(Ordering::Relaxed);
         tally.by_module += shared.by_module.load(Ordering::Relaxed);
         tally.answers += shared.answers.load(Ordering::Relaxed);
         let compared = befell.and_then(|()| self.compare(&mut world, &sales, tally));
-        // Violations that the servers themselves still show.
+        // Differences between the servers at the end.
         tally.violations.extend(compared.err());
         tally.tail_ms = tally.tail_ms.max(world.tail_ms);
         self.judge(&mut world, &sales, histories, tally)
@@ -94,7 +94,7 @@ impl Episode<'_> {
         Ok(())
     }
 
-    /// Holds every sale against its history.
+    /// Checks every sale against its history.
     fn judge(
         &self,
         world: &mut World<'_>,
@@ -119,8 +119,8 @@ impl Episode<'_> {
         Ok(())
     }
 
-    /// AUDIT finds no error in any sale on any server, and all servers have the same bytes. A
-    /// single one is held against what it loads from its own files.
+    /// Checks that AUDIT finds no error on any server, and that all servers have equal bytes. A
+    /// single server is compared with the data in its files.
     fn compare(
         &self,
         world: &mut World<'_>,
@@ -163,7 +163,7 @@ impl Episode<'_> {
     }
 }
 
-/// Opens the sales; where nothing is promised, they themselves are to survive all the same.
+/// Creates the sales. If losses are allowed, waits until the sales themselves are safe.
 fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
     let sales = sales::new(random);
     for sale in &sales {
@@ -182,7 +182,7 @@ fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
     Ok(sales)
 }
 
-/// No round begins any more, and nothing is left that happens by itself.
+/// Waits until no round begins and nothing expires any more.
 fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
     let status = || seckill_crowd::sale::status(&mut world.connect(world.primary)?, &sale.key);
     let number = |status: &Value, field: &str| status.get(field).and_then(Value::as_u64);
@@ -196,7 +196,7 @@ fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
     world.until("no hold is left and no round begins", || {
         let status = status()?;
         let is_last = last_round.is_none_or(|last| number(&status, "round") == Some(last));
-        // Users who wait until a moment may leave at any time.
+        // Users who wait with a time limit may leave at any time.
         let waiting = read::waiting(&mut world.connect(world.primary)?, &sale.key)?;
         let is_settled = waiting.iter().all(|(_, until)| *until == 0);
         Ok(number(&status, "next_deadline") == Some(0) && is_last && is_settled)

@@ -1,4 +1,4 @@
-//! The faults. Each is done and undone here; when it returns, the servers are whole.
+//! The faults. Each function causes a fault and repairs it before it returns.
 
 use seckill_random::Random;
 
@@ -50,7 +50,7 @@ pub enum Fault {
 
 use Fault::*;
 
-/// Faults of every server, whatever is promised.
+/// Faults for all settings.
 const COMMON: &[Fault] = &[
     Freeze,
     Tear,
@@ -66,7 +66,7 @@ const COMMON: &[Fault] = &[
     HoldBack,
 ];
 
-/// Further faults of servers of which some are replicas.
+/// Further faults for servers with replicas.
 const OF_REPLICAS: &[Fault] = &[
     KillReplica,
     ReplaceReplica,
@@ -78,10 +78,10 @@ const OF_REPLICAS: &[Fault] = &[
     BrokenDiskReplica,
 ];
 
-/// Further faults of a primary with one replica.
+/// Further faults for a primary with one replica.
 const OF_TWO: &[Fault] = &[KillPromote, KillPromote, Shutdown, Handover, NetworkCut, TwoPrimaries];
 
-/// Further faults of three servers with Sentinels.
+/// Further faults for three servers with Sentinels.
 const WITH_SENTINELS: &[Fault] = &[
     TakeOver,
     TakeOver,
@@ -100,24 +100,24 @@ pub fn of_one() -> Vec<Fault> {
     [COMMON, &[Kill, Kill, Shutdown, PowerCut, PowerCut]].concat()
 }
 
-/// Faults that a primary with a replica must survive, when WAIT tells what is acknowledged.
+/// Faults that a primary with a replica must survive if answers count only after WAIT.
 pub fn of_two() -> Vec<Fault> {
     [COMMON, OF_REPLICAS, OF_TWO].concat()
 }
 
-/// Faults of two servers where the last moment may be lost, and the faults that take it.
+/// Faults of two servers that may lose the last changes.
 pub fn of_two_without_promise() -> Vec<Fault> {
     [COMMON, OF_REPLICAS, OF_TWO, &[Kill, PowerCut, PowerCut]].concat()
 }
 
-/// Faults that a primary with two replicas must survive under Sentinels, when WAIT 1 tells what is
-/// acknowledged.
+/// Faults that a primary with two replicas must survive under Sentinels, if answers count only
+/// after WAIT 1.
 pub fn of_three() -> Vec<Fault> {
     [COMMON, OF_REPLICAS, WITH_SENTINELS].concat()
 }
 
-/// Faults that it does not survive: the replica that is not promoted still answers WAIT for the old
-/// primary.
+/// Faults that three servers do not survive, because the replica that is not promoted still answers
+/// WAIT for the old primary.
 pub fn of_three_against_advice() -> Vec<Fault> {
     vec![FailoverAtOnce, FailoverAtOnce, Hang]
 }
@@ -163,10 +163,10 @@ impl Fault {
         }
     }
 
-    /// Does it. False if it could not be done here, or had no effect.
+    /// Causes the fault. False if that was impossible here or had no effect.
     ///
     /// # Errors
-    /// A sentence when the servers don't come back as they should.
+    /// A message if the servers do not recover.
     pub fn befall(self, world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
         let primary = world.primary;
         match self {
@@ -198,7 +198,7 @@ impl Fault {
                 world.tear();
                 Ok(true)
             }
-            // Refused while another child saves already: no fault then.
+            // Refused while another child saves; then there is no fault.
             Rewrite => Ok(world.ask::<String>(primary, "BGREWRITEAOF").is_ok()),
             KillRewrite => servers::kill_rewrite(world, random),
             Snapshot => Ok(world.ask::<String>(primary, "BGSAVE").is_ok()),

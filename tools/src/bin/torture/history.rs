@@ -1,7 +1,7 @@
-//! The clients' calls and answers, and the server's state afterwards: the checker's input.
+//! The clients' calls and answers, and the final state of the server: the checker's input.
 //!
-//! Moments are numbers of one counter that all threads share. It is read before a call is sent and
-//! after its reply has come, so a call that returned before another was invoked has the smaller
+//! Times are numbers of one counter that all threads share. It is read before a call is sent and
+//! after its reply has come. So a call that was answered before another was sent has smaller
 //! numbers.
 
 pub use seckill_client::State;
@@ -14,16 +14,16 @@ pub use seckill_oracle::oracle::Keeper;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     Grab,
-    /// A GRAB of several sales. Each of them has an op of its own for it.
+    /// A GRAB of several sales; each sale has its own op.
     Mgrab,
     Confirm,
     Cancel,
     Extend,
     Refund,
-    /// CONFIRM, CANCEL or REFUND with KEEP: this many units are left, the rest is given back.
+    /// CONFIRM, CANCEL or REFUND with KEEP: this many units stay, the rest is returned.
     Keep(Keeper, u64),
     Import,
-    /// Only reads: how many are before the user.
+    /// Reads only: the number of waiters before the user.
     Place,
     Restock,
     Alter,
@@ -32,12 +32,13 @@ pub enum Deed {
 }
 
 impl Deed {
-    /// Whether it asks for new units. An answer GRANTED then means that this call has granted them.
+    /// Whether the request asks for new units. Then the answer GRANTED means that this call granted
+    /// them.
     pub fn is_grab(self) -> bool {
         matches!(self, Deed::Grab | Deed::Mgrab)
     }
 
-    /// Events of the outbox that the change may appear as.
+    /// Events of the outbox that the change may have.
     pub fn events(self) -> &'static [&'static str] {
         match self {
             Deed::Grab => &["GRANT", "OFFER"],
@@ -58,40 +59,39 @@ impl Deed {
     }
 }
 
-/// One request of a client. It is tried until there is an answer, under the same REQ.
+/// One request of a client, retried with one REQ until it is answered.
 #[derive(Clone, Debug)]
 pub struct Op {
     pub thread: usize,
     pub deed: Deed,
-    /// Empty for deeds of the operator.
+    /// Empty for commands of the operator.
     pub user: String,
-    /// The order's REQ, or that of a restock; what ALTER sets, such as `LIMIT 3`; empty for PAUSE
-    /// and RESUME.
+    /// The REQ of an order or a restock, or the setting of ALTER, such as `LIMIT 3`. Empty for
+    /// PAUSE and RESUME.
     pub req: String,
     pub tries: Vec<Try>,
 }
 
-/// One call. Without an answer its outcome is unknown: it may yet be executed.
+/// One call. Without an answer its outcome is unknown: it may still be executed.
 #[derive(Clone, Debug)]
 pub struct Try {
     pub invoked: u64,
     pub answered: Option<Answered>,
-    /// Which primary it went to, counted from the first; of those that it may have gone to the
-    /// last.
+    /// Number of the primary, counted from the first. If several are possible, the last one.
     pub reign: u64,
-    /// The first of them. A library does not tell which it was.
+    /// The first possible primary: a library does not report which it used.
     pub since: u64,
-    /// A library was asked, which tells of every attempt that had no reply.
+    /// A library made the call; it reports every attempt without a reply.
     pub by_library: bool,
 }
 
 impl Try {
-    /// One that went to a primary that is known, and is not answered yet.
+    /// A call to a known primary, not answered yet.
     pub fn new(invoked: u64, reign: u64) -> Try {
         Try { invoked, answered: None, reign, since: reign, by_library: false }
     }
 
-    /// The primary that it went to, if that is known.
+    /// The primary of the call, if it is known.
     pub fn of_one_reign(&self) -> Option<u64> {
         Some(self.reign).filter(|reign| *reign == self.since)
     }
@@ -101,11 +101,11 @@ impl Try {
 pub struct Answered {
     pub returned: u64,
     pub answer: Answer,
-    /// Whether the answer counts as acknowledged: always, or only if WAIT said so.
+    /// Whether the answer counts as acknowledged: always, or only after WAIT.
     pub kept: bool,
 }
 
-/// The answer that a client got.
+/// The answer to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Granted {
@@ -114,7 +114,7 @@ pub enum Answer {
         state: State,
         deadline: u64,
         available: u64,
-        /// The numbers of its units, where units have numbers.
+        /// The numbers of its units, if units have numbers.
         units: Vec<u64>,
     },
     /// REPLAY of this REQ.
@@ -131,17 +131,17 @@ pub enum Answer {
         state: State,
         deadline: u64,
     },
-    /// SOLDOUT, with what is held.
+    /// SOLDOUT, with the held units.
     SoldOut {
         held: u64,
     },
-    /// SHORT, with what is available.
+    /// SHORT, with the available units.
     Short {
         available: u64,
     },
     /// OVERLIMIT.
     OverLimit,
-    /// WAITING, with the ticket and how many are before it.
+    /// WAITING, with the ticket and the number of waiters before it.
     Waiting {
         ticket: u64,
         ahead: u64,
@@ -160,7 +160,7 @@ pub enum Answer {
     NotOpen,
     /// MGRAB: another one of its sales refused.
     Elsewhere,
-    /// The grant as CONFIRM, CANCEL, EXTEND or REFUND left it; seq 0: there is none.
+    /// The grant after CONFIRM, CANCEL, EXTEND or REFUND; seq 0 if there is none.
     Stands {
         seq: u64,
         qty: u64,
@@ -177,7 +177,7 @@ pub enum Answer {
     Strange(String),
 }
 
-/// A grant as WINNERS lists it, and as an entry of the outbox tells it.
+/// A grant as in WINNERS and in an outbox entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub seq: u64,
@@ -187,11 +187,11 @@ pub struct Row {
     pub at: u64,
     pub deadline: u64,
     pub req: String,
-    /// The epoch that it was granted in.
+    /// The epoch of the grant.
     pub born: u64,
     /// 0 in a sale without rounds.
     pub round: u64,
-    /// The numbers of its units, where units have numbers.
+    /// The numbers of its units, if units have numbers.
     pub units: Vec<u64>,
 }
 
@@ -205,13 +205,13 @@ pub struct Entry {
     pub t: u64,
     pub stock: Stock,
     pub grant: Option<Row>,
-    /// CONFIRM and TRIM: the units of the grant that came back.
+    /// CONFIRM and TRIM: the returned units of the grant.
     pub returned: u64,
-    /// RESTOCK: the REQ and by how much the supply changed.
+    /// RESTOCK: the REQ, and the change of the supply.
     pub restock: Option<(String, i64)>,
-    /// INIT and ALTER: what holds from now on.
+    /// INIT and ALTER: the terms from now on.
     pub limits: Option<Limits>,
-    /// ROUND: the one that begins.
+    /// ROUND: the new round.
     pub round: Option<u64>,
     /// WAIT, OFFER, LEAVE and DROPPED: the waiter.
     pub wait: Option<Waiter>,
@@ -220,25 +220,25 @@ pub struct Entry {
 /// The terms that ALTER can change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Units a user may have, 0: any.
+    /// Units of a user; 0 for no limit.
     pub limit: u64,
-    /// Live grants a user may have, 0: any.
+    /// Live grants of a user; 0 for no limit.
     pub grabs: u64,
-    /// Milliseconds, 0: sold at once.
+    /// Milliseconds of a hold; 0: units are sold at once.
     pub hold_ms: u64,
-    /// The time of the closing, Unix ms; 0: never.
+    /// End of the sale in Unix ms; 0 for never.
     pub close_at: u64,
 }
 
 impl Limits {
-    /// Whether a setting of an ALTER, such as `LIMIT 3`, is in force.
+    /// Whether a setting of ALTER, such as `LIMIT 3`, is in force.
     pub fn are(&self, set: &str) -> bool {
         let told = |(name, value): (&str, u64)| format!("{name} {value}") == set;
         [("LIMIT", self.limit), ("GRABS", self.grabs), ("HOLD", self.hold_ms)].into_iter().any(told)
     }
 }
 
-/// How the sale was opened.
+/// The terms of the sale.
 #[derive(Clone, Debug)]
 pub struct Terms {
     pub supply: u64,
@@ -254,36 +254,36 @@ pub enum Kind {
     Drawn(Draw),
     /// A sale with a waiting list.
     Listed(List),
-    /// Each unit has a number.
+    /// Numbered units.
     Numbered,
-    /// A round begins every this many milliseconds of Unix time and is open for some of them.
+    /// Rounds of this many milliseconds, each open for a part of them.
     Rounds {
         every_ms: u64,
         lasts_ms: u64,
     },
 }
 
-/// The promises of a setting.
+/// The promise of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
-    /// Everything that was acknowledged is there.
+    /// Every acknowledged change is kept.
     Everything,
-    /// The last acknowledged changes may be missing, and nothing before them.
+    /// The last acknowledged changes may be lost, and none before them.
     AllButTheTail,
 }
 
-/// When a server was made the primary.
+/// The promotion of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowning {
-    /// From when on clients were sent to this primary.
+    /// The time from which clients were sent to this primary.
     pub began: u64,
-    /// A moment just before its promotion, in Unix ms. Its entries have no smaller T.
+    /// A time just before its promotion, in Unix ms. Its entries have no smaller T.
     pub from_ms: u64,
 }
 
 impl Crowning {
-    /// These reigns in the history of one sale. An epoch tells no time (a restart draws one above
-    /// the last), so each belongs to the reign in which its first change was made.
+    /// The reigns in the history of one sale. An epoch is no time (a restart draws one above the
+    /// last), so each epoch belongs to the reign of its first change.
     pub fn reigns(crownings: &[Crowning], entries: &[Entry]) -> Vec<Reign> {
         let mut later = u64::MAX;
         let mut ends = vec![u64::MAX];
@@ -295,7 +295,7 @@ impl Crowning {
                 rev => entries[rev as usize - 2].epoch != entry.epoch,
             };
             let first = entries.iter().filter(own).find(is_new).map(|entry| entry.epoch);
-            // A reign without a change has no epoch: whatever comes is of the next one.
+            // A reign without a change has no epoch; entries belong to the next reign.
             later = first.unwrap_or(later);
             Reign { began: crowning.began, epoch_from: later }
         });
@@ -305,26 +305,26 @@ impl Crowning {
     }
 }
 
-/// The time of one primary.
+/// The reign of one primary.
 #[derive(Clone, Copy, Debug)]
 pub struct Reign {
-    /// From when on clients were sent to this primary; the one before is stale then.
+    /// The time from which clients were sent to this primary. The previous primary is stale then.
     pub began: u64,
-    /// All epochs of this reign are at least this, all earlier ones are smaller.
+    /// The smallest epoch of this reign; all earlier epochs are smaller.
     pub epoch_from: u64,
 }
 
-/// One sale, when all is quiet again.
+/// One sale after all faults.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     pub terms: Terms,
     pub promise: Promise,
     pub ops: Vec<Op>,
-    /// One primary after the other.
+    /// The reigns in order.
     pub reigns: Vec<Reign>,
     /// The outbox stream from its first entry on.
     pub entries: Vec<Entry>,
-    /// All grants in order of seq.
+    /// All grants in the order of seq.
     pub rows: Vec<Row>,
     /// The numbers of STATUS.
     pub stock: Stock,
@@ -343,7 +343,7 @@ impl Evidence {
     }
 }
 
-/// All calls of an op that were answered.
+/// All answered calls of an op.
 pub fn answers(op: &Op) -> impl Iterator<Item = (&Try, &Answered)> {
     op.tries.iter().filter_map(|call| call.answered.as_ref().map(|answered| (call, answered)))
 }

@@ -1,6 +1,6 @@
-//! A client library of clients/ in the place of a raw connection. It makes the calls that buyers
-//! make, through its driver (clients/cases.md): it tries again by itself, over new connections, and
-//! tells how many of its attempts had no reply.
+//! A client library of clients/ instead of a raw connection. It makes the buyers' calls through its
+//! driver (clients/cases.md). It retries by itself over new connections and reports how many
+//! attempts had no reply.
 
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
@@ -13,31 +13,31 @@ use crate::crowd::WAIT_MS;
 use crate::history::{Answer, Answered, State, Try};
 use crate::shared::Shared;
 
-/// A library, or one with a rule left out.
+/// A library, or a wrong version of it.
 #[derive(Clone)]
 pub struct Flavour {
-    /// How its driver is started, below clients/.
+    /// The command line of its driver, below clients/.
     run: [&'static str; 2],
-    /// What it stands on, as its language finds it.
+    /// The client that it needs: environment variable and package.
     needs: [&'static str; 2],
-    /// What the driver calls it.
+    /// The driver's name for it.
     name: String,
 }
 
 impl Flavour {
-    /// The Python library, over redis-py; or a wrong one made of it.
+    /// The Python library with redis-py, or a wrong version of it.
     pub fn python(name: &str) -> Flavour {
         let (run, needs) = (["python3", "python/test/driver.py"], ["-c", "import redis"]);
         Flavour { run, needs, name: name.to_owned() }
     }
 
-    /// The Node library, over ioredis.
+    /// The Node library with ioredis.
     pub fn node() -> Flavour {
         let (run, needs) = (["node", "node/test/driver.js"], ["-e", "require('ioredis')"]);
         Flavour { run, needs, name: "ioredis".to_owned() }
     }
 
-    /// Whether it is on this machine.
+    /// Whether it is installed on this machine.
     pub fn is_here(&self) -> bool {
         let mut asked = command(self.run[0].as_ref());
         asked.args(self.needs).stdout(Stdio::null()).stderr(Stdio::null());
@@ -45,24 +45,24 @@ impl Flavour {
     }
 }
 
-/// Its driver.
+/// A running driver.
 pub struct Library(Driver);
 
-/// What it says of a call.
+/// The driver's report about one call.
 struct Heard {
     /// Attempts that had no reply.
     lost: u64,
-    /// `None`: nobody knows.
+    /// `None`: the outcome is unknown.
     answer: Option<Answer>,
-    /// Whether a replica has it: `None` where there is nothing that it could have.
+    /// Whether a replica has the change; `None` without a change.
     durable: Option<bool>,
 }
 
 impl Library {
-    /// Starts the driver with a client of this port. It ends together with this thread.
+    /// Starts the driver with a client for this port. It ends with this thread.
     ///
     /// # Errors
-    /// A sentence when it does not start.
+    /// A message if it does not start.
     pub fn start(flavour: &Flavour, port: u16) -> Result<Library, String> {
         let told = json!({
             "port": port, "flavour": flavour.name, "resp": 2, "text": false, "prefix": "",
@@ -71,8 +71,8 @@ impl Library {
         Driver::start(&flavour.run, &told).map(Library)
     }
 
-    /// Makes the call that is written as a command, and tells what its attempts came to and whether
-    /// its answer counts. `None` where the library has no such call.
+    /// Makes the call of a command. Returns its tries and whether its answer counts, or `None` if
+    /// the library does not support the command.
     pub fn call(&mut self, shared: &Shared, line: &str) -> Option<(Vec<Try>, bool)> {
         let order = order(line)?;
         let (since, invoked) = (shared.reign(), shared.moment());
@@ -90,14 +90,14 @@ impl Library {
         let call = Try { since, by_library: true, ..Try::new(invoked, reign) };
         let kept = heard.durable == Some(true);
         let answered = heard.answer.map(|answer| Answered { returned, answer, kept });
-        // An attempt without a reply may have changed something, or may yet.
+        // An attempt without a reply may have changed something, or may still do so.
         let mut tries: Vec<Try> = (0..heard.lost.min(1)).map(|_| call.clone()).collect();
         tries.push(Try { answered, ..call });
         Some((tries, counts))
     }
 }
 
-/// The order to a driver for the call that is written as a command.
+/// The driver's order for a command.
 fn order(line: &str) -> Option<Value> {
     let mut words = line.strip_prefix("SECKILL.")?.split(' ').peekable();
     let call = words.next()?.to_lowercase();
@@ -117,7 +117,7 @@ fn order(line: &str) -> Option<Value> {
     }
     set("call", call.into());
     while let Some(word) = words.next() {
-        // What is said of several: how many, or which.
+        // An option with several values: their number, or the values.
         let name = word.to_lowercase();
         match word {
             "KEEP" | "UNITS" => {
@@ -146,7 +146,7 @@ fn number(word: &str) -> Option<Value> {
 
 impl Heard {
     /// # Errors
-    /// The text of what is no answer.
+    /// The text that is no valid answer.
     fn read(said: &Value) -> Result<Heard, String> {
         let lost = said.get("lost").and_then(Value::as_u64).unwrap_or(0);
         let answer = match said.get("error").and_then(Value::as_str) {
@@ -162,7 +162,7 @@ fn answer(said: &Value) -> Option<Answer> {
     let number = |name: &str| said.get(name)?.as_u64();
     let state = |name: &str| State::read(said.get(name)?.as_str()?.as_bytes());
     let Some(outcome) = said.get("outcome").and_then(Value::as_str) else {
-        // PLACE has none.
+        // PLACE without an entry has no ticket.
         let place = number("ticket").zip(number("ahead"));
         let waiting = |(ticket, ahead)| Answer::Waiting { ticket, ahead };
         return Some(place.map_or(Answer::Nowhere, waiting));
@@ -199,7 +199,7 @@ fn answer(said: &Value) -> Option<Answer> {
         "BUSY" => Answer::Busy,
         "PAUSED" => Answer::Paused,
         "NOTOPEN" => Answer::NotOpen,
-        // No sale of this house closes for good or denies somebody.
+        // No sale of these tests closes for good or denies users.
         "CLOSED" | "DENIED" => return None,
         _ => {
             let (state, deadline) = (state("state")?, deadline?);
@@ -257,7 +257,7 @@ mod tests {
         let unanswered = json!({"error": "Unanswered", "req": "r", "lost": 1});
         let heard = Heard::read(&unanswered).expect("nothing strange");
         assert_eq!((heard.lost, heard.answer, heard.durable), (1, None, None));
-        // Who has nothing is told that they won.
+        // A reply that reports a win although the user got nothing.
         let wrong = json!({"outcome": "SOLDOUT", "won": true, "held": 0});
         assert!(Heard::read(&wrong).is_err());
         assert!(Heard::read(&json!({"error": "SaleError", "code": "ERR"})).is_err());

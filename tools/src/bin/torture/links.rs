@@ -1,4 +1,4 @@
-//! The way between a primary and its replicas is bad for a while: one direction is cut, or all is
+//! Faults of the link between a primary and its replicas: one direction is cut, or all bytes are
 //! late.
 
 use std::time::Duration;
@@ -9,13 +9,12 @@ use seckill_random::Random;
 use crate::servers::pause;
 use crate::world::World;
 
-/// One way, about as far as to the other side of the world: 200 ms there and back.
+/// One-way delay to the other side of the world: a round trip takes 200 ms.
 const FAR: Duration = Duration::from_millis(100);
 /// One of this many packets is lost.
 const LOST_ONE_OF: u64 = 5;
 
-/// Bytes of one direction are lost: those of the replicas, so that no WAIT is confirmed, or those
-/// of the primary.
+/// Cuts one direction: the replicas', so that WAIT is never confirmed, or the primary's.
 pub fn one_way(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let Some(way) = way(world) else { return Ok(false) };
     let all = [Towards::Server, Towards::Caller];
@@ -25,7 +24,7 @@ pub fn one_way(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     world.wait_for_replicas().map(|()| true)
 }
 
-/// All arrives, but late.
+/// Delays all bytes.
 pub fn slow(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let Some(way) = way(world) else { return Ok(false) };
     way.slow_down(FAR);
@@ -34,7 +33,7 @@ pub fn slow(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     world.wait_for_replicas().map(|()| true)
 }
 
-/// Lost packets are sent again; the packets behind them wait.
+/// Loses packets; TCP resends them, and later packets wait.
 pub fn lossy(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let Some(way) = way(world) else { return Ok(false) };
     way.lose_one_of(LOST_ONE_OF);
@@ -43,13 +42,13 @@ pub fn lossy(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     world.wait_for_replicas().map(|()| true)
 }
 
-/// The connection ends; the replica comes again, and gets what it has missed.
+/// Closes the connection; the replica reconnects and gets the missing changes.
 pub fn hang_up(world: &World<'_>) -> Result<bool, String> {
     let ended = world.ask::<u64>(world.primary, "CLIENT KILL TYPE replica")?;
     world.wait_for_replicas().map(|()| ended > 0)
 }
 
-/// The way by which replicas, and Sentinels if there are any, reach the primary.
+/// The link by which replicas, and Sentinels if any, reach the primary.
 fn way<'w>(world: &'w World<'_>) -> Option<&'w Link> {
     let of_sentinels = world.sentinels.as_ref().map(|all| &all.ways[world.primary]);
     of_sentinels.or(world.link.as_ref())

@@ -1,4 +1,4 @@
-//! The terms of a waiting list, and the waiters in an entry.
+//! The terms of a waiting list, and the waiter in an entry.
 
 use seckill_random::Random;
 
@@ -11,7 +11,7 @@ pub struct List {
 }
 
 impl List {
-    /// Offers end soon, so that unpaid units go on to the next waiter.
+    /// Short offers, so that unpaid units go to the next waiter.
     pub fn new(random: &mut Random) -> List {
         let (max, offer_ms) = (5 + random.below(60), 20 + random.below(180));
         List { max, offer_ms, overtake: random.below(4) }

@@ -1,16 +1,16 @@
-//! Real servers under faults: clients buy, pay, cancel and restock, and write down every call and
-//! every reply, while servers are killed, frozen, cut off, promoted and filled up. Then a checker
-//! holds the histories against what the servers have become.
+//! Real servers under faults. Clients buy, pay, cancel and restock, and record every call and
+//! reply. Meanwhile servers are killed, frozen, cut off, promoted and filled up. Then a checker
+//! compares the histories with the servers' data.
 //!
 //! ```text
 //! make torture
 //! cargo run --release -p seckill-tools --bin torture -- --seconds 15 --seed 7
 //! ```
 //!
-//! A seed repeats what clients ask for and which faults come in which order. It can't repeat how
-//! the system schedules threads, so a failing seed may need several runs to fail again.
+//! A seed repeats the clients' requests and the order of faults. It can't repeat the scheduling of
+//! threads, so a failing seed may need several runs to fail again.
 //!
-//! `torture durability` measures what is lost where nothing is promised.
+//! `torture durability` measures the losses under settings that allow them.
 
 mod ask;
 mod check;
@@ -62,16 +62,16 @@ use report::{table, unmet, Tally};
 use setting::Setting;
 
 const VIOLATIONS_SHOWN: usize = 20;
-/// How long a run of all settings is at least that must have met every rare situation.
+/// A run of all settings of this length must reach every rare situation.
 const LONG_SECONDS: u64 = 60;
 
-/// Injects faults into servers that sell, and checks that they keep what they promised.
+/// Injects faults into servers that sell, and checks that they keep their promises.
 #[derive(Parser)]
 struct Options {
-    /// How long, about
+    /// Length of the run in seconds, approximately
     #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u64).range(3..))]
     seconds: u64,
-    /// Seed of the clients' calls and of the faults [default: another one each time]
+    /// Seed of the clients' calls and of the faults [default: random]
     #[arg(long)]
     seed: Option<u64>,
     /// Client threads
@@ -80,16 +80,16 @@ struct Options {
     /// Only this setting
     #[arg(long)]
     only: Option<Setting>,
-    /// Only this fault, under the settings that know it
+    /// Only this fault, under the settings that have it
     #[arg(long)]
     fault: Option<Fault>,
-    /// In place of the Python library a client with a rule left out, see clients/cases.md
+    /// Instead of the Python library a wrong version of it, see clients/cases.md
     #[arg(long, value_name = "NAME")]
     wrong: Option<String>,
     /// A further setting of every server; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     set: Vec<[String; 2]>,
-    /// Servers reach each other, and Sentinels reach them, by TLS
+    /// TLS between servers, and between Sentinels and servers
     #[arg(long)]
     tls: bool,
     /// The module's file [default: the one built here, or $SECKILL_MODULE]
@@ -119,7 +119,7 @@ fn main() -> ExitCode {
     seckill_harness::program::exit_told(told)
 }
 
-/// Whether all promises were kept.
+/// Returns whether all promises were kept.
 fn run(options: &Options, module: &Path) -> Result<bool, String> {
     let seed = options.seed.unwrap_or_else(new_seed);
     let disks = [0, 1, 2].map(Disk::mount);
@@ -211,7 +211,7 @@ fn new_seed() -> u64 {
     since.as_millis() as u64 % 1_000_000_007
 }
 
-/// A progress bar on a terminal; nothing when the output is a file.
+/// A progress bar on a terminal; nothing if the output is a file.
 fn progress_bar(seconds: u64) -> ProgressBar {
     if !stderr().is_terminal() {
         return ProgressBar::hidden();

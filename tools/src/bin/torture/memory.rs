@@ -1,4 +1,4 @@
-//! Memory that is full: `maxmemory` just above what the primary uses, for seconds.
+//! Full memory: `maxmemory` is just above the used memory of the primary for some seconds.
 
 use redis::Connection;
 use seckill_random::Random;
@@ -7,21 +7,21 @@ use crate::ask::command;
 use crate::servers::pause;
 use crate::world::World;
 
-/// Room for a moment of sales.
+/// Free bytes, enough for a short time of sales.
 const ROOM: u64 = 64 * 1024;
-/// Keys that may be evicted: sales and streams have no time to live and must not be.
+/// Keys that may be evicted. Sales and streams have no time to live and must stay.
 const SPARE_KEYS: u64 = 200;
 const SPARE_BYTES: usize = 2_000;
 
-/// The server refuses what takes memory, or first evicts keys that have a time to live. Then there
-/// is room again.
+/// The server refuses commands that need memory, or first evicts keys with a time to live. Then the
+/// limit is removed.
 pub fn full(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
     let mut redis = world.connect(primary)?;
     let policy = ["noeviction", "volatile-ttl"][random.below(2) as usize];
     for number in 0..SPARE_KEYS {
         let (key, value) = (format!("torture:spare:{number}"), "x".repeat(SPARE_BYTES));
-        // While its disk fails a server takes no writes.
+        // While its disk fails a server accepts no writes.
         let _ = command(["SET", &key, &value, "EX", "1000"]).query::<()>(&mut redis);
     }
     let used: u64 = world.info(primary, "memory", "used_memory")?.parse().unwrap_or_default();

@@ -1,27 +1,27 @@
-//! The order of changes against the order of calls.
+//! Compares the order of changes with the order of calls.
 
 /// A change, and the call that made or saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
     pub rev: u64,
-    /// When the call was sent and when its reply had come, see `history`.
+    /// Times before the call was sent and after its reply came, see `history`.
     pub invoked: u64,
     pub returned: u64,
-    /// The reign that did it, if that is known.
+    /// The reign of the change, if it is known.
     pub reign: Option<u64>,
 }
 
-/// Changes in order of rev, and the revs that answers and calls give at each time.
+/// Changes in the order of rev, and the possible revs at each time.
 pub struct Order {
     by_rev: Vec<Change>,
-    /// By the time of the reply: the greatest rev answered up to then.
+    /// For each reply time, the greatest rev answered up to then.
     answered: Vec<(u64, u64)>,
-    /// By the time of the call: the smallest rev called for from then on.
+    /// For each call time, the smallest rev called from then on.
     called: Vec<(u64, u64)>,
 }
 
 impl Order {
-    /// Sorts them.
+    /// Sorts the changes.
     pub fn of(mut by_rev: Vec<Change>) -> Order {
         by_rev.sort_unstable_by_key(|change| (change.rev, change.invoked));
         let mut answered: Vec<_> =
@@ -42,15 +42,15 @@ impl Order {
         Order { by_rev, answered, called }
     }
 
-    /// All changes, in order of rev.
+    /// All changes in the order of rev.
     pub fn changes(&self) -> &[Change] {
         &self.by_rev
     }
 
-    /// Two changes of which the one that was answered before the other was sent has the greater
-    /// rev, if there are such.
+    /// Two changes in the wrong order, if any: one was answered before the other was sent, but has
+    /// the greater rev.
     pub fn turned(&self) -> Option<(Change, Change)> {
-        // The one sent last of those with a smaller rev, and of those up to the rev at hand.
+        // The call sent last among smaller revs, and among revs up to the current one.
         let (mut before, mut latest): (Option<Change>, Option<Change>) = (None, None);
         let mut rev = 0;
         for change in &self.by_rev {
@@ -67,8 +67,8 @@ impl Order {
         None
     }
 
-    /// The revs between which a call that ran this long can have looked: not before what had been
-    /// answered when it was sent, and before what was not yet sent when it had its reply.
+    /// The range of revs that a call can have seen: not before changes that were answered before it
+    /// was sent, and before changes that were sent after its reply.
     pub fn between(&self, invoked: u64, returned: u64) -> (u64, u64) {
         let before = self.answered.partition_point(|(at, _)| *at < invoked);
         let from = before.checked_sub(1).map_or(0, |last| self.answered[last].1);

@@ -1,20 +1,20 @@
-//! Places on the list, as answers have them: no waiter is moved back.
+//! Checks places on the waiting list: no waiter moves back.
 
 use std::collections::BTreeMap;
 
 use crate::history::{answers, Answer, Evidence, Op, Try};
 use crate::story::Story;
 
-/// How many were ahead of the user when they joined with this ticket; `None` when no primary up to
-/// this one gave the ticket out.
+/// The number of waiters before the user when they joined with this ticket. `None` if no primary so
+/// far gave that ticket out.
 pub fn joined(evidence: &Evidence, story: &Story, op: &Op, call: &Try, ticket: u64) -> Option<u64> {
     let (epoch, ahead) = story.joined.get(&(op.user.clone(), ticket))?;
     (evidence.reign_of(*epoch) <= call.reign).then_some(*ahead)
 }
 
-/// A waiter moves forward: one primary tells nobody that more are before them than it told them
-/// earlier, and nobody is told of more than were there when they joined. Answers of another primary
-/// don't count: a LEAVE that a failover has lost brings its waiter back.
+/// Checks that a waiter only moves forward: one primary never reports more waiters before a user
+/// than it reported earlier, and none more than when they joined. Replies of another primary are
+/// not compared, because a failover may lose a LEAVE.
 pub fn moved_back(evidence: &Evidence, story: &Story) -> Vec<String> {
     type Told<'a> = (&'a Try, u64, u64);
     let mut told: BTreeMap<(u64, &str, u64), Vec<Told<'_>>> = BTreeMap::new();

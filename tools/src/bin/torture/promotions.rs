@@ -9,19 +9,19 @@ use seckill_random::Random;
 use crate::sentinels::{Sentinels, QUIET};
 use crate::world::World;
 
-/// The pause of docs/sentinel.md, long enough for changes under way to reach the replicas.
+/// The pause of docs/sentinel.md, long enough for changes in flight to reach the replicas.
 const PAUSED_FOR: Duration = Duration::from_millis(500);
 
-/// How the one that was the primary comes back.
+/// The way in which the old primary comes back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Return {
-    /// With `replicaof` in its configuration, as docs/sentinel.md says.
+    /// With `replicaof` in its configuration, as docs/sentinel.md requires.
     AsReplica,
-    /// Starts it as its service does: it is a primary until Sentinels demote it.
+    /// Started by its service: it is a primary until Sentinels demote it.
     AsPrimary,
 }
 
-/// The primary dies, a replica takes over, and the old primary comes back.
+/// Kills the primary. A replica is promoted, and the old primary comes back.
 pub fn kill(world: &mut World<'_>, how: Return) -> Result<bool, String> {
     let old = world.primary;
     world.kill(old)?;
@@ -33,7 +33,7 @@ pub fn kill(world: &mut World<'_>, how: Return) -> Result<bool, String> {
     }
 }
 
-/// The primary is cut off from all but its clients until another one has taken over.
+/// Cuts the primary off from all but its clients until another one is promoted.
 pub fn cut_off(world: &mut World<'_>) -> Result<bool, String> {
     let old = world.primary;
     way(world, old)?.cut();
@@ -42,19 +42,19 @@ pub fn cut_off(world: &mut World<'_>) -> Result<bool, String> {
     demoted(world)
 }
 
-/// How an operator has Sentinels promote another one.
+/// The operator's way of a failover.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum HandOver {
     /// `SENTINEL FAILOVER` alone.
     AtOnce,
     /// After a `CLIENT PAUSE`.
     Paused,
-    /// `SENTINEL FAILOVER ... COORDINATED` of Valkey 9, which waits by itself until a replica has
-    /// all.
+    /// `SENTINEL FAILOVER ... COORDINATED` of Valkey 9, which waits until a replica has all
+    /// changes.
     Coordinated,
 }
 
-/// `SENTINEL FAILOVER`.
+/// Sends `SENTINEL FAILOVER`.
 pub fn hand_over(world: &mut World<'_>, how: HandOver) -> Result<bool, String> {
     let is_known = how != HandOver::Coordinated || is_valkey_9(world);
     if !is_known || sentinels(world)?.demoted.elapsed() < QUIET {
@@ -66,7 +66,7 @@ pub fn hand_over(world: &mut World<'_>, how: HandOver) -> Result<bool, String> {
             world.ask::<()>(world.primary, "CLIENT PAUSE 4000 WRITE")?;
             thread::sleep(PAUSED_FOR);
         }
-        // Refused for a moment where a Sentinel has not heard of the replicas lately.
+        // A Sentinel refuses for a short time if it has no recent news of the replicas.
         world.until("SENTINEL FAILOVER is accepted", || {
             sentinels(world)?.trio.fail_over(words).map(|()| true)
         })?;
@@ -82,7 +82,7 @@ fn is_valkey_9(world: &World<'_>) -> bool {
     major.is_some_and(|major| major >= 9)
 }
 
-/// The primary hangs until another one has taken over, and then executes what clients had sent.
+/// Freezes the primary until another one is promoted; then it executes what clients had sent.
 pub fn hang(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let old = world.primary;
     world.server(old)?.freeze()?;
@@ -94,7 +94,7 @@ pub fn hang(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> 
     demoted(world)
 }
 
-/// Waits until a Sentinel names another server, which is a primary then.
+/// Waits until a Sentinel reports a new primary.
 fn promoted(world: &mut World<'_>) -> Result<usize, String> {
     let old = sentinels(world)?.way(world.primary);
     let mut found = None;
@@ -109,7 +109,7 @@ fn promoted(world: &mut World<'_>) -> Result<usize, String> {
     found.ok_or_else(|| "Nobody was promoted.".into())
 }
 
-/// Returns when all follow the new primary, the old one too, which Sentinels make a replica.
+/// Returns when all servers follow the new primary, also the old primary.
 fn demoted(world: &mut World<'_>) -> Result<bool, String> {
     world.wait_for_replicas()?;
     if let Some(sentinels) = &mut world.sentinels {

@@ -1,4 +1,4 @@
-//! Reads the server when all is quiet: the sale, its grants and its outbox.
+//! Reads the sale, its grants and its outbox after all faults.
 
 use redis::Connection;
 use seckill_client::{Event, Id};
@@ -12,13 +12,13 @@ use crate::history::{Crowning, Entry, Evidence, Limits, Op, Promise, Row, State}
 use crate::list::Waiter;
 
 const PAGE: u64 = 1_000;
-/// The replica and the primary are compared by what the server itself thinks of all their bytes.
+/// Replica and primary are compared by the server's digest of all their bytes.
 const DIGEST: [&str; 2] = ["DEBUG", "DIGEST-VALUE"];
 
-/// Gathers all that the checker needs.
+/// Reads everything that the checker needs.
 ///
 /// # Errors
-/// A sentence when the server says something that can't be read; also those of other functions.
+/// A message if a reply can't be parsed; also the errors of other functions.
 pub fn evidence(
     redis: &mut Connection,
     sale: &Open,
@@ -49,7 +49,7 @@ pub fn evidence(
     })
 }
 
-/// The tickets of the waiters, and until when each waits.
+/// The tickets of the waiters, and the end of each wait.
 pub fn waiting(redis: &mut Connection, key: &str) -> Result<Vec<(u64, u64)>, String> {
     type Cells = (u64, String, u64, String, u64, u64);
     let line = format!("SECKILL.WAITERS {key} 0 COUNT {PAGE}");
@@ -80,12 +80,12 @@ fn entries(redis: &mut Connection, stream: &str) -> Result<Vec<Entry>, String> {
     }
 }
 
-/// A number that is left out where it is 0.
+/// A number that is left out if it is 0.
 fn number_or_0(event: &Event, name: &str) -> Option<u64> {
     event.data.get(name).map_or(Some(0), Json::as_u64)
 }
 
-/// The numbers of a grant's units; empty where units have none.
+/// The numbers of a grant's units; empty without numbered units.
 fn units(event: &Event) -> Option<Vec<u64>> {
     let Some(units) = event.data.get("units") else { return Some(Vec::new()) };
     units.as_array()?.iter().map(Json::as_u64).collect()
@@ -149,7 +149,7 @@ fn entry(told: &Event) -> Option<Entry> {
     })
 }
 
-/// The waiter of an entry that has a ticket.
+/// The waiter in an entry with a ticket.
 fn waiter(told: &Event) -> Option<Waiter> {
     Some(Waiter {
         ticket: told.number("ticket")?,
@@ -161,7 +161,7 @@ fn waiter(told: &Event) -> Option<Waiter> {
     })
 }
 
-/// All grants, in whatever state.
+/// All grants in all states.
 fn rows(redis: &mut Connection, key: &str) -> Result<Vec<Row>, String> {
     let row = |row: seckill_client::Row| Row {
         seq: row.seq,

@@ -23,10 +23,10 @@ pub struct Tally {
     pub granted_lost: u64,
     pub changed_lost: u64,
     pub doubled: u64,
-    /// The longest time before a power failure of which something was lost, in ms.
+    /// The longest time before a power cut from which changes were lost, in ms.
     pub tail_ms: u64,
     pub violations: Vec<String>,
-    /// Entries of the outboxes besides plain grants, counted.
+    /// Counts of outbox entries other than plain grants.
     pub told: Told,
     /// Situations that a long run must meet.
     pub met: Met,
@@ -34,7 +34,7 @@ pub struct Tally {
     pub last_faults: Vec<&'static str>,
 }
 
-/// Entries of some kinds.
+/// Counts of some kinds of entries.
 #[derive(Debug, Default)]
 pub struct Told {
     /// Grants by MGRAB; each MGRAB makes two or three.
@@ -42,11 +42,11 @@ pub struct Told {
     /// Amounts of red packets.
     pub drawn: u64,
     pub imported: u64,
-    /// Imports for which units were promised beyond the supply.
+    /// Imports that caused a deficit.
     pub beyond: u64,
     pub altered: u64,
     pub rounds: u64,
-    /// Users who joined a waiting list, and offers made to them.
+    /// Users who joined a waiting list, and their offers.
     pub waited: u64,
     pub offered: u64,
 }
@@ -81,7 +81,7 @@ impl Told {
 }
 
 impl Tally {
-    /// Notes what happened in a sale.
+    /// Counts the events of a sale.
     pub fn note(&mut self, sale: &Evidence) {
         self.told.note(sale);
         self.met.note(sale);
@@ -99,7 +99,7 @@ impl Tally {
     }
 }
 
-/// Situations that were met under no setting.
+/// Situations that no setting has reached.
 pub fn unmet(tallies: &[(Setting, Tally)]) -> Vec<&'static str> {
     let is_unmet = |name: &&str| tallies.iter().all(|(_, tally)| tally.met.0.get(name) == Some(&0));
     Met::default().0.into_keys().filter(is_unmet).collect()

@@ -10,8 +10,8 @@ fn some(random: &mut Random, from: u64, to: u64) -> u64 {
     from + random.below(to - from)
 }
 
-/// One sale that many users crowd at, one with few units, one that never ends, one that draws,
-/// one with rounds, one with a waiting list, and one with seats.
+/// Seven sales: with many users, with few units, without an end, with drawn amounts, with rounds,
+/// with a waiting list, and with seats.
 pub fn new(random: &mut Random) -> Vec<Open> {
     let crowded = Terms {
         supply: some(random, 300, 3_000),

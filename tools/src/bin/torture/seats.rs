@@ -1,4 +1,4 @@
-//! A sale whose units have numbers: which of them buyers ask for, and whose each of them is by the
+//! A sale with numbered units: the numbers that buyers ask for, and the owner of each number by the
 //! outbox.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use seckill_random::Random;
 
 use crate::history::{Kind, Row};
 
-/// The amount of a GRAB of numbered units: a quantity, a quantity side by side, or named units.
+/// The amount of a GRAB of numbered units: a quantity, an ADJACENT quantity, or UNITS.
 pub fn amount(supply: u64, random: &mut Random) -> String {
     let qty = 1 + random.below(4);
     match random.below(3) {
@@ -22,7 +22,7 @@ pub fn amount(supply: u64, random: &mut Random) -> String {
     }
 }
 
-/// The amount of an IMPORT of such an order: how many, and which numbers if they are known.
+/// The amount of an IMPORT of such an order: its quantity, or its numbers if they are known.
 pub fn imported(kind: &Kind, amount: &str) -> String {
     match (kind, amount.strip_prefix(" UNITS ")) {
         (Kind::Numbered, Some(units)) => {
@@ -32,7 +32,7 @@ pub fn imported(kind: &Kind, amount: &str) -> String {
     }
 }
 
-/// The numbers that an order asks for by name.
+/// The numbers that an order names.
 pub fn named(kind: &Kind, amount: &str) -> Vec<u64> {
     match (kind, amount.strip_prefix(" UNITS ")) {
         (Kind::Numbered, Some(units)) => units.split(' ').flat_map(str::parse).collect(),
@@ -40,7 +40,7 @@ pub fn named(kind: &Kind, amount: &str) -> Vec<u64> {
     }
 }
 
-/// Whether a part of an order can be given back: numbers must be known, because they are named.
+/// Whether KEEP is possible for an order: its numbers must be known.
 pub fn takes_keep(kind: &Kind, units: &[u64]) -> bool {
     !matches!(kind, Kind::Numbered) || !units.is_empty()
 }
@@ -56,15 +56,15 @@ pub fn kept(kind: &Kind, units: &[u64], qty: u64) -> String {
     }
 }
 
-/// The grant that has each number.
+/// The grant of each number.
 #[derive(Debug, Default)]
 pub struct Seats(HashMap<u64, u64>);
 
 impl Seats {
-    /// A grant stands so after an entry; `before` it stood so, if it was there.
+    /// Records a grant after an entry; `before` is its state before, if it existed.
     ///
     /// # Errors
-    /// A sentence when two grants would have one number, or a grant has not as many as its units.
+    /// A message if two grants have one number, or a grant has another number of units.
     pub fn read(&mut self, kind: &Kind, before: Option<&Row>, row: &Row) -> Result<(), String> {
         let qty = if matches!(kind, Kind::Numbered) { row.qty } else { 0 };
         if row.units.len() as u64 != qty {

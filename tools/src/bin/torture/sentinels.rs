@@ -1,5 +1,5 @@
-//! Sentinels above the servers. They and the replicas reach each server by a way that can be cut;
-//! clients come through the door as ever, which leads to whom a Sentinel names.
+//! Sentinels for the servers. They and the replicas reach each server by a link that can be cut.
+//! Clients connect to the primary that a Sentinel reports.
 
 use std::time::{Duration, Instant};
 
@@ -8,29 +8,29 @@ use seckill_harness::sentinel::Trio;
 
 use crate::tls::Tls;
 
-/// A primary without an answer for this long counts as dead: longer than other faults last.
+/// Time without an answer after which a primary counts as down: longer than other faults.
 const LINES: [&str; 2] =
     ["sentinel down-after-milliseconds mymaster 3000", "sentinel failover-timeout mymaster 10000"];
-/// No second failover by hand so soon after a demotion, says docs/sentinel.md.
+/// Time after a demotion before the next failover by hand, as in docs/sentinel.md.
 pub const QUIET: Duration = Duration::from_secs(10);
 
 /// The Sentinels, and the links between the servers.
 pub struct Sentinels {
     pub trio: Trio,
     pub ways: Vec<Link>,
-    /// When Sentinels last made a replica of a primary.
+    /// Time of the last demotion of a primary.
     pub demoted: Instant,
 }
 
 impl Sentinels {
     /// # Errors
-    /// A sentence; also those of all other functions.
+    /// A message; also for all other functions.
     pub fn start(ways: Vec<Link>, tls: Option<&Tls>) -> Result<Sentinels, String> {
         let trio = Trio::start_each(ways[0].port(), ways.len() - 1, || {
             let own = LINES.iter().map(|line| (*line).to_owned());
             own.chain(tls.map(Tls::lines).unwrap_or_default()).collect()
         })?;
-        // Nothing was demoted yet.
+        // No demotion so far.
         let demoted = Instant::now().checked_sub(QUIET).unwrap_or_else(Instant::now);
         Ok(Sentinels { trio, ways, demoted })
     }
@@ -40,7 +40,7 @@ impl Sentinels {
         self.ways[number].port()
     }
 
-    /// Whether all name this server and know the others as its replicas.
+    /// Whether all Sentinels report this primary and know the others as its replicas.
     pub fn are_settled(&self, primary: usize) -> bool {
         self.trio.is_settled(self.way(primary), self.ways.len() - 1)
     }

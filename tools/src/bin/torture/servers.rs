@@ -1,4 +1,4 @@
-//! Faults of whole servers: they die, freeze, or stop seeing each other. Each is undone here, too.
+//! Faults of whole servers: they die, freeze, or lose their links. Each fault is repaired here.
 
 use std::thread;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use seckill_random::Random;
 
 use crate::world::World;
 
-/// Waits for some of these milliseconds.
+/// Sleeps for a random number of these milliseconds.
 pub fn pause(random: &mut Random, from: u64, to: u64) {
     thread::sleep(Duration::from_millis(from + random.below(to - from)));
 }
@@ -17,7 +17,7 @@ pub fn kill(world: &mut World<'_>, number: usize) -> Result<bool, String> {
     come_back(world, number)
 }
 
-/// A server that has ended starts again on its files. A primary is one again.
+/// Restarts a server with its files. A primary is a primary again.
 fn come_back(world: &mut World<'_>, number: usize) -> Result<bool, String> {
     match number == world.primary {
         true => drop(world.reign(|world| world.restart(number).map(|()| number))?),
@@ -26,16 +26,15 @@ fn come_back(world: &mut World<'_>, number: usize) -> Result<bool, String> {
     world.follow().map(|()| true)
 }
 
-/// The server ends by itself: it pauses writes, waits until its replicas have all, and syncs its
-/// log.
+/// Shuts the primary down in order: it pauses writes, waits for its replicas, and syncs its AOF.
 pub fn shut_down(world: &mut World<'_>) -> Result<bool, String> {
     let primary = world.primary;
     world.shut_down(primary)?;
     come_back(world, primary)
 }
 
-/// The primary and all that was on its way to the replica vanish together. It comes back as the
-/// replica of the one that was promoted.
+/// Kills the primary with all bytes in flight to the replica. It comes back as the replica of the
+/// new primary.
 pub fn kill_promote(world: &mut World<'_>) -> Result<bool, String> {
     let (old, Some(new)) = (world.primary, world.replica()) else { return Ok(false) };
     if let Some(link) = &world.link {
@@ -54,7 +53,7 @@ pub fn one_of(world: &World<'_>, random: &mut Random) -> Option<usize> {
     replicas.get(at).copied()
 }
 
-/// The one that takes its place gets everything anew.
+/// Replaces a replica by a new one, which does a full resync.
 pub fn replace_replica(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let Some(replica) = one_of(world, random) else { return Ok(false) };
     world.kill(replica)?;
@@ -62,10 +61,10 @@ pub fn replace_replica(world: &mut World<'_>, random: &mut Random) -> Result<boo
     come_back(world, replica)
 }
 
-/// Kills the child that rewrites, as a system out of memory does.
+/// Kills the child that rewrites the AOF, as the kernel does without memory.
 pub fn kill_rewrite(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
-    // Microseconds for each key: slow enough to be met at work.
+    // Microseconds for each key, so that the rewrite is slow enough to be killed.
     world.ask::<()>(primary, "CONFIG SET rdb-key-save-delay 200000")?;
     let begun = world.ask::<String>(primary, "BGREWRITEAOF").is_ok();
     pause(random, 20, 500);
@@ -98,7 +97,7 @@ pub fn network_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, S
     Ok(true)
 }
 
-/// The old primary goes on selling to who is still connected, until the network is back.
+/// The old primary still sells to connected clients until the network is back.
 pub fn two_primaries(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let (Some(new), Some(link)) = (world.replica(), &world.link) else { return Ok(false) };
     link.cut();

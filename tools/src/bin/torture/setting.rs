@@ -1,4 +1,4 @@
-//! The settings under which servers sell, and what each promises.
+//! The settings of servers, with the promise of each.
 
 use std::time::Duration;
 
@@ -8,25 +8,27 @@ use crate::library::Flavour;
 use crate::tls::Tls;
 use crate::world::Setup;
 
-/// One way to the replica: about as far as across a city.
+/// One-way delay to the replica, as across a city.
 const DELAY: Duration = Duration::from_millis(2);
 
-/// Under which settings.
+/// A setting of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Setting {
     /// One server, `appendfsync always`
     Always,
-    /// Primary and replica; acknowledged is what `WAIT 1` confirms
+    /// Primary and replica; an answer counts after `WAIT 1`
     Wait,
-    /// Primary and two replicas, three Sentinels, `min-replicas-to-write 1`; the same
+    /// Primary and two replicas, three Sentinels, `min-replicas-to-write 1`; an answer counts after
+    /// `WAIT 1`
     Sentinel,
-    /// As before, but what docs/sentinel.md advises against: it loses, to see that this is told
+    /// As `sentinel`, with steps that docs/sentinel.md advises against; the checker must find
+    /// losses
     AgainstAdvice,
-    /// Primary and replica, `appendfsync everysec`, nothing more
+    /// Primary and replica, `appendfsync everysec`; the last changes may be lost
     Plain,
-    /// As `wait`, but buyers call by the Python library
+    /// As `wait`; buyers use the Python library
     Python,
-    /// As `wait`, but buyers call by the Node library
+    /// As `wait`; buyers use the Node library
     Node,
 }
 
@@ -69,7 +71,7 @@ impl Setting {
         matches!(self, Setting::Sentinel | Setting::AgainstAdvice)
     }
 
-    /// The library that buyers call by.
+    /// The library of the buyers.
     pub fn library(self) -> Option<Flavour> {
         match self {
             Setting::Python => Some(Flavour::python("sync")),
@@ -78,12 +80,12 @@ impl Setting {
         }
     }
 
-    /// Whether it can be played here.
+    /// Whether the setting can run here.
     pub fn is_possible(self) -> bool {
         self.library().is_none_or(|library| library.is_here())
     }
 
-    /// How long faults come in one episode: Sentinels take their time.
+    /// Time for faults in one episode; Sentinels need longer.
     pub fn lasts(self) -> Duration {
         Duration::from_secs(if self.has_sentinels() { 30 } else { 7 })
     }
@@ -98,12 +100,12 @@ impl Setting {
         }
     }
 
-    /// Faults of this kind, or only the one that is named.
+    /// Faults of this setting, or only the named one.
     pub fn draws(self, only: Option<Fault>) -> impl Iterator<Item = Fault> {
         self.faults().into_iter().filter(move |fault| only.is_none_or(|only| only == *fault))
     }
 
-    /// `more`: settings of every server besides.
+    /// The servers of this setting; `more` are further settings of all servers.
     pub fn setup(self, more: &[String], tls: Option<Tls>) -> Setup {
         let settings: &[&str] = match self {
             Setting::Always => &["--appendfsync", "always"],

@@ -1,4 +1,4 @@
-//! State that the clients' threads share with the thread that makes the faults.
+//! State shared by the clients' threads and the thread that causes faults.
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::sync::Mutex;
@@ -8,31 +8,31 @@ use seckill_harness::process::lock;
 /// State that threads share.
 #[derive(Default)]
 pub struct Shared {
-    /// Numbers moments, see `history`.
+    /// The counter of times, see `history`.
     pub clock: AtomicU64,
-    /// The door to the primary of the day: which reign it is, and the port.
+    /// The number of the current reign, and the port of its primary for clients.
     pub door: Mutex<(u64, u16)>,
-    /// A port that stays and leads to the primary of the day: libraries know no other.
+    /// A constant port that leads to the current primary, for libraries.
     pub address: AtomicU16,
     pub calls: AtomicU64,
-    /// Calls made by the other module in the server.
+    /// Number of calls made by the other module in the server.
     pub by_module: AtomicU64,
     pub answers: AtomicU64,
     pub over: AtomicBool,
 }
 
 impl Shared {
-    /// The next moment.
+    /// The next time.
     pub fn moment(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// Which primary clients are sent to.
+    /// The number of the current reign.
     pub fn reign(&self) -> u64 {
         lock(&self.door).0
     }
 
-    /// From now on clients go there.
+    /// From now on clients connect to this port.
     pub fn open_door(&self, reign: u64, port: u16) {
         *lock(&self.door) = (reign, port);
     }

@@ -1,4 +1,4 @@
-//! Rare situations that a long run must meet now and then: what no run meets is not tested.
+//! Rare situations that a long run must reach; a situation that no run reaches is untested.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use crate::history::{answers, Answer, Deed, Entry, Evidence, Op, Row, State};
 struct Seen<'a> {
     entry: &'a Entry,
     row: &'a Row,
-    /// The grant as it stood; the first entry has none.
+    /// The grant before the entry; `None` for its first entry.
     before: Option<&'a Row>,
-    /// The entry that made it.
+    /// The entry that changed the grant.
     made: &'a Entry,
-    /// The first entry after it.
+    /// The first entry after that.
     next: Option<&'a Entry>,
 }
 
@@ -21,20 +21,20 @@ impl Seen<'_> {
         self.entry.event == event
     }
 
-    /// A part of the grant was given back before.
+    /// Whether a part of the grant was returned before.
     fn is_trimmed(&self) -> bool {
         let first = self.made.grant.as_ref().map_or(0, |row| row.qty);
         self.before.is_some_and(|before| before.qty < first)
     }
 }
 
-/// A rare situation that an entry shows.
+/// A rare situation in an entry.
 type Told = (&'static str, fn(&Seen<'_>) -> bool);
 
-/// A situation that a client is told of.
+/// A rare situation in an answer.
 type Heard = (&'static str, fn(&Op, &Answer) -> bool);
 
-/// Situations that the outbox tells.
+/// Situations in the outbox.
 const TOLD: [Told; 14] = [
     ("sometimes: KEEP of a hold", |m| m.is("TRIM") && m.row.state == State::Held),
     ("sometimes: KEEP of what is sold", |m| m.is("TRIM") && m.row.state == State::Sold),
@@ -60,7 +60,7 @@ const TOLD: [Told; 14] = [
     }),
 ];
 
-/// Situations that a client was told of, by an answer.
+/// Situations in answers to clients.
 const HEARD: [Heard; 8] = [
     ("sometimes: KEEP of what is not granted", |op, answer| {
         matches!((op.deed, answer), (Deed::Keep(..), Answer::Stands { seq: 0, .. }))
@@ -78,7 +78,7 @@ const HEARD: [Heard; 8] = [
     ("sometimes: a round is over", |_, answer| *answer == Answer::NotOpen),
 ];
 
-/// How often each situation was met.
+/// How often each situation was reached.
 #[derive(Debug)]
 pub struct Met(pub BTreeMap<&'static str, u64>);
 
@@ -90,7 +90,7 @@ impl Default for Met {
 }
 
 impl Met {
-    /// Notes the situations of one sale.
+    /// Counts the situations of one sale.
     pub fn note(&mut self, sale: &Evidence) {
         let mut grants: BTreeMap<u64, (&Entry, &Row)> = BTreeMap::new();
         let next = sale.entries.iter().skip(1).map(Some).chain([None]);

@@ -1,6 +1,5 @@
-//! Rebuilds the sale from its outbox alone, by the rules of the contract and not by the server's
-//! numbers: who has what after each entry. The first entry that can't follow the one before it is
-//! a violation.
+//! Rebuilds the sale from its outbox alone, by the rules of the contract. It does not use the
+//! server's numbers. The first entry that can't follow the previous one is a violation.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,37 +10,38 @@ use crate::history::{Entry, Evidence, Kind, Limits, Row, State, Terms};
 use crate::seats::Seats;
 use crate::waiting;
 
-/// The history of a sale by its outbox.
+/// The history of a sale, from its outbox.
 #[derive(Debug, Default)]
 pub struct Story {
-    /// The state after each entry; the first is that of rev 1.
+    /// The state after each entry, beginning with rev 1.
     pub moments: Vec<Moment>,
-    /// Grants in order of seq, from seq 1 on.
+    /// Grants in the order of seq, from seq 1 on.
     pub tales: Vec<Tale>,
     /// The newest seq of each (user, REQ).
     pub orders: HashMap<(String, String), u64>,
     /// The rev of each restock, by its REQ.
     pub restocks: HashMap<String, u64>,
-    /// Users who joined the waiting list, by their ticket: in which epoch, and behind how many.
+    /// Users who joined the waiting list, by ticket: their epoch, and the number of waiters before
+    /// them.
     pub joined: HashMap<(String, u64), (u64, u64)>,
-    /// Waiters, in a sale with a list.
+    /// Waiters, if the sale has a waiting list.
     pub turns: Option<Turns>,
-    /// By round.
+    /// Live units by round and user.
     users: HashMap<(u64, String), Live>,
     epoch: u64,
     paused: bool,
     limits: Limits,
     /// Units of the current round, or of the whole sale.
     stock: Stock,
-    /// Units promised beyond the supply.
+    /// Units granted beyond the supply.
     deficit: u64,
-    /// The amounts left to draw.
+    /// The remaining amounts of a draw.
     left: Option<Left>,
     seats: Seats,
-    /// The current round, 0 in a sale without rounds, and what each begins with.
+    /// The current round (0 without rounds), and the supply of each round.
     round: u64,
     base: u64,
-    /// Rounds that are over.
+    /// Rounds that have ended.
     over: BTreeMap<u64, Stock>,
 }
 
@@ -51,18 +51,18 @@ pub struct Moment {
     pub stock: Stock,
     pub paused: bool,
     pub limits: Limits,
-    /// By how much a restock changed the supply, else 0.
+    /// Change of the supply by a restock, else 0.
     pub applied: i64,
-    /// How many wait.
+    /// Number of waiters.
     pub waiting: u64,
 }
 
-/// The life of one grant.
+/// The history of one grant.
 #[derive(Clone, Debug)]
 pub struct Tale {
     /// The grant in its current state.
     pub row: Row,
-    /// Units that were first granted.
+    /// Units when it was granted.
     first: u64,
     pub steps: Vec<Step>,
 }
@@ -74,7 +74,7 @@ pub struct Step {
     pub epoch: u64,
     pub event: String,
     pub qty: u64,
-    /// Units that came back by KEEP.
+    /// Units returned by KEEP.
     pub returned: u64,
     pub state: State,
     pub deadline: u64,
@@ -90,10 +90,10 @@ struct Live {
 }
 
 impl Story {
-    /// Tells all entries.
+    /// Reads all entries.
     ///
     /// # Errors
-    /// The first thing that can't be, as a sentence with its rev.
+    /// A message with the first impossible entry and its rev.
     pub fn of(evidence: &Evidence) -> Result<Story, String> {
         let turns = waiting::begun(&evidence.terms.kind);
         let mut story = Story { turns, ..Story::default() };
@@ -136,7 +136,7 @@ impl Story {
         Ok(())
     }
 
-    /// How many wait.
+    /// Number of waiters.
     fn waiting(&self) -> u64 {
         self.turns.as_ref().map_or(0, |turns| turns.waiting.len() as u64)
     }
@@ -149,7 +149,7 @@ impl Story {
         self.over.get_mut(&round).ok_or_else(|| format!("There was no round {round}."))
     }
 
-    /// Entries that are not about a grant.
+    /// Reads an entry that is not about a grant.
     fn other(&mut self, entry: &Entry, terms: &Terms) -> Rule {
         let Stock { available, held, .. } = self.stock;
         let somebody_waits = self.waiting() > 0;
@@ -197,7 +197,7 @@ impl Story {
         }
     }
 
-    /// A round begins, with all its units. False if none does then.
+    /// Begins a round with its supply. False if no round is due.
     fn turn(&mut self, entry: &Entry, kind: &Kind) -> bool {
         let (Some(round), Kind::Rounds { every_ms, .. }) = (entry.round, kind) else {
             return false;
@@ -213,8 +213,8 @@ impl Story {
         begins
     }
 
-    /// Whether the sale still shows a grant: of rounds that are over, those of the last one, and
-    /// what is held.
+    /// Whether the sale still shows a grant: all of the current and the previous round, and holds
+    /// of older rounds.
     fn is_kept(&self, row: &Row) -> bool {
         let last = self.over.last_key_value().map_or(0, |(round, _)| *round);
         row.round >= last || row.state == State::Held
@@ -271,7 +271,7 @@ impl Story {
         Ok(())
     }
 
-    /// A grant that was not there before.
+    /// Adds a new grant.
     fn begin(&mut self, entry: &Entry, row: &Row, terms: &Terms) -> Rule {
         let seq = self.tales.len() as u64 + 1;
         ensure(row.seq == seq, || format!("seq {seq} should come."))?;
@@ -293,7 +293,7 @@ impl Story {
         Ok(())
     }
 
-    /// Whether units may be sold now.
+    /// Checks that units may be sold at `t`.
     fn is_open(&self, t: u64, kind: &Kind) -> Rule {
         ensure(!self.paused, || "A unit was sold during a pause.".into())?;
         let Kind::Rounds { every_ms, lasts_ms } = *kind else { return Ok(()) };
@@ -302,8 +302,8 @@ impl Story {
         ensure(open, || format!("A unit was sold when the round {} was not open.", self.round))
     }
 
-    /// The grant as it stood, if the entry is about the same one. An IMPORT takes again all that
-    /// was first granted; else only what the entry says has come back is missing.
+    /// The grant before the entry, if the entry is about it. An IMPORT restores all units of the
+    /// grant. Other entries lack only the units that they report as returned.
     fn known(&self, entry: &Entry, row: &Row) -> Result<&Row, String> {
         let tale = self.tales.get((row.seq as usize).wrapping_sub(1));
         let tale = tale.ok_or("An entry about a grant that was never made.")?;
@@ -321,7 +321,7 @@ impl Story {
         }
     }
 
-    /// Units that an import needs and that are not there are promised beyond the supply.
+    /// Adds the missing units of an import to the deficit.
     fn cover(&mut self, qty: u64) {
         let missing = qty.saturating_sub(self.stock.available);
         self.stock.supply += missing;
@@ -329,7 +329,7 @@ impl Story {
         self.deficit += missing;
     }
 
-    /// Red packets: the amount must be one that can be drawn.
+    /// Checks that the amount of a red packet is possible.
     fn draw(&mut self, entry: &Entry, row: &Row, from: Option<State>) -> Rule {
         let (stock, qty) = (self.stock, row.qty);
         let Some(left) = &mut self.left else { return Ok(()) };
@@ -346,11 +346,11 @@ impl Story {
         ensure(fits, || format!("The amount {qty} can't be drawn now: {left:?}."))
     }
 
-    /// Moves the units of a grant that had this many of them.
+    /// Moves the units of a grant that had this many units before.
     fn transfer(&mut self, row: &Row, from: Option<State>, had: u64) -> Rule {
         let has = if row.state.is_live() { row.qty } else { 0 };
         let (taken, returned) = (has.saturating_sub(had), had.saturating_sub(has));
-        // A deficit is paid off first.
+        // Returned units reduce a deficit first.
         let paid = self.deficit.min(returned);
         let stock = self.stock_of(row.round)?;
         let mut after = *stock;
@@ -375,8 +375,8 @@ impl Story {
         Ok(())
     }
 
-    /// Counts the user's units. They may be over the limit by ALTER or IMPORT, but a user's own
-    /// calls never take them there.
+    /// Counts the user's units. ALTER or IMPORT may put a user over the limit, but the user's own
+    /// calls can't.
     fn count(&mut self, entry: &Entry, row: &Row, had: u64) -> Rule {
         let Limits { limit, grabs, .. } = self.limits;
         let live = self.users.entry((row.round, row.user.clone())).or_default();
@@ -389,7 +389,7 @@ impl Story {
         ensure(!takes || units && grants, || format!("OVER THE LIMIT: {} has {live:?}.", row.user))
     }
 
-    /// The server shows what its outbox says.
+    /// Compares the server's final state with the outbox.
     fn ends_as(&mut self, evidence: &Evidence) -> Rule {
         let (told, rev) = (self.moments.len() as u64, evidence.rev);
         ensure(told == rev, || format!("STATUS is at rev {rev}, the outbox ends at {told}."))?;
@@ -412,7 +412,7 @@ impl Story {
     }
 }
 
-/// Whether the event may happen to a grant that stands so, and leaves it as the entry says.
+/// Whether the event is possible for the grant and leaves the state in the entry.
 fn follows(entry: &Entry, row: &Row, before: Option<&Row>) -> Rule {
     use State::{Cancelled, Expired, Held, Refunded, Sold};
     let (from, due) = before.map_or((None, 0), |row| (Some(row.state), row.deadline));

@@ -1,5 +1,5 @@
-//! The checker of `make torture` must find faults: each test spoils one thing of a right history,
-//! and expects the sentence that names it.
+//! Tests of the checker of `make torture`: each test changes one fact of a correct history and
+//! expects the message that names it.
 
 mod keep;
 mod kinds;
@@ -20,7 +20,7 @@ const HOLD_MS: u64 = 100;
 const LIMITS: Limits = Limits { limit: 1, grabs: 0, hold_ms: HOLD_MS, close_at: 0 };
 const TERMS: Terms = Terms { supply: 3, limits: LIMITS, kind: Kind::Plain };
 
-/// Writes evidence down, entry by entry and call by call, in which round.
+/// Collects evidence, entry by entry and call by call. The number is the current round.
 struct Book(Evidence, u64);
 
 impl Book {
@@ -50,7 +50,7 @@ impl Book {
         Book(evidence, 0)
     }
 
-    /// An entry with the numbers after it: available, held, sold.
+    /// Adds an entry with its numbers: available, held, sold.
     fn tell(&mut self, event: &str, t: u64, [available, held, sold]: [u64; 3]) -> &mut Entry {
         let book = &mut self.0;
         book.rev += 1;
@@ -77,12 +77,12 @@ impl Book {
         book.entries.last_mut().unwrap()
     }
 
-    /// An entry about a grant of one unit.
+    /// Adds an entry about a grant of one unit.
     fn move_to(&mut self, event: &str, t: u64, numbers: [u64; 3], seq: u64, state: State) {
         self.move_units(event, t, numbers, seq, (1, state));
     }
 
-    /// An entry about a grant of this many units.
+    /// Adds an entry about a grant of this many units.
     fn move_units(
         &mut self,
         event: &str,
@@ -106,7 +106,7 @@ impl Book {
         entry.grant = Some(row.clone());
     }
 
-    /// A call that is answered before the next one is sent.
+    /// Adds a call that is answered before the next one is sent.
     fn ask(&mut self, deed: Deed, who: u64, answer: Answer) -> &mut Op {
         let reign = self.0.reigns.len() as u64 - 1;
         let invoked = 10 * (self.0.ops.len() as u64 + 1);
@@ -140,8 +140,8 @@ fn stands(seq: u64, state: State) -> Answer {
     Answer::Stands { seq, qty: seq.min(1), state, deadline: 0 }
 }
 
-/// Two buy, one of them pays and the other cancels; a pause; all that is left is withdrawn; one is
-/// refunded, which another one gets, does not pay in time for, and pays late.
+/// Two users buy; one pays, the other cancels. After a pause all remaining units are withdrawn. One
+/// unit is refunded, and another user gets it, lets it expire, and pays late.
 fn whole() -> Book {
     let mut book = Book::new();
     book.tell("INIT", 1_000, [3, 0, 0]);
@@ -337,7 +337,7 @@ fn a_state_that_can_t_follow_is_found() {
     });
 }
 
-/// The grants are in the outbox as 1, 2, but 2 was answered before 1 was even sent.
+/// The outbox has the grants as 1, 2, but 2 was answered before 1 was sent.
 #[test]
 fn a_queue_jumper_is_found() {
     assert_found("UNFAIR", |book| {
@@ -409,7 +409,7 @@ fn a_library_that_tells_of_no_grant_where_there_is_one_is_found() {
         (told.answer, told.kept) = (Answer::OverLimit, false);
     };
     assert_found("UNASKED: nobody can have caused rev 12", refused);
-    // An attempt without a reply can have got it.
+    // An attempt without a reply can have got the grant.
     let mut book = whole();
     refused(&mut book);
     let lost = Try { answered: None, ..book.0.ops[GRAB_3].tries[0].clone() };
@@ -430,7 +430,7 @@ fn an_answer_that_no_client_should_get_is_found() {
     assert_found("never got an answer", |book| book.0.ops[GRAB_1].tries[0].answered = None);
 }
 
-/// A second primary that knows all but the last of the first one, and gives seq 3 out again.
+/// A second primary lacks the last change of the first one, and assigns seq 3 again.
 fn failed_over() -> Book {
     let mut book = Book::new();
     book.0.promise = Promise::AllButTheTail;
@@ -454,7 +454,7 @@ fn failed_over() -> Book {
     book
 }
 
-/// Epochs are above each other, and nothing else: the second one here is not a time.
+/// Epochs only increase; the second one here is not a time.
 #[test]
 fn an_epoch_is_of_the_reign_of_its_first_change() {
     let mut book = Book::new();
@@ -465,7 +465,7 @@ fn an_epoch_is_of_the_reign_of_its_first_change() {
         book.0.entries.last_mut().unwrap().epoch = epoch;
     }
     let crowning = |from_ms| Crowning { began: from_ms, from_ms };
-    // The third one made no change, and the second one's first came late.
+    // The third primary made no change, and the second one's first change came late.
     let crownings = [990, 1_100, 1_200, 1_300].map(crowning);
     let reigns = Crowning::reigns(&crownings, &book.0.entries);
     let epochs: Vec<u64> = reigns.iter().map(|reign| reign.epoch_from).collect();
@@ -488,7 +488,7 @@ fn the_same_is_a_violation_where_all_is_promised() {
     book.0.promise = Promise::Everything;
     let lost = |what: &&String| what.contains("LOST: was told");
     assert_eq!(book.check().violations.iter().filter(lost).count(), 2);
-    // A change that WAIT did not confirm is not promised.
+    // A change without a confirmed WAIT is not promised.
     for op in [2, 3] {
         book.answer(op).kept = false;
         book.0.ops[op].tries[0].invoked += 1;
@@ -496,7 +496,7 @@ fn the_same_is_a_violation_where_all_is_promised() {
     assert_eq!(book.check().violations.iter().filter(lost).count(), 0);
 }
 
-/// The next primary gives the same user the same seq, for the same REQ: the first one is lost.
+/// The next primary assigns this seq again, to this user and REQ: the first grant is lost.
 #[test]
 fn a_grant_that_was_lost_is_not_the_one_that_was_made_again() {
     let mut book = failed_over();

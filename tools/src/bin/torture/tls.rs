@@ -1,19 +1,19 @@
-//! TLS between servers, and between them and Sentinels: one certificate for all, made by `openssl`.
-//! Clients come in the clear.
+//! TLS between servers, and between Sentinels and servers, with one certificate made by `openssl`.
+//! Clients connect without TLS.
 
 use std::process::{Command, Stdio};
 
 use seckill_harness::launch::free_port;
 use tempfile::TempDir;
 
-/// The certificate, which signed itself.
+/// The self-signed certificate.
 pub struct Tls(TempDir);
 
 impl Tls {
-    /// Makes it.
+    /// Makes the certificate.
     ///
     /// # Errors
-    /// A sentence when that is not possible.
+    /// A message if that fails.
     pub fn make() -> Result<Tls, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("No folder: {e}"))?;
         let mut openssl = Command::new("openssl");
@@ -26,7 +26,7 @@ impl Tls {
         }
     }
 
-    /// Settings of a server or a Sentinel, and the port at which it speaks TLS then.
+    /// TLS settings of a server or a Sentinel, and its TLS port.
     pub fn settings(&self) -> (Vec<(&'static str, String)>, u16) {
         let file = |name: &str| self.0.path().join(name).display().to_string();
         let port = free_port();

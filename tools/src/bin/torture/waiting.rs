@@ -1,5 +1,5 @@
-//! A sale with a waiting list: how it is opened and asked, and what its outbox tells of the list,
-//! read through the judge that `make sim` has too.
+//! A sale with a waiting list: its terms, its requests, and the check of its outbox. `make sim`
+//! uses the same checker.
 
 use seckill_oracle::turns::{self, Told, Turns};
 use seckill_random::Random;
@@ -8,7 +8,7 @@ use crate::clock::unix_ms;
 use crate::history::{Deed, Entry, Evidence, Kind};
 use crate::list::List;
 
-/// Further words of a GRAB: mostly WAIT, with or without an end.
+/// Further options of a GRAB: mostly WAIT, with or without a time limit.
 pub fn words(kind: &Kind, amount: &str, random: &mut Random) -> String {
     let waits = matches!(kind, Kind::Listed(_)) && !amount.contains("UPTO");
     match random.below(6) {
@@ -19,7 +19,7 @@ pub fn words(kind: &Kind, amount: &str, random: &mut Random) -> String {
     }
 }
 
-/// Further operations on an order: a paid order is imported, whatever was lost since.
+/// Further operations on an order. A paid order is imported, whatever was lost.
 pub fn deeds(kind: &Kind, amount: &str, random: &mut Random) -> Vec<Deed> {
     match kind {
         Kind::Listed(_) if !amount.contains("UPTO") && random.below(3) == 0 => {
@@ -30,7 +30,7 @@ pub fn deeds(kind: &Kind, amount: &str, random: &mut Random) -> Vec<Deed> {
     }
 }
 
-/// A list before its first entry, where there is one.
+/// The list before its first entry, if the sale has one.
 pub fn begun(kind: &Kind) -> Option<Turns> {
     matches!(kind, Kind::Listed(_)).then(Turns::default)
 }
@@ -57,7 +57,7 @@ pub fn read(turns: &mut Turns, entry: &Entry, list: &List) -> Result<(), String>
     turns.read(&told)
 }
 
-/// Compares the list that WAITERS shows with the list that the outbox tells.
+/// Compares the waiters of WAITERS with those of the outbox.
 pub fn ends_as(turns: &mut Turns, evidence: &Evidence) -> Result<(), String> {
     turns.end()?;
     let told: Vec<u64> = turns.waiting.keys().copied().collect();

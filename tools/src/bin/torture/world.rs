@@ -1,6 +1,6 @@
-//! The servers: a primary, mostly a replica, the link between them and the door for clients; or
-//! two replicas, and Sentinels. Each new primary, and each restart of one, begins a reign with a
-//! door of its own.
+//! The servers: a primary, mostly a replica with a link between them, and a port for clients. Or a
+//! primary, two replicas and Sentinels. Each new or restarted primary begins a reign with its own
+//! port for clients.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,24 +29,24 @@ use seckill_harness::Options;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const POLL_EVERY: Duration = Duration::from_millis(3);
-/// A server that does not answer for this long is taken for dead: that is an error.
+/// Timeout for a server's answer; then the run fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A port at which nobody listens.
+/// A port without a listener.
 const NOWHERE: u16 = 0;
 
-/// How the servers are set up.
+/// The set-up of the servers.
 pub struct Setup {
     pub settings: Vec<String>,
     pub replicas: usize,
     pub has_sentinels: bool,
-    /// One way, between primary and replica.
+    /// One-way delay between primary and replica.
     pub delay: Duration,
-    /// Servers, and Sentinels, reach each other by TLS.
+    /// Servers and Sentinels use TLS between each other.
     pub tls: Option<Tls>,
 }
 
-/// Options that every server is started with.
+/// Options of every server.
 const SETTINGS: [&str; 10] = [
     "--enable-debug-command",
     "yes",
@@ -60,37 +60,37 @@ const SETTINGS: [&str; 10] = [
     "noeviction",
 ];
 
-/// Arguments of the other module: it calls commands as a script does, which a replica refuses to
-/// write.
+/// Arguments of the other module: it calls commands as a script does, and a replica refuses its
+/// writes.
 const OTHER_MODULE: [&str; 2] = ["FLAGS", "E!S"];
 
 /// All servers of one episode.
 pub struct World<'a> {
     servers: Vec<Option<Server>>,
-    /// Where each speaks TLS, if they do.
+    /// The TLS port of each server, if there is one.
     tls_ports: Vec<Option<u16>>,
     pub disks: &'a [Disk],
     pub primary: usize,
     setup: &'a Setup,
-    /// The replica's way to its primary, where there are no Sentinels.
+    /// The replica's link to its primary, if there are no Sentinels.
     pub link: Option<Link>,
     pub sentinels: Option<Sentinels>,
     pub door: Link,
-    /// Where libraries find the primary of the day.
+    /// The constant address of the current primary, for libraries.
     address: Link,
     shared: Arc<Shared>,
     pub crownings: Vec<Crowning>,
-    /// APPLYs that any server has refused so far.
+    /// Number of APPLYs that any server has refused.
     refused: u64,
-    /// The longest time before a power failure of which anything was lost.
+    /// The longest time before a power cut from which changes were lost.
     pub tail_ms: u64,
 }
 
 impl<'a> World<'a> {
-    /// Starts the servers; clients can come.
+    /// Starts the servers; clients can connect.
     ///
-    /// A sentence that says what failed; so for all functions below.
-    /// A sentence; also those of all other functions.
+    /// A message that says what failed; so for all functions below.
+    /// A message; also for all other functions.
     pub fn start(
         module: &Path,
         setup: &'a Setup,
@@ -154,25 +154,25 @@ impl<'a> World<'a> {
         (0..=self.setup.replicas).filter(move |number| *number != primary)
     }
 
-    /// The first replica, if there is one.
+    /// The first replica, if any.
     pub fn replica(&self) -> Option<usize> {
         self.replicas().next()
     }
 
-    /// Where other servers and Sentinels reach this one, without a way between them.
+    /// The port by which other servers and Sentinels reach this one, without a link.
     pub fn port(&self, number: usize) -> Result<u16, String> {
         let port = self.server(number)?.port();
         Ok(self.tls_ports[number].unwrap_or(port))
     }
 
-    /// Asks a server directly.
+    /// Sends a command to a server directly.
     pub fn ask<T: FromRedisValue>(&self, number: usize, line: &str) -> Result<T, String> {
         let mut connection = self.connect(number)?;
         let reply = command(line.split(' ')).query(&mut connection);
         reply.map_err(|e| format!("{line} failed: {e}"))
     }
 
-    /// A connection past door and link.
+    /// A connection without the clients' port and the link.
     pub fn connect(&self, number: usize) -> Result<Connection, String> {
         let port = self.server(number)?.port();
         connect(port, PATIENCE).ok_or_else(|| "A server does not answer.".into())
@@ -186,8 +186,8 @@ impl<'a> World<'a> {
         found.ok_or_else(|| format!("INFO {section} has no {field}."))
     }
 
-    /// Kills a server, as `kill -9` does. Its files stay. The door of a primary is shut, because
-    /// who comes through it after a restart would be in a new reign without knowing.
+    /// Kills a server with SIGKILL; its files stay. The clients' port of a primary is closed.
+    /// Otherwise clients would reach the restarted server without noticing the new reign.
     pub fn kill(&mut self, number: usize) -> Result<(), String> {
         if !self.server(number)?.has_ended() {
             self.count_refused(number)?;
@@ -197,7 +197,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Nobody comes to a primary any more that has ended.
+    /// Closes the clients' port of a primary that has ended.
     fn shut_doors(&self, number: usize) {
         if number == self.primary {
             self.door.close();
@@ -205,19 +205,19 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The next reply to each client breaks off in its middle.
+    /// Cuts the next reply to each client in its middle.
     pub fn tear(&self) {
         self.door.tear();
         self.address.tear();
     }
 
-    /// Has a server end by itself. It refuses at first while it begins a log.
+    /// Shuts a server down in order. It refuses at first while it starts a new AOF.
     pub fn shut_down(&mut self, number: usize) -> Result<(), String> {
         self.count_refused(number)?;
         self.until("the server has ended", || {
             let has_ended = self.server(number)?.has_ended();
             if !has_ended {
-                // No answer comes but an error.
+                // No reply comes except an error.
                 let _ = self.ask::<()>(number, "SHUTDOWN");
             }
             Ok(has_ended)
@@ -226,23 +226,23 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// Takes all that a server which has ended would find when it starts.
+    /// Deletes all files that an ended server would load at its start.
     pub fn take_files(&self, number: usize) -> Result<(), String> {
         let folder = self.server(number)?.folder();
-        // A replica keeps the snapshot that it was sent only while it loads it.
+        // A replica keeps a received RDB file only while it loads it.
         let _ = fs::remove_file(folder.join("dump.rdb"));
         let log = fs::remove_dir_all(folder.join("appendonlydir"));
         log.map_err(|e| format!("The log stays: {e}"))
     }
 
-    /// Starts a server again on its files.
+    /// Starts a server again with its files.
     pub fn restart(&mut self, number: usize) -> Result<(), String> {
         let server = self.servers[number].take().ok_or("A server is gone.")?;
         self.servers[number] = Some(server.restart()?);
         self.announce(number)
     }
 
-    /// Lets replicas follow the primary, and Sentinels watch them, over ways that can be cut.
+    /// Makes replicas follow the primary, and Sentinels watch them, over links that can be cut.
     fn watch_over(&mut self) -> Result<(), String> {
         let way = |number| Link::to(self.port(number)?, self.setup.delay);
         let ways: Result<Vec<Link>, String> = (0..self.servers.len()).map(way).collect();
@@ -256,7 +256,7 @@ impl<'a> World<'a> {
         self.wait_for_replicas()
     }
 
-    /// A server tells its way instead of its port, so that Sentinels and replicas take it.
+    /// Makes a server announce its link's port to Sentinels and replicas.
     fn announce(&self, number: usize) -> Result<(), String> {
         let Some(sentinels) = &self.sentinels else { return Ok(()) };
         self.announce_as(number, sentinels.way(number))
@@ -266,7 +266,7 @@ impl<'a> World<'a> {
         self.ask(number, &format!("CONFIG SET replica-announce-port {port}"))
     }
 
-    /// Cuts a broken end off the log of a server that has ended.
+    /// Truncates the broken end of an ended server's AOF.
     pub fn mend_log(&self, number: usize) -> Result<(), String> {
         let log = self.server(number)?.folder().join("appendonlydir/appendonly.aof.manifest");
         let mut mender = Command::new("redis-check-aof");
@@ -274,13 +274,13 @@ impl<'a> World<'a> {
             mender.arg("--fix").arg(log).stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
         let mut mended = mended.map_err(|e| format!("redis-check-aof does not start: {e}"))?;
         if let Some(mut answers) = mended.stdin.take() {
-            // The program asks only when something is broken, and reads no answer otherwise.
+            // The program asks only if the AOF is broken; otherwise it reads no answer.
             let _ = answers.write_all(b"y\n");
         }
         mended.wait().map(drop).map_err(|e| format!("redis-check-aof failed: {e}"))
     }
 
-    /// Has the server write its log again.
+    /// Rewrites a server's AOF.
     pub fn write_log_anew(&self, number: usize) -> Result<(), String> {
         let field = |name| self.info(number, "persistence", name);
         self.until("the log is written anew", || {
@@ -294,13 +294,13 @@ impl<'a> World<'a> {
         })
     }
 
-    /// The library between the server and its disk, if the server runs with it.
+    /// The library between the server and its disk, if it is loaded.
     pub fn watch(&self, number: usize) -> Option<&'a Watch> {
         self.disks[number].watch.as_ref().filter(|watch| watch.works())
     }
 
-    /// Notes how many APPLYs it has refused, and how many entries of the others its streams have; a
-    /// restart counts from 0 again.
+    /// Adds the server's refused APPLYs and its streams' refused entries, because a restart resets
+    /// the counters.
     fn count_refused(&mut self, number: usize) -> Result<(), String> {
         for field in ["seckill_apply_refused", "seckill_outbox_refused"] {
             let refused: u64 = self.info(number, "seckill", field)?.parse().unwrap_or(0);
@@ -309,7 +309,7 @@ impl<'a> World<'a> {
         Ok(())
     }
 
-    /// APPLYs and entries that any server has refused. Asked once, at the end.
+    /// APPLYs and entries that any server has refused. Called once at the end.
     pub fn refused(&mut self) -> Result<u64, String> {
         for number in 0..self.servers.len() {
             self.count_refused(number)?;
@@ -317,8 +317,9 @@ impl<'a> World<'a> {
         Ok(self.refused)
     }
 
-    /// A server begins to reign as soon as `crown` has made it the primary, and said which. Clients
-    /// are sent to it. Gives the old door, behind which a deposed primary may still serve.
+    /// Begins a reign after `crown` has made a server the primary and returned its number. Clients
+    /// are sent to it. Returns the old port for clients, behind which a deposed primary may still
+    /// answer.
     pub fn reign(
         &mut self,
         crown: impl FnOnce(&mut Self) -> Result<usize, String>,
@@ -328,7 +329,7 @@ impl<'a> World<'a> {
         self.primary = number;
         let port = self.server(number)?.port();
         let door = Link::to(port, Duration::ZERO)?;
-        // Nobody who has seen the new reign is answered by the old primary.
+        // No client that has seen the new reign gets an answer from the old primary.
         self.address.turn_to(NOWHERE);
         self.crownings.push(Crowning { began: self.shared.moment(), from_ms });
         self.shared.open_door(self.crownings.len() as u64 - 1, door.port());
@@ -336,8 +337,8 @@ impl<'a> World<'a> {
         Ok(std::mem::replace(&mut self.door, door))
     }
 
-    /// Lets the others follow the primary, over a new link where there are no Sentinels, and waits
-    /// until they do.
+    /// Makes the others follow the primary, over a new link if there are no Sentinels. Returns when
+    /// they do.
     pub fn follow(&mut self) -> Result<(), String> {
         let port = match &self.sentinels {
             Some(sentinels) => sentinels.way(self.primary),
@@ -353,7 +354,7 @@ impl<'a> World<'a> {
         self.wait_for_replicas()
     }
 
-    /// Returns when all replicas get what the primary writes, and Sentinels, if any, know them.
+    /// Returns when all replicas follow the primary, and Sentinels, if any, know them.
     pub fn wait_for_replicas(&self) -> Result<(), String> {
         for (place, replica) in self.replicas().enumerate() {
             self.until("the replica follows", || {
@@ -367,7 +368,7 @@ impl<'a> World<'a> {
         self.until("Sentinels agree", || Ok(sentinels.are_settled(self.primary)))
     }
 
-    /// Waits until all is so.
+    /// Waits until all conditions hold.
     pub fn until(
         &self,
         what: &str,
@@ -386,7 +387,7 @@ impl<'a> World<'a> {
         Err(format!("Waited in vain until {what}. {trouble}"))
     }
 
-    /// The parts of a server's log that grew, the newest last.
+    /// The growing files of a server's AOF, the newest last.
     pub fn log_files(&self, number: usize) -> Result<Vec<PathBuf>, String> {
         let folder = self.server(number)?.folder().join("appendonlydir");
         let files = fs::read_dir(folder).map_err(|e| format!("No log: {e}"))?.flatten();

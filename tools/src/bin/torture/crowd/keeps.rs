@@ -1,14 +1,14 @@
-//! Parts of orders that clients give back: of their own and others' orders, at once and late.
+//! Clients return parts of orders: of their own and of others' orders, at once and late.
 
 use super::{Client, Order};
 use crate::history::{Answer, Answered, Deed, Keeper, Promise};
 use crate::seats;
 
-/// Orders of several units that a client comes back to after some seconds.
+/// Number of orders of several units that a client returns to after some seconds.
 const OLD_ORDERS: usize = 40;
 
 impl Client {
-    /// Parts that are given back of an order: some of them several times, and in any order.
+    /// KEEPs for an order: some of them several times, in any order.
     pub(super) fn keeps(&mut self, sale: usize, units: &[u64]) -> Vec<Deed> {
         let of = &self.sales[sale];
         let takes_it = of.takes_amounts() && seats::takes_keep(&of.terms.kind, units);
@@ -21,7 +21,7 @@ impl Client {
         Deed::Keep(keepers[self.random.below(4) as usize], 1 + self.random.below(3))
     }
 
-    /// A part of an order that was asked for a while ago: its round may be over.
+    /// KEEP for an older order; its round may be over.
     pub(super) fn keep_late(&mut self) {
         let at = self.random.below(self.old.len() as u64) as usize;
         let (sale, order) = self.old[at].clone();
@@ -29,7 +29,7 @@ impl Client {
         self.deed(sale, &order, keep);
     }
 
-    /// KEEP for an order that was just granted, or was offered meanwhile.
+    /// KEEP for an order that was just granted or offered.
     pub(super) fn keep_at_once(&mut self, sale: usize, order: &Order) {
         if !seats::takes_keep(&self.sales[sale].terms.kind, &order.units) {
             return;
@@ -49,8 +49,8 @@ impl Client {
         }
     }
 
-    /// The numbers in the answer to the last call to a sale. Under a promise that allows losses
-    /// they are left out: after a loss the order is granted other numbers.
+    /// The unit numbers in the last reply of a sale. Empty under a promise that allows losses,
+    /// because after a loss the order gets other numbers.
     fn told_units(&self, sale: usize) -> Vec<u64> {
         let call = self.history[sale].last().and_then(|op| op.tries.last());
         let told = call.and_then(|call| call.answered.as_ref());
@@ -61,7 +61,7 @@ impl Client {
         }
     }
 
-    /// Of seats that no client named, a part is given back once they are known.
+    /// Returns a part of seats that the client did not name, once their numbers are known.
     pub(super) fn keep_told(&mut self, sale: usize, order: &Order) {
         let units = self.told_units(sale);
         if order.units.is_empty() && units.len() > 1 {

@@ -1,4 +1,4 @@
-//! Buyers who write down every grant that the server acknowledged.
+//! Buyers who record every acknowledged grant.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,10 +19,10 @@ const BUYERS: usize = 16;
 const WAIT_MS: u64 = 1_000;
 const WAIT_FOR_DISK: &str = "WAITAOF 0 1 2000";
 
-/// The replies that a buyer waits for before a grant counts.
+/// The confirmation that a grant needs before it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// The reply is enough.
+    /// None but the reply.
     No,
     /// This number of replicas has the grant in memory.
     Replicas(u64),
@@ -30,7 +30,7 @@ pub enum Wait {
     ReplicaDisk,
 }
 
-/// Buyers at work.
+/// Running buyers.
 pub struct Buyers {
     threads: Vec<JoinHandle<Vec<String>>>,
     acknowledged: Arc<AtomicU64>,
@@ -39,10 +39,10 @@ pub struct Buyers {
 }
 
 impl Buyers {
-    /// Starts all buyers. A grant counts only when the replies that they `wait` for have come.
+    /// Starts all buyers. A grant counts only after the confirmation `wait`.
     ///
     /// # Errors
-    /// A sentence when a connection fails.
+    /// A message if a connection fails.
     pub fn start(server: &Server, wait: Wait) -> Result<Buyers, String> {
         let (acknowledged, over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let mut threads = Vec::new();
@@ -54,7 +54,7 @@ impl Buyers {
         Ok(Buyers { threads, acknowledged, over, started: Instant::now() })
     }
 
-    /// How many grants were acknowledged up to now.
+    /// Number of grants acknowledged so far.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged.load(Ordering::Relaxed)
     }
@@ -62,7 +62,7 @@ impl Buyers {
     /// Returns when `count` grants were acknowledged.
     ///
     /// # Errors
-    /// A sentence when it takes too long.
+    /// A message if that takes too long.
     pub fn reach(&self, count: u64) -> Result<(), String> {
         holds_in_time(|| self.acknowledged() >= count || self.all_gave_up());
         match self.acknowledged() {
@@ -71,7 +71,7 @@ impl Buyers {
         }
     }
 
-    /// Acknowledged grants a second, from the start up to now.
+    /// Acknowledged grants a second since the start.
     pub fn speed(&self) -> f64 {
         self.acknowledged() as f64 / self.started.elapsed().as_secs_f64()
     }
@@ -81,16 +81,16 @@ impl Buyers {
         self.threads.iter().all(JoinHandle::is_finished)
     }
 
-    /// The buyers get the address of another primary, and leave this one.
+    /// Makes the buyers leave this primary.
     pub fn leave(&self) {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// The users who were told GRANTED. Call it when the server is gone or refuses calls, or after
+    /// The users who got GRANTED. Call this when the server is gone, refuses calls, or after
     /// `leave`.
     ///
     /// # Errors
-    /// A sentence when a buyer failed.
+    /// A message if a buyer failed.
     pub fn winners(self) -> Result<HashSet<String>, String> {
         let mut all = HashSet::new();
         for thread in self.threads {
@@ -100,7 +100,7 @@ impl Buyers {
     }
 }
 
-/// Buys for one new user after the other until the server refuses or is gone, or it is over.
+/// Buys for one new user after the other until the server refuses, is gone, or the run ends.
 fn buy(
     mut connection: Connection,
     number: usize,
@@ -129,7 +129,7 @@ fn buy(
 }
 
 impl Wait {
-    /// Waits, and says whether it has come.
+    /// Waits for the confirmation. Returns whether it came.
     fn is_over(self, connection: &mut Connection) -> bool {
         match self {
             Wait::No => true,
@@ -145,17 +145,17 @@ impl Wait {
     }
 }
 
-/// Whether this server has WAITAOF: Redis 7.0 has not.
+/// Whether this server has WAITAOF; Redis 7.0 does not.
 pub fn has_waitaof(server: &Server) -> bool {
-    // A known command without keys is another error than an unknown one.
+    // A known command without keys gives another error than an unknown command.
     let said = tell(server, "COMMAND GETKEYS WAITAOF 0 1 1");
     said.is_err_and(|why| why.contains("no key arguments"))
 }
 
-/// The users whom the server lists as winners; none when it knows no sale.
+/// The users in WINNERS; empty if the sale is missing.
 ///
 /// # Errors
-/// A sentence when AUDIT finds a difference or the server does not answer.
+/// A message if AUDIT finds a difference or the server does not answer.
 pub fn listed(server: &Server) -> Result<HashSet<String>, String> {
     let mut connection = server.connect()?;
     let kind: String =

@@ -1,8 +1,8 @@
-//! Losses when a server dies, measured. Prints the table of docs/durability.md.
+//! Measures the losses when a server dies. Prints the table of docs/durability.md.
 //!
-//! Sixteen buyers grab without a pause and write down what was acknowledged. Then the server is
-//! killed with `kill -9` and restarted on its files, or its replica is promoted. A grant is lost
-//! when it was acknowledged and the server that remains does not know it.
+//! Sixteen buyers send GRABs without a pause and record the acknowledged grants. Then the server is
+//! killed with `kill -9` and restarted with its files, or its replica is promoted. An acknowledged
+//! grant is lost if the remaining server does not have it.
 //!
 //! ```text
 //! make durability
@@ -24,19 +24,19 @@ use nodes::{has_coordinated, How, Nodes};
 use seckill_harness::program::Server;
 use seckill_harness::watch::Watch;
 
-/// How long a primary that lost its replica goes on before the replica is promoted.
+/// Time that a primary without its replica continues before the replica is promoted.
 const PARTITION: Duration = Duration::from_secs(6);
-/// How long a disk is slow before the process on it dies, and how long each of its syncs takes.
+/// Time that a disk is slow before the process is killed, then the delay of each sync.
 const SLOW_FOR: Duration = Duration::from_millis(3_500);
 const SLOW_SYNC_MS: u32 = 1_800;
 
-/// Measures what is lost with which setting
+/// Measures the losses under each setting
 #[derive(Args)]
 pub struct Options {
-    /// How often each case is tried
+    /// Runs of each case
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     runs: u32,
-    /// Only the cases of which this is a part, in either column
+    /// Only cases that contain this text in one of the columns
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
     /// Acknowledged grants before the server dies
@@ -47,17 +47,17 @@ pub struct Options {
 /// The fault of the server.
 #[derive(Clone, Copy)]
 enum Disaster {
-    /// `kill -9`, then a restart on the same files.
+    /// `kill -9`, then a restart with the files.
     Kill,
-    /// `kill -9` right after a snapshot was taken and half of the grants came after it.
+    /// `kill -9` after an RDB file was saved and half of the grants came after it.
     KillAfterSnapshot,
-    /// `kill -9` while each sync takes long, then a restart on the same files.
+    /// `kill -9` while each sync is slow, then a restart with the files.
     KillOnSlowDisk,
     /// The primary's host dies; its replica is promoted.
     HostDies(Wait),
-    /// The link is cut, the primary goes on for a while, then the replica is promoted.
+    /// The link is cut, the primary continues for some time, then the replica is promoted.
     Partition,
-    /// Sentinels are told to promote one of this many replicas.
+    /// Sentinels promote one of this many replicas on request.
     Failover(usize, How, Wait),
 }
 
@@ -68,10 +68,10 @@ const SNAPSHOTS: &[&str] = &["--save", "3600 1"];
 const NO: &[&str] = &["--appendonly", "yes", "--appendfsync", "no"];
 const EVERYSEC: &[&str] = &["--appendonly", "yes", "--appendfsync", "everysec"];
 const ALWAYS: &[&str] = &["--appendonly", "yes", "--appendfsync", "always"];
-/// The settings of docs/sentinel.md for each server.
+/// The settings of docs/sentinel.md for all servers.
 const NEAR: &[&str] = &["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"];
 
-/// A disaster, the setting as the table has it, and the settings of all servers.
+/// A disaster, the setting as named in the table, and the settings of all servers.
 type Case = (Disaster, &'static str, &'static [&'static str]);
 
 const CASES: [Case; 17] = [
@@ -141,7 +141,7 @@ impl Disaster {
         }
     }
 
-    /// Whether servers of this kind can do it.
+    /// Whether servers of this kind support the disaster.
     fn is_offered(self, module: &Path) -> Result<bool, String> {
         match self {
             HostDies(Wait::ReplicaDisk) => Ok(buyers::has_waitaof(&Server::start(module, &[])?)),
@@ -153,20 +153,20 @@ impl Disaster {
 
 /// The result of one run.
 struct Loss {
-    /// Grants that buyers were told of.
+    /// Grants that buyers know of.
     acknowledged: u64,
-    /// Grants, among those counted above, that the remaining server lacks.
+    /// Acknowledged grants that the remaining server lacks.
     lost: u64,
-    /// Grants that the remaining server has and no buyer was told of.
+    /// Grants of the remaining server that no buyer knows of.
     unheard: u64,
-    /// Until the end, so that `lost` can be shown as a span of time.
+    /// Speed of the run, to show `lost` as a time.
     grabs_per_second: f64,
 }
 
-/// The table of all cases that were chosen.
+/// The table of the chosen cases.
 ///
 /// # Errors
-/// A sentence when a server does not do as it should.
+/// A message if a server fails unexpectedly.
 pub fn run(options: &Options, module: &Path) -> Result<Table, String> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header([
@@ -216,7 +216,7 @@ fn row((disaster, setting, _): Case, losses: &[Loss]) -> [String; 7] {
     ]
 }
 
-/// Lets buyers come, strikes, and compares their answers with the remaining sale.
+/// Starts buyers, causes the disaster, and compares the buyers' grants with the remaining sale.
 fn one_run((disaster, _, settings): Case, module: &Path, grants: u64) -> Result<Loss, String> {
     let watch = match disaster {
         KillOnSlowDisk => Some(Watch::build().ok_or("There is no cc to build a library with.")?),
@@ -228,7 +228,7 @@ fn one_run((disaster, _, settings): Case, module: &Path, grants: u64) -> Result<
     let buyers = Buyers::start(nodes.primary(), disaster.wait())?;
     if let KillAfterSnapshot = disaster {
         buyers.reach(grants / 2)?;
-        // SAVE and not BGSAVE, so that the moment is known; the buyers wait meanwhile.
+        // SAVE instead of BGSAVE gives an exact time; buyers wait during it.
         nodes::tell(nodes.primary(), "SAVE")?;
     }
     if let Some(watch) = &watch {
@@ -252,7 +252,7 @@ fn one_run((disaster, _, settings): Case, module: &Path, grants: u64) -> Result<
     let grabs_per_second = buyers.speed();
     let told = if let Failover(_, how, _) = disaster {
         nodes.fail_over(how)?;
-        // Clients that ask Sentinels know the new primary by now.
+        // By now clients that ask Sentinels know the new primary.
         buyers.leave();
         buyers.winners()?
     } else {

@@ -1,4 +1,4 @@
-//! A primary with an open sale, its replicas some milliseconds away, and Sentinels for a failover.
+//! A primary with an open sale, replicas behind a link with delay, and Sentinels for a failover.
 
 use std::path::Path;
 use std::thread;
@@ -15,25 +15,25 @@ use crate::ask::command;
 pub const KEY: &str = "sale:durability";
 pub const POLL_EVERY: Duration = Duration::from_millis(5);
 const STOCK: u64 = 100_000_000;
-/// One way. A host in the same city is about so far away.
+/// One-way delay of a host in the same city.
 const LINK_DELAY: Duration = Duration::from_millis(5);
 const LINES: [&str; 2] =
     ["sentinel down-after-milliseconds mymaster 5000", "sentinel failover-timeout mymaster 60000"];
-/// From CLIENT PAUSE to SENTINEL FAILOVER, as docs/sentinel.md says.
+/// Time from CLIENT PAUSE to SENTINEL FAILOVER, as in docs/sentinel.md.
 const PAUSED_FOR: Duration = Duration::from_millis(500);
 
-/// The operator's way of a failover.
+/// The operator's kind of failover.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// `SENTINEL FAILOVER`
+    /// SENTINEL FAILOVER alone.
     AtOnce,
-    /// `CLIENT PAUSE 4000 WRITE` on the primary, and `SENTINEL FAILOVER` half a second later.
+    /// CLIENT PAUSE 4000 WRITE on the primary, and SENTINEL FAILOVER 0.5 s later.
     PauseFirst,
-    /// `SENTINEL FAILOVER mymaster COORDINATED`, which Valkey has since version 9.
+    /// SENTINEL FAILOVER mymaster COORDINATED, of Valkey 9 and newer.
     Coordinated,
 }
 
-/// The servers, with the links by which others reach each of them.
+/// The servers, with the link to each.
 pub struct Nodes {
     servers: Vec<Server>,
     links: Vec<Link>,
@@ -42,10 +42,10 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Starts the servers, each with `through` before its command line, and opens the sale.
+    /// Starts the servers, each with `through` before its command line, and creates the sale.
     ///
     /// # Errors
-    /// A sentence; also those of all other functions.
+    /// A message; also for all other functions.
     pub fn start(
         module: &Path,
         settings: &[&str],
@@ -65,7 +65,8 @@ impl Nodes {
                 tell(server, &format!("REPLICAOF 127.0.0.1 {}", links[0].port()))?;
             }
         }
-        // Also proves that the replicas are there: with min-replicas INIT is refused until then.
+        // INIT also shows that the replicas are there: with min-replicas it is refused without
+        // them.
         let init = format!("SECKILL.INIT {KEY} {STOCK}");
         let has_sale = |server| tell(server, &format!("SECKILL.STATUS {KEY}")).is_ok();
         if !holds_in_time(|| tell(&servers[0], &init).is_ok() && servers.iter().all(has_sale)) {
@@ -75,23 +76,23 @@ impl Nodes {
         Ok(Nodes { servers, links, primary: 0, sentinels: watched.transpose()? })
     }
 
-    /// The server that sells.
+    /// The primary.
     pub fn primary(&self) -> &Server {
         &self.servers[self.primary]
     }
 
-    /// Nothing comes from the primary to its replicas any more.
+    /// Cuts the link from the primary to its replicas.
     pub fn cut_off(&self) {
         self.links[self.primary].cut();
     }
 
-    /// The primary and all that is on its way to the replicas vanish together.
+    /// Kills the primary; bytes in flight to the replicas are lost.
     pub fn kill_primary(&self) {
         self.cut_off();
         self.primary().kill();
     }
 
-    /// A replica is promoted; where there is none, the primary restarts on its files.
+    /// Promotes a replica. Without one, restarts the primary with its files.
     pub fn come_back(&mut self) -> Result<(), String> {
         if self.servers.len() == 1 {
             let restarted = self.servers.remove(0).restart()?;
@@ -127,8 +128,8 @@ impl Nodes {
     }
 }
 
-/// Whether this server's Sentinel takes the word: one that knows no primary of that name says so,
-/// and one that does not know the word complains of the word.
+/// Whether this server's Sentinel knows the word COORDINATED. If it does, its error is that no
+/// primary has this name.
 pub fn has_coordinated(module: &Path) -> Result<bool, String> {
     let server = Server::start(module, &[])?;
     let sentinel = Sentinel::start(server.port(), 1, &LINES)?;
@@ -137,7 +138,7 @@ pub fn has_coordinated(module: &Path) -> Result<bool, String> {
     Ok(said.is_err_and(|error| error.to_string().contains("No such master")))
 }
 
-/// Sends a command whose answer is just OK.
+/// Sends a command whose reply must be OK.
 pub fn tell(server: &Server, line: &str) -> Result<(), String> {
     let said = command(line.split(' ')).query::<redis::Value>(&mut server.connect()?);
     said.map(drop).map_err(|e| format!("{line} failed: {e}"))

@@ -1,4 +1,4 @@
-//! The checker on orders of which a part is given back.
+//! Tests of the checker with orders that are returned in part.
 
 use super::*;
 use crate::history::Keeper;
@@ -10,7 +10,7 @@ fn assert_finds(sentence: &str, spoil: impl FnOnce(&mut Book)) {
     super::assert_finds(&book, sentence);
 }
 
-/// An entry after which a grant has this many units, and this many came back.
+/// Adds an entry after which a grant has this many units, with this many returned.
 fn leave(
     book: &mut Book,
     event: &str,
@@ -27,7 +27,7 @@ fn leave(
     (entry.grant, entry.returned) = (Some(row.clone()), returned);
 }
 
-/// A call of the first user about their order.
+/// Adds a call of the first user for an order.
 fn ask(book: &mut Book, deed: Deed, order: u64, answer: Answer) {
     book.ask(deed, order, answer).user = "u1".into();
 }
@@ -40,7 +40,7 @@ fn held(seq: u64, qty: u64, deadline: u64) -> Answer {
     Answer::Stands { seq, qty, state: State::Held, deadline }
 }
 
-/// A grant, and its answer.
+/// Adds a grant and its answer.
 fn grant(book: &mut Book, t: u64, numbers: [u64; 3], (seq, qty): (u64, u64)) {
     book.move_units("GRANT", t, numbers, seq, (qty, State::Held));
     let rows = [book.0.rows.last_mut(), book.0.entries.last_mut().unwrap().grant.as_mut()];
@@ -50,8 +50,9 @@ fn grant(book: &mut Book, t: u64, numbers: [u64; 3], (seq, qty): (u64, u64)) {
     ask(book, Deed::Grab, seq, Answer::Granted { seq, qty, state, deadline, available, units });
 }
 
-/// The first order shrinks from four units to one. What it gave back is granted again; that order
-/// gives one back, too, somebody gets it, and the import of all three is owed one.
+/// The first order shrinks from four units to one, and the returned units are granted again. The
+/// second order returns one unit, which another user gets. The import of all three units causes a
+/// deficit of one.
 fn kept() -> Book {
     let limits = Limits { limit: 5, ..LIMITS };
     let mut book = Book::of(Terms { supply: 4, limits, kind: Kind::Plain });
@@ -88,7 +89,7 @@ fn an_order_that_shrinks_passes() {
     let verdict = kept().check();
     assert_eq!(verdict.violations, Vec::<String>::new());
     assert_eq!((verdict.granted, verdict.changed), (4, 7));
-    // KEEP of what is not granted says so, and leaves no fence.
+    // KEEP without a grant replies that, and creates no fence.
     let mut book = kept();
     ask(&mut book, Deed::Keep(Keeper::Cancel, 1), 9, stands(0, State::NoGrant));
     assert_right(&book);
@@ -109,7 +110,7 @@ fn units_that_come_back_wrongly_are_found() {
     assert_finds("TRIM can't give 2 units back", |book| {
         leave(book, "TRIM", 1_010, [2, 1, 1], 2, (0, 2, State::Sold));
     });
-    // All that was first granted is imported, and what is missing is owed.
+    // The import has all units of the grant; missing ones become a deficit.
     assert_finds("The grant was another one", |book| {
         book.0.entries[IMPORT].grant.as_mut().unwrap().qty = 2;
     });
@@ -153,7 +154,7 @@ fn who_is_told_of_more_than_is_kept_is_found() {
     });
 }
 
-/// Which of two equal calls gave the part back is not known: none of them is taken for the later.
+/// Either of two equal calls may have returned the part, so neither must be the later one.
 #[test]
 fn of_two_that_give_the_same_back_either_may_have() {
     let mut book = kept();

@@ -1,10 +1,10 @@
-//! The checker on red packets, rounds, other terms, imports and orders of several sales.
+//! Tests of the checker with red packets, rounds, ALTER, imports and MGRAB.
 
 use super::*;
 use crate::check::check_together;
 use crate::draws::Draw;
 
-/// A sale that draws: each grab gets this many units, and nobody gives any back.
+/// A sale with drawn amounts: each grab gets one of these, and none is returned.
 fn drawn(draw: Draw, supply: u64, amounts: &[u64]) -> Book {
     let limits = Limits { limit: 0, hold_ms: 0, ..LIMITS };
     let mut book = Book::of(Terms { supply, limits, kind: Kind::Drawn(draw) });
@@ -65,8 +65,8 @@ fn a_budget_is_not_exceeded() {
     assert_finds(&book, "OVERSOLD: 5 units are not there");
 }
 
-/// One of three units is sold, all are withdrawn but that; the database knows of two more. Then
-/// one comes back and pays for itself, and a restock pays for the other.
+/// One of three units is sold, and the others are withdrawn. The database has two more orders. Then
+/// one order is returned, and a restock covers the other.
 fn imported() -> Book {
     let mut book = Book::new();
     book.tell("INIT", 1_000, [3, 0, 0]);
@@ -99,7 +99,7 @@ fn an_import_goes_beyond_the_supply_and_is_paid_off() {
     let mut book = imported();
     book.0.deficit = 1;
     assert_finds(&book, "STATUS has a deficit of 1, the outbox 0");
-    // Units that an import is short of become a deficit; units that come back pay it off.
+    // Missing units of an import become a deficit; returned units reduce it.
     let import = |book: &Book| book.0.entries.iter().position(|e| e.event == "IMPORT").unwrap();
     let cancel = |book: &Book| book.0.entries.iter().position(|e| e.event == "CANCEL").unwrap();
     for (at, supply, available) in [(import(&book), 1, 0), (cancel(&book), 3, 1)] {
@@ -130,7 +130,7 @@ fn an_import_is_answered_as_it_is() {
     assert_finds(&book, "was answered Replay { seq: 1, qty: 1, state: Cancelled");
 }
 
-/// A limit of one becomes one of two, and one user takes two.
+/// LIMIT changes from 1 to 2, and one user takes two units.
 fn altered() -> Book {
     let mut book = Book::new();
     book.tell("INIT", 1_000, [3, 0, 0]);
@@ -171,8 +171,8 @@ fn an_alteration_that_is_lost_or_unasked_is_found() {
     assert_finds(&book, "The deadline should be 1102");
 }
 
-/// Rounds of 1000 ms, open for half of it, two units each: round 1 sells one, which is refunded in
-/// round 3, when 2 was slept through.
+/// Rounds of 1000 ms, open for 500 ms, two units each. Round 1 sells one unit, which is refunded in
+/// round 3. Nothing occurs in round 2.
 fn rounds() -> Book {
     let kind = Kind::Rounds { every_ms: 1_000, lasts_ms: 500 };
     let mut book = Book::of(Terms { supply: 2, limits: Limits { hold_ms: 0, ..LIMITS }, kind });
@@ -207,7 +207,7 @@ fn each_round_keeps_to_its_supply() {
     let mut book = rounds();
     book.move_to("GRANT", 3_003, [0, 0, 3], 4, State::Sold);
     assert_finds(&book, "OVERSOLD: 1 units are not there");
-    // Units that come back in an older round are not the current round's.
+    // Units returned in an older round are not added to the current one.
     let mut book = rounds();
     book.0.entries[4].stock = Stock { supply: 2, available: 1, held: 0, sold: 1 };
     assert_finds(&book, "The units don't add up");

@@ -1,9 +1,9 @@
-//! The checker on a sale whose units have numbers.
+//! Tests of the checker with numbered units.
 
 use super::*;
 use crate::history::Keeper;
 
-/// A GRANT with its answer, as the next entry.
+/// Adds a GRANT with its answer.
 fn sell(book: &mut Book, available: u64, seq: u64, units: &[u64]) {
     let (qty, state) = (units.len() as u64, State::Sold);
     let t = 1_000 + seq;
@@ -14,7 +14,7 @@ fn sell(book: &mut Book, available: u64, seq: u64, units: &[u64]) {
     book.ask(Deed::Grab, seq, Answer::Granted { seq, qty, state, deadline: 0, available, units });
 }
 
-/// Two buy; what the first one gives back a third one gets.
+/// Two users buy; a third one gets the units that the first one returns.
 fn hall(second: &[u64], third: &[u64]) -> Book {
     let limits = Limits { limit: 0, hold_ms: 0, ..LIMITS };
     let mut book = Book::of(Terms { supply: 5, limits, kind: Kind::Numbered });

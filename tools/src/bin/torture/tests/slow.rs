@@ -1,4 +1,4 @@
-//! The library that stands before a server's calls to its disk, before another program.
+//! Tests of the disk library with another program than a server.
 
 use std::fs;
 use std::path::Path;
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use seckill_harness::watch::{Breaks, Watch};
 
-/// Appends 100 bytes to a file, and syncs it or not.
+/// Appends 100 bytes to a file, with or without a sync.
 fn append(words: &[String], file: &Path, how: &str) {
     let (done, said) = try_to_append(words, file, how);
     assert!(done, "{said}");
 }
 
-/// Appends where that may fail: returns whether it is done, and the words of `dd`.
+/// Tries to append. Returns whether it succeeded, and the output of `dd`.
 fn try_to_append(words: &[String], file: &Path, how: &str) -> (bool, String) {
     let of = format!("of={}", file.display());
     let mut dd = Command::new(&words[0]);
@@ -73,7 +73,7 @@ fn a_disk_breaks_once() {
         assert_eq!(length(), 100, "{how:?}");
         assert!(!watch.mend(), "it has failed");
     }
-    // The first write is a half; dd goes on with the rest, which fails.
+    // The first write is done in half; dd writes the rest, which fails.
     watch.break_once(Breaks::Short);
     watch.break_once(Breaks::Write);
     assert!(!try_to_append(&words, &file, ",fdatasync").0);

@@ -1,4 +1,4 @@
-//! The checker on a sale with a waiting list.
+//! Tests of the checker with a waiting list.
 
 use super::*;
 use crate::list::{List, Waiter};
@@ -10,7 +10,7 @@ fn waiter(ticket: u64, reason: &str) -> Option<Waiter> {
     Some(Waiter { ticket, user, req, qty: 1, until: 0, reason: reason.into() })
 }
 
-/// One unit: the first gives it back, the second waited and pays, the third leaves.
+/// One unit: the first user cancels, the second one waited and pays, the third one leaves.
 fn listed(list: List) -> Book {
     let limits = Limits { limit: 0, ..LIMITS };
     let mut book = Book::of(Terms { supply: 1, limits, kind: Kind::Listed(list) });
@@ -49,7 +49,7 @@ fn a_list_in_which_all_is_right_passes() {
     assert_eq!((verdict.granted, verdict.changed), (2, 4));
 }
 
-/// A RESTOCK answers the units left after the offers that it makes.
+/// RESTOCK replies the available units after its offers.
 #[test]
 fn what_a_restock_says_is_left_counts_its_offers() {
     for (left, is_right) in [(0, true), (1, true), (2, false)] {
@@ -105,7 +105,7 @@ fn whose_place_gets_worse_is_found() {
     let mut book = listed(LIST);
     told(&mut book, 2);
     assert_finds(&book, "MOVED BACK: ticket 2 of u3 was told 2 ahead, 1 at most");
-    // Another primary may lack changes that were lost.
+    // Another primary may lack lost changes.
     let mut book = listed(LIST);
     told(&mut book, 0);
     book.0.reigns.push(Reign { began: 1_000, epoch_from: EPOCH + 1 });
