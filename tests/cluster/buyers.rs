@@ -1,4 +1,4 @@
-//! Buyers who grab, pay and cancel without a pause, and note the answers.
+//! Buyers who grab, pay and cancel without a pause and record the answers.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use crate::routed::{Detours, Routed};
 use crate::support::{Random, Reply};
 
-/// The sale and its stream: one slot.
+/// Keys of the sale and its stream, in one slot.
 pub const SALE: &str = "{drop}sale";
 pub const STREAM: &str = "{drop}orders";
 
 pub const BUYERS: u64 = 6;
-/// How long a buyer waits for a replica.
+/// Milliseconds that a buyer waits for a replica.
 const WAIT_MS: u64 = 500;
 
 /// A buyer's last answer about an order.
@@ -23,7 +23,7 @@ pub struct Told {
     pub seq: i64,
     pub qty: i64,
     pub state: String,
-    /// Whether the grant counts: always, or, for buyers who send WAIT, if a replica had it.
+    /// Whether the grant counts: always, or, for buyers who send WAIT, only if a replica has it.
     pub is_kept: bool,
 }
 
@@ -38,29 +38,29 @@ pub struct History {
 /// State that all buyers of a run share.
 pub struct Run {
     ports: Vec<u16>,
-    /// Number of different users; 0: each order has a user of its own.
+    /// Number of users; 0: a new user for each order.
     users: u64,
     waits: bool,
     stopped: AtomicBool,
-    /// Calls that were answered.
+    /// Number of answered calls.
     pub calls: AtomicU64,
-    /// Grants that buyers were told of; with WAIT a grant counts when a replica has it.
+    /// Number of grants in buyers' answers; with WAIT only those that a replica has.
     pub grants: AtomicU64,
 }
 
 impl Run {
-    /// Buyers that know the cluster by these ports.
+    /// A run whose buyers know these ports of the cluster.
     pub fn new(ports: Vec<u16>, users: u64, waits: bool) -> Run {
         let (calls, grants) = (AtomicU64::new(0), AtomicU64::new(0));
         Run { ports, users, waits, stopped: AtomicBool::new(false), calls, grants }
     }
 
-    /// Lets buyers buy while `script` runs, and returns their answers.
+    /// Runs `script` while buyers buy. Returns their answers.
     pub fn during(&self, script: impl FnOnce()) -> History {
         thread::scope(|scope| {
             let buyers = (0..BUYERS).map(|name| scope.spawn(move || Buyer::new(self, name).buy()));
             let buyers: Vec<_> = buyers.collect();
-            // A script that fails must not leave the buyers, for which this scope waits.
+            // Catches a panic of the script, because this scope waits for the buyers' end.
             let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(script));
             self.stopped.store(true, Ordering::SeqCst);
             let mut all = History::default();
@@ -122,7 +122,7 @@ impl Buyer<'_> {
         };
         let reply = self.call(&format!("SECKILL.{deed} {SALE} {user} REQ {req}"));
         let item = |place: usize| reply.items()[place].clone();
-        // A grant that was lost is told by its absence; the check finds it missing too.
+        // NOGRANT means that the grant was lost. The check finds that, too.
         if item(0).text() != "NOGRANT" && item(1).int() != 0 {
             self.note(user, req, item(0).text(), item(1).int(), item(2).int());
         }

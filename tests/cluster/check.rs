@@ -1,4 +1,4 @@
-//! Compares the answers that buyers got with the cluster's sales afterwards.
+//! Compares the buyers' answers with the final sales of the cluster.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::routed::Routed;
 use crate::support::shop::{assert_whole, entry, Entry};
 use crate::support::{Reply, Server};
 
-/// A grant as WINNERS lists it.
+/// A grant in WINNERS.
 pub struct Row {
     pub seq: i64,
     pub user: String,
@@ -15,22 +15,22 @@ pub struct Row {
     pub state: String,
 }
 
-/// Findings that are not broken promises in themselves.
+/// Counts that are no broken promises in themselves.
 #[derive(Debug, Default)]
 pub struct Found {
-    /// Orders that a buyer was told of.
+    /// Number of orders with an answer.
     pub told: usize,
-    /// Orders, among those counted above, that the cluster lacks or has in an earlier state.
+    /// Number of these orders that the cluster lacks or has in an earlier state.
     pub lost: usize,
     /// Grants whose buyer got no answer about them.
     pub unheard: usize,
     pub grants: usize,
 }
 
-/// Checks what must hold whatever happened, and counts what was lost.
+/// Checks the rules that hold after any fault, and counts lost orders.
 ///
-/// Every row is of one order; seqs run without a gap; the units of live grants are held and sold;
-/// no user is over `limit`; the outbox has each change once; AUDIT agrees.
+/// Every row belongs to an order; seqs are consecutive; live units equal held plus sold; no user is
+/// over `limit`; the outbox has each change once; AUDIT finds no difference.
 #[track_caller]
 pub fn check(client: &mut Routed, history: &History, limit: i64) -> Found {
     let rows = rows_of(client, SALE);
@@ -56,14 +56,14 @@ fn sorted(rows: &HashMap<String, Row>) -> Vec<(&String, &Row)> {
     rows
 }
 
-/// Whether a grant still has the state of its buyer's answer. A hold may have expired since.
+/// Whether a grant still has the state of the buyer's answer. A hold may have expired since then.
 fn stands(row: &Row, told: &Told) -> bool {
     let same = (row.seq, row.qty, &row.user) == (told.seq, told.qty, &told.user);
     let ran_out = told.state == "HELD" && row.state == "EXPIRED";
     same && (row.state == told.state || ran_out)
 }
 
-/// All grants of a sale, by REQ; none has two.
+/// All grants of a sale by REQ. Fails if two have one REQ.
 #[track_caller]
 pub fn rows_of(client: &mut Routed, sale: &str) -> HashMap<String, Row> {
     let mut rows = HashMap::new();
@@ -101,14 +101,14 @@ fn check_sums(client: &mut Routed, rows: &HashMap<String, Row>, limit: i64) {
     }
     let status = client.cmd(&format!("SECKILL.STATUS {SALE}"));
     assert_law(&status);
-    // Holds may run out between the two questions.
+    // Holds may expire between the two reads.
     let now = (status.field("held").int(), status.field("sold").int());
     assert!(now.1 == sold && now.0 <= held, "{held} held and {sold} sold are listed: {status}");
     let audit = client.cmd(&format!("SECKILL.AUDIT {SALE}"));
     assert_eq!(audit.field("ok"), Reply::Int(1), "{audit}");
 }
 
-/// The law, as STATUS shows it.
+/// Checks the law of units in a reply of STATUS.
 #[track_caller]
 pub fn assert_law(status: &Reply) {
     let [supply, available, held, sold] =
@@ -132,7 +132,7 @@ fn check_outbox(client: &mut Routed, grants: usize) {
     assert_eq!(entries.first().map(|one| one.number("rev")), Some(1), "from the first change on");
 }
 
-/// Two servers have the same sale.
+/// Checks that two servers have equal sales.
 #[track_caller]
 pub fn assert_same(primary: &Server, replica: &Server) {
     replica.wait_in_sync(primary);

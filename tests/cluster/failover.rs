@@ -1,6 +1,7 @@
-//! A primary dies under load and its replica takes over by itself. Replication is asynchronous, so
-//! a tail may be lost, and this measures it: as it is on one machine, with a link that broke a
-//! moment before, and with buyers who WAIT. What remains is never oversold.
+//! A primary dies under load, and its replica is promoted automatically. Replication is
+//! asynchronous, so the last changes may be lost, and this test measures how many: on one machine,
+//! with a link that broke shortly before, and with buyers who send WAIT. The remaining sale is
+//! never oversold.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -12,43 +13,43 @@ use crate::nodes::Cluster;
 use crate::routed::Routed;
 use crate::support::{wait_until, Server};
 
-/// After this many milliseconds without a sign a node counts as dead.
+/// A node without an answer for this many milliseconds counts as dead.
 const NODE_TIMEOUT_MS: u64 = 1500;
-/// Few enough to sell out after the replica took over, if no buyer sends WAIT.
+/// A supply that sells out after the promotion, if no buyer sends WAIT.
 const SUPPLY: u64 = 6000;
 /// Grants before the primary dies.
 const GRANTS: u64 = 2000;
-/// How long the primary goes on selling when its link to the replica is cut.
+/// Milliseconds that the primary sells after its link to the replica is cut.
 const CUT_MS: i64 = 100;
 
-/// Waits for this many more grants, and until a replica has those of buyers who asked for WAIT.
+/// Waits for this many more grants, and for the replica if buyers send WAIT.
 fn let_sell(run: &Run, grants: u64) {
     let before = run.grants.load(Ordering::SeqCst);
     wait_until("buyers are served", || run.grants.load(Ordering::SeqCst) >= before + grants);
 }
 
-/// Waits for this many answers; each buyer may hold one already.
+/// Waits for this many answers. Each buyer may already have one under way.
 fn let_ask(run: &Run, calls: u64) {
     let before = run.calls.load(Ordering::SeqCst) + BUYERS;
     wait_until("buyers are answered", || run.calls.load(Ordering::SeqCst) >= before + calls);
 }
 
-/// Cuts the replication link: the replica gets nothing more, and the primary goes on.
+/// Cuts the replication link. The primary continues without its replica.
 fn cut_link(primary: &Server) {
-    // A replica whose user may not send PSYNC can't come back.
+    // A replica can't reconnect when its user may not send PSYNC.
     assert_eq!(primary.call("ACL SETUSER default -psync -sync"), "+OK");
     assert_eq!(primary.call("CLIENT KILL TYPE replica"), "1");
     let since = primary.clock_ms();
     wait_until("some grants are not on the replica", || primary.clock_ms() >= since + CUT_MS);
 }
 
-/// Lets buyers buy, kills the primary, lets them go on, and checks.
+/// Runs buyers, kills the primary, lets buyers continue, and checks the result.
 fn kill_a_primary(what: &str, waits: bool, cuts: bool) -> Found {
     let mut cluster = Cluster::start(NODE_TIMEOUT_MS);
     open_sale(&cluster, &format!("SECKILL.INIT {SALE} {SUPPLY} LIMIT 2 OUTBOX {STREAM}"));
     let owner = cluster.first_owner(cluster.slot(SALE));
     let run = Run::new(cluster.ports(), 0, waits);
-    // The new primary has no replica yet: each WAIT there is in vain.
+    // The new primary has no replica yet, so each WAIT there times out.
     let (before, after) = if waits { (GRANTS / 4, 2 * BUYERS) } else { (GRANTS, 2 * GRANTS) };
     let (mut away_ms, mut per_second) = (0, 0.0);
     let history = run.during(|| {

@@ -1,5 +1,5 @@
 //! A cluster of three primaries with a replica each: `make cluster-test`. Slots move and primaries
-//! die while it sells. The tests print what they measured, and fail when a promise is broken.
+//! die while buyers buy. The tests print their measurements and fail if a promise is broken.
 
 // A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]

@@ -1,6 +1,6 @@
-//! The slot of a sale moves from primary to primary while it sells. In cluster mode of every version
-//! keys move one by one: sale and stream are apart for a moment, in either order. Newer servers
-//! move a slot as a whole, each family by a command of its own.
+//! Moves the slot of a sale between primaries while buyers buy. Every server version can move keys
+//! one by one; then sale and stream are on different nodes for a short time. Newer servers move a
+//! whole slot, Redis and Valkey by different commands.
 
 use std::sync::atomic::Ordering;
 
@@ -14,10 +14,10 @@ const SUPPLY: i64 = 6000;
 const LIMIT: i64 = 3;
 const USERS: u64 = 5000;
 const MOVES: usize = 12;
-/// Answers between two steps of a move, so that buyers meet every stage of it.
+/// Answers between two steps of a move, so that every step meets calls.
 const CALLS_BETWEEN: u64 = 300;
 
-/// How a slot moves.
+/// A way to move a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     SaleFirst,
@@ -29,7 +29,7 @@ pub enum How {
     ValkeyWhole,
 }
 
-/// Every way that this server knows.
+/// All ways that this server supports.
 pub fn ways(server: &Server) -> Vec<How> {
     let mut ways = vec![How::SaleFirst, How::StreamFirst, How::Together];
     for (name, how) in
@@ -50,14 +50,14 @@ pub struct Move<'a> {
     pub keys: [&'a str; 2],
     pub from: &'a Server,
     pub to: &'a Server,
-    /// Names of the owner and the new one.
+    /// Node ids of the old and the new owner.
     pub ids: [String; 2],
-    /// Lets buyers buy for a while.
+    /// Lets buyers buy for a short time.
     pub let_buy: &'a dyn Fn(),
 }
 
 impl Move<'_> {
-    /// Makes the move, until all nodes know of it.
+    /// Moves the slot and waits until all nodes know the new owner.
     pub fn make(&self, how: How) {
         match how {
             How::RedisWhole | How::ValkeyWhole => self.as_a_whole(how),
@@ -66,7 +66,7 @@ impl Move<'_> {
         self.settle();
     }
 
-    /// Lets some time pass in which buyers may be told to come again, and nothing else.
+    /// Waits for some time in which buyers may get only TRYAGAIN.
     fn let_try(&self) {
         let before = self.from.clock_ms();
         wait_until("some milliseconds are over", || self.from.clock_ms() > before + 20);
@@ -111,7 +111,7 @@ impl Move<'_> {
         assert!(!reply.is_error(), "{line}: {reply}");
     }
 
-    /// Waits until all nodes name the new owner, and buyers are served there.
+    /// Waits until all nodes name the new owner and buyers get answers there.
     fn settle(&self) {
         let ranges = |server: &Server| server.cmd("CLUSTER SLOTS").items().to_vec();
         let owner = |server: &Server| {
@@ -128,7 +128,7 @@ impl Move<'_> {
     }
 }
 
-/// A sale in a cluster, created before anybody buys.
+/// Creates a sale in a cluster before any buyer starts.
 pub fn open_sale(cluster: &Cluster, init: &str) {
     let mut client = Routed::new(&cluster.ports());
     for line in [format!("XGROUP CREATE {STREAM} shop 0 MKSTREAM"), init.to_owned()] {

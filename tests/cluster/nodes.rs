@@ -11,20 +11,20 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts a cluster whose nodes take another one for dead after this many milliseconds.
+    /// Starts a cluster. Nodes declare another one dead after this many milliseconds.
     #[track_caller]
     pub fn start(node_timeout_ms: u64) -> Cluster {
         let options = Options::new()
             .line("cluster-enabled yes")
             .line(&format!("cluster-node-timeout {node_timeout_ms}"));
         let nodes: Vec<Server> = (0..2 * PRIMARIES).map(|_| options.clone().start()).collect();
-        // A node that is told of no other has its bus there.
+        // The default bus port of a node.
         let bus = |node: &Server| (node.port(), node.port() + 10_000);
         cluster::form(&nodes.iter().map(bus).collect::<Vec<_>>(), PRIMARIES).expect("a cluster");
         Cluster { nodes }
     }
 
-    /// The name that the cluster gives a node.
+    /// The id of a node in the cluster.
     #[track_caller]
     pub fn id(&self, number: usize) -> String {
         self.nodes[number].cmd("CLUSTER MYID").text()
@@ -36,7 +36,7 @@ impl Cluster {
         self.nodes[0].cmd(&format!("CLUSTER KEYSLOT {key}")).int()
     }
 
-    /// The primary that was given a slot at the start.
+    /// The primary that owned a slot at the start.
     pub fn first_owner(&self, slot: i64) -> usize {
         (0..PRIMARIES).find(|n| (slot as usize) < (n + 1) * SLOTS / PRIMARIES).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! A client as those for clusters are: it goes where it is sent, and asks again.
+//! A client that follows redirections, as cluster clients do.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,7 +7,7 @@ use crate::support::client::words;
 use crate::support::wait::holds_in_time;
 use crate::support::{Conn, Reply};
 
-/// How often a client was sent elsewhere or told to come again.
+/// How often a client was redirected or told to retry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Detours {
     pub moved: u64,
@@ -17,7 +17,7 @@ pub struct Detours {
 }
 
 impl Detours {
-    /// Adds those of another client.
+    /// Adds the counts of another client.
     pub fn add(&mut self, other: Detours) {
         self.moved += other.moved;
         self.asked += other.asked;
@@ -33,20 +33,20 @@ impl std::fmt::Display for Detours {
     }
 }
 
-/// A client of the whole cluster whose keys are all in one slot.
+/// A client of the whole cluster for keys of one slot.
 pub struct Routed {
     ports: Vec<u16>,
-    /// The node that owns the slot, as far as this client knows.
+    /// The owner of the slot that this client knows.
     pub owner: u16,
     conns: HashMap<u16, Conn>,
     pub detours: Detours,
 }
 
-/// Replies that say: not now.
+/// Errors after which a client retries.
 const AGAIN: [&[u8]; 4] = [b"TRYAGAIN", b"CLUSTERDOWN", b"LOADING", b"MASTERDOWN"];
 
 impl Routed {
-    /// A client that knows the cluster by these ports.
+    /// A client that knows these ports of the cluster.
     pub fn new(ports: &[u16]) -> Routed {
         let owner = ports[0];
         Routed { ports: ports.to_vec(), owner, conns: HashMap::new(), detours: Detours::default() }
@@ -70,8 +70,8 @@ impl Routed {
         self.ask(&words(line))
     }
 
-    /// How many replicas have all that this client's last command wrote; 0 when the node that
-    /// took it is gone.
+    /// Number of replicas that have the writes of this client's last command; 0 if its node is
+    /// gone.
     pub fn replicas_that_have_it(&mut self, wait_ms: u64) -> i64 {
         let line = format!("WAIT 1 {wait_ms}");
         let Some(conn) = self.conns.get_mut(&self.owner) else { return 0 };
@@ -81,7 +81,7 @@ impl Routed {
         }
     }
 
-    /// Follows redirections, as many as there may be; `None` is "come again".
+    /// Follows all redirections; `None` means that the caller must retry.
     fn follow(&mut self, args: &[impl AsRef<[u8]>]) -> Option<Reply> {
         let mut asking = None;
         for _ in 0..8 {
@@ -126,7 +126,7 @@ impl Routed {
         }
     }
 
-    /// The node is gone, and perhaps an answer with it: asks the next node.
+    /// Tries the next node, because the last one is gone, perhaps with a reply.
     fn turn_elsewhere(&mut self) {
         if self.conns.remove(&self.owner).is_some() {
             self.detours.unheard += 1;
@@ -136,7 +136,7 @@ impl Routed {
     }
 }
 
-/// Whether this is ASK (and not MOVED), and the port it names.
+/// Whether the error is ASK (otherwise MOVED), with its port.
 pub fn redirection(error: &[u8]) -> Option<(bool, u16)> {
     let text = String::from_utf8_lossy(error);
     let mut words = text.split(' ');

@@ -1,5 +1,4 @@
-//! Every command goes where its keys are: MOVED, ASK, TRYAGAIN and CROSSSLOT, and reading from a
-//! replica.
+//! Redirection of every command: MOVED, ASK, TRYAGAIN and CROSSSLOT, and reads from a replica.
 
 use seckill::command::table::TABLE;
 
@@ -10,7 +9,7 @@ use crate::support::{wait_until, Conn, Reply};
 
 const KEY: &str = "{drop}sale";
 
-/// A call of each command that has a key, and those of two keys.
+/// A call of each command with a key, and calls with two keys.
 fn all_calls() -> impl Iterator<Item = String> {
     let of_two = [
         format!("SECKILL.INIT {KEY} 5 LIMIT 2 OUTBOX {KEY}2"),
@@ -26,7 +25,7 @@ fn reads(call: &str) -> bool {
     TABLE.iter().any(|spec| name == Some(spec.name) && spec.flags.starts_with("readonly"))
 }
 
-/// Whether the reply sends to that port, by ASK or by MOVED.
+/// Checks that the reply is ASK or MOVED to this port.
 #[track_caller]
 fn assert_sent(conn: &mut Conn, line: &str, is_ask: bool, port: u16) {
     let reply = conn.cmd(line);
@@ -99,7 +98,7 @@ fn a_slot_on_its_way_asks() {
     };
     migrate(KEY);
 
-    // The slot moved: ASK. At the new node only a client that says ASKING is served.
+    // The slot is moving: ASK. The new node only serves a client that has sent ASKING.
     let grab = format!("SECKILL.GRAB {KEY} u");
     assert_sent(&mut conn, &grab, true, to.port());
     let mut far = to.conn();

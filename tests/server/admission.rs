@@ -1,11 +1,11 @@
-//! Admission: lists, numbers, a share, the first n users; and the answers to refused users.
+//! Admission by lists, MOD, SAMPLE and ADMIT, and the answers to refused users.
 
 use std::cell::RefCell;
 
 use crate::support::shop::{counter, number};
 use crate::support::{logs, Conn, Options, Reply, Server};
 
-/// The word that USER shows.
+/// The admission that USER shows.
 #[track_caller]
 fn word(conn: &mut Conn, user: &str) -> String {
     conn.cmd(&format!("SECKILL.USER k {user}")).items()[1].text()
@@ -25,7 +25,7 @@ fn lists_let_in_and_keep_out() {
         ("SECKILL.GRAB k d", "['DENIED']"),
         ("SECKILL.DENY k ADD b a", "2"),
         ("SECKILL.GRAB k b", "['DENIED']"),
-        // Winners always learn that they won.
+        // Winners always get their grant in the answer.
         ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
         ("SECKILL.GRAB k a REQ o", "['REPLAY' 1 1 'SOLD' 0]"),
         ("SECKILL.DENY k remove b b", "1"),
@@ -144,7 +144,7 @@ fn admission_is_the_same_everywhere() {
     });
 }
 
-/// A log that lost its tail must not sell what was sold already, to whoever asks.
+/// A sale that has lost its last pieces must not sell units again that were already sold.
 // Rules: dfb2
 #[test]
 fn a_sale_without_all_its_pieces_sells_nothing() {

@@ -1,4 +1,4 @@
-//! Rewriting the append-only file, in both forms, while clients grab.
+//! Rewrites the AOF in both forms while clients grab.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -14,7 +14,7 @@ fn start(preamble: &str) -> Server {
     Options::new().line("appendonly yes").line("appendfsync everysec").line(&preamble).start()
 }
 
-/// Each rewrite runs while clients grab; afterwards the log alone gives the same sale.
+/// Rewrites the AOF several times while clients grab. Afterwards the AOF alone gives an equal sale.
 fn rewrite_under_load(preamble: &str) {
     let mut server = start(preamble);
     fill(&server, "k", 2500);
@@ -65,7 +65,7 @@ fn as_commands_alone() {
     rewrite_under_load("no");
 }
 
-/// Fences are rewritten too: a GRAB that was overtaken by its CANCEL is so after a restart.
+/// A rewritten AOF has fences: a GRAB that comes after its CANCEL is refused after a restart, too.
 #[test]
 fn a_rewritten_log_keeps_fences() {
     for preamble in ["yes", "no"] {
@@ -95,7 +95,7 @@ fn a_rewritten_log_keeps_fences() {
     }
 }
 
-/// A rewritten sale is a base and bounded pieces, so that no command of the log is huge.
+/// A rewritten sale is a base and pieces of limited size, so no command of the AOF is huge.
 #[test]
 fn a_rewritten_log_has_bounded_commands() {
     const PIECE_BYTES_MAX: usize = 128 * 1024;

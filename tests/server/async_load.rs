@@ -1,5 +1,5 @@
-//! A replica loads its primary's data beside the data that it serves (`repl-diskless-load swapdb`)
-//! and mixes nothing of the two.
+//! A replica loads its primary's data while it still serves its old data (`repl-diskless-load
+//! swapdb`). The two data sets must not mix.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ use crate::support::payload::restore;
 use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{wait_until, Conn, Options, Reply, Server};
 
-/// Keys that take the load some seconds, and more than the primary's backlog keeps.
+/// Number of large keys: they take seconds to load and do not fit into the replication backlog.
 const FILLERS: usize = 60;
 const FILLER_BYTES: usize = 20_000;
 
@@ -17,7 +17,7 @@ fn signal(server: &Server, name: &str) {
     assert!(send(name, &server.pid().to_string()), "kill {name}");
 }
 
-/// False when the process is gone.
+/// Sends a signal to a process. False if the process is gone.
 fn send(name: &str, pid: &str) -> bool {
     Command::new("kill").args([name, pid]).status().is_ok_and(|status| status.success())
 }
@@ -42,7 +42,7 @@ fn sale(conn: &mut Conn, key: &str, hold_ms: u64, buyers: usize) {
     }
 }
 
-/// Cuts the replication link, runs `change`, and lets the replica load a full resync slowly.
+/// Cuts the replication link, runs `change`, and starts a slow full resync of the replica.
 fn resync(primary: &Server, replica: &Server, change: impl FnOnce(&mut Conn)) {
     let mut conn = primary.conn();
     assert_eq!(conn.call("CONFIG SET rdb-key-save-delay 60000"), "+OK");
@@ -66,7 +66,7 @@ fn counts(server: &Server) -> [String; 2] {
     ["sales", "holds"].map(|name| server.info("seckill", &format!("seckill_{name}")))
 }
 
-/// The beginning of a sale whose further pieces never come, and its payload.
+/// A sale whose last pieces never come, and its payload.
 fn incomplete() -> (Reply, Vec<u8>) {
     let maker = Options::new().line("appendonly yes").line("aof-use-rdb-preamble no").start();
     fill(&maker, "k", 2500);
@@ -135,7 +135,7 @@ fn what_is_loaded_beside_counts_when_it_is_served() {
     assert_eq!(counts(&replica), ["4", "0"]);
 }
 
-/// Sales of an aborted sync are forgotten, and only those: the served ones go on.
+/// An aborted sync removes its own sales only; the served sales stay.
 #[test]
 fn an_aborted_sync_is_forgotten() {
     let (mut primary, replica) = pair();
@@ -143,7 +143,7 @@ fn an_aborted_sync_is_forgotten() {
     sale(&mut conn, "old", 1500, 2);
     replica.wait_in_sync(&primary);
     resync(&primary, &replica, |conn| sale(conn, "new", 1, 5));
-    // The child that writes the data may go on without its parent.
+    // The child that writes the data may outlive its parent.
     let log = primary.log();
     let child = log.rsplit_once("started by pid ").expect("a child").1;
     let digits = child.find(|letter: char| !letter.is_ascii_digit()).expect("the pid's end");

@@ -1,14 +1,14 @@
-//! AUDIT of a large sale runs beside other clients, and their changes are not reported as
+//! AUDIT of a large sale runs while other clients change it. Their changes are not reported as
 //! differences.
 
 use seckill_oracle::shorthand::effect;
 
 use crate::support::{bulk, wait_until, Conn, Reply, Server};
 
-/// Enough for an audit of many steps.
+/// Enough grants for an audit of many steps.
 const GRANTS: usize = 300_000;
 
-/// A server with a sale of this many grants at `k`, each of a user of its own.
+/// A server with a sale of this many grants at `k`, each of another user.
 fn full() -> Server {
     let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call(&format!("SECKILL.INIT k {} LIMIT 9", 2 * GRANTS)), "+OK");
@@ -20,7 +20,7 @@ fn blocked(server: &Server) -> String {
     server.info("clients", "blocked_clients")
 }
 
-/// A client that waits for the answer to an AUDIT.
+/// A client that waits for the reply of AUDIT.
 fn auditing(server: &Server, others: usize) -> Conn {
     let mut conn = server.conn();
     conn.send(&["SECKILL.AUDIT", "k"]).unwrap();
@@ -57,7 +57,8 @@ fn an_audit_lets_others_change_the_sale() {
     server.assert_sound("k");
 }
 
-/// Several at once, one after the other; and what can't wait is answered in one step.
+/// Several audits run one after the other. A caller that can't be blocked gets its reply in one
+/// step.
 // Rules: 9cab
 #[test]
 fn audits_wait_for_each_other_but_transactions_for_none() {
@@ -77,7 +78,7 @@ fn audits_wait_for_each_other_but_transactions_for_none() {
     assert_eq!(blocked(&server), "0");
 }
 
-/// Changes of the sale while it is audited, and the auditor's answer.
+/// The sale is deleted or replaced during an audit, and the reply of AUDIT.
 #[test]
 fn a_sale_that_goes_ends_its_audit() {
     let nosale = "-NOSALE no sale at this key (the key is the first argument)";
@@ -114,7 +115,7 @@ fn an_auditor_that_goes_leaves_nothing() {
         wait_until("nobody waits", || blocked(&server) == "0");
     }
     let mut auditor = auditing(&server, 0);
-    // A node that changes its role ends the wait of its blocked clients.
+    // A change of its role makes a server unblock its clients.
     assert_eq!(server.call("REPLICAOF 127.0.0.1 1"), "+OK");
     assert!(auditor.read().unwrap().to_string().starts_with("-UNBLOCKED"));
     assert_eq!(server.call("REPLICAOF NO ONE"), "+OK");

@@ -1,5 +1,5 @@
-//! Due holds and rounds while the outbox takes no entry. No call gets around the entry that is to
-//! be written first, and nothing is lost once the stream takes entries again.
+//! Due holds and rounds while the outbox refuses entries. No call can skip the entry that comes
+//! first, and nothing is lost once the stream accepts entries again.
 
 use crate::support::shop::{
     assert_whole, counter, entries, events, number, state_of, wait_for_clock,
@@ -8,7 +8,7 @@ use crate::support::{wait_until, ReplicationStream, Server};
 
 const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
 
-/// The sweeper stays away: what is due falls to the calls.
+/// Background expiry is off, so only calls handle due holds and rounds.
 fn start() -> (Server, Server) {
     let server = Server::sleeping();
     let replica = Server::start();
@@ -37,7 +37,8 @@ fn a_hold_that_is_due_is_not_settled_without_its_entry() {
         "CONFIRM k a SEQ 1 RECLAIM",
         "CANCEL k a",
         "EXTEND k a 1000",
-        // A user's own due hold ends first, and a due hold of others whose unit is asked for.
+        // A user's own due hold expires first, or the due hold of another user whose unit is
+        // needed.
         "GRAB k a REQ p",
         "GRAB k c",
         "MGRAB c 1 k",
@@ -62,7 +63,7 @@ fn a_hold_that_is_due_is_not_settled_without_its_entry() {
     assert_same(&server, &replica);
 }
 
-/// Background expiry tries again by itself, without a call.
+/// Background expiry retries without a call.
 #[test]
 fn the_sweeper_tries_again_until_the_entry_is_written() {
     let (server, mut conn) = Server::start().with_conn();

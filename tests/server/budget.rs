@@ -1,5 +1,5 @@
-//! The hourly event that paid out fifteen times its budget, as one sale: 500 connections on a
-//! budget of 1,000,000 coins a round, and the sums agree at every moment that anybody looks.
+//! The hourly event that once paid fifteen times its budget, as one sale: 500 connections and a
+//! budget of 1,000,000 coins for each round. The sums agree in every read.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -12,14 +12,14 @@ use crate::support::{wait_until, Conn, Random, Reply, Server};
 const BUDGET: i64 = 1_000_000;
 const CONNECTIONS: usize = 500;
 const ROUNDS: i64 = 3;
-/// Most that one user is given.
+/// Largest amount for one user.
 const AMOUNT_MAX: u64 = 600;
-/// Users that a connection asks for; each user is asked for by two connections.
+/// Users of a connection; two connections ask for each user.
 const USERS: usize = 80;
 const PERIOD_MS: i64 = 3000;
 const LASTS_MS: i64 = 2500;
 
-/// The rows of a round in one reply, and what STATUS said in the same moment.
+/// The grants of a round and the numbers of STATUS, read in one transaction.
 fn look(conn: &mut Conn, round: i64) -> (Reply, Vec<(String, i64, i64)>) {
     conn.check(&[("MULTI", "+OK"), ("SECKILL.STATUS k", "+QUEUED")]);
     let listed = conn.call(&format!("SECKILL.WINNERS k 0 COUNT 10000 ROUND {round}"));
@@ -27,7 +27,7 @@ fn look(conn: &mut Conn, round: i64) -> (Reply, Vec<(String, i64, i64)>) {
     let both = conn.cmd("EXEC");
     let (status, page) = (both.items()[0].clone(), both.items()[1].clone());
     let mut rows: Vec<Reply> = page.items()[1].items().to_vec();
-    // Of a round that is over nothing changes any more: it can be read page by page.
+    // A round that has ended does not change, so it can be read page by page.
     let mut cursor = page.items()[0].int();
     assert!(cursor == 0 || status.field("round").int() > round, "a round fits a page");
     while cursor != 0 {
@@ -46,7 +46,7 @@ fn look(conn: &mut Conn, round: i64) -> (Reply, Vec<(String, i64, i64)>) {
 /// The grants of one connection: seq, user and amount.
 type Grants = Vec<(i64, String, i64)>;
 
-/// Asks for all users of this connection, each with an amount that business logic computed.
+/// Grabs for all users of this connection, each with an amount that the caller computed.
 fn buy(conn: &mut Conn, number: usize, round: i64, paid: &AtomicI64) -> Grants {
     let mut random = Random(round as u64 * 1000 + number as u64);
     let mut grants = Grants::new();
@@ -68,7 +68,7 @@ fn buy(conn: &mut Conn, number: usize, round: i64, paid: &AtomicI64) -> Grants {
     grants
 }
 
-/// Looks again and again while others buy: never a coin more, and every list adds up.
+/// Reads again and again while others buy: the budget is never exceeded, and every list adds up.
 fn watch(conn: &mut Conn, round: i64, paid: &AtomicI64, stopped: &AtomicBool) -> u64 {
     let mut looks = 0;
     while !stopped.load(Ordering::SeqCst) {
@@ -109,7 +109,7 @@ fn play(server: &Server, conns: &mut [Conn], round: i64) {
         rows.into_iter().map(|(user, qty, seq)| (seq, (user, qty))).collect();
     let users: HashSet<&String> = listed.values().map(|(user, _)| user).collect();
     assert_eq!(users.len(), listed.len(), "one grant per user and round");
-    // A slow machine may cross into the next round; then its grants are that round's.
+    // On a slow machine a grant may belong to the next round.
     let mine: Vec<_> = grants.iter().filter(|(seq, ..)| listed.contains_key(seq)).collect();
     assert_eq!(mine.len(), listed.len(), "whoever is listed was told");
     assert!(mine.iter().all(|(seq, user, qty)| listed[seq] == (user.clone(), *qty)));

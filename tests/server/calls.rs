@@ -1,5 +1,5 @@
-//! The calls from which every test that says "every command" takes its list, and that these lists
-//! are the module's table.
+//! The calls that tests of every command use, and a test that the list agrees with the module's
+//! table.
 
 use seckill::command::table::TABLE;
 use seckill::command::vocabulary::{Arg, Spec};
@@ -12,7 +12,7 @@ pub fn spec_of(call: &str) -> &'static Spec {
     TABLE.iter().find(|spec| spec.name == name).expect("a command of the table")
 }
 
-/// Whether the call is one of those that callers change a sale by.
+/// Whether callers change a sale by this call.
 pub fn changes_a_sale(call: &str) -> bool {
     let spec = spec_of(call);
     spec.flags.starts_with("write") && !spec.internal

@@ -1,5 +1,5 @@
-//! The clock steps: back, and nothing recorded is undone or pre-dated, and no hold comes back to
-//! life; forward, and what is due by then expires within a second.
+//! The server's clock steps back: no change is undone and no hold becomes valid again. It steps
+//! forward: due holds expire within a second.
 
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use crate::support::{wait_until, Conn, Options, Server};
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// The change comes as a primary with a clock an hour ahead would have sent it.
+/// The change comes by APPLY, as from a primary whose clock is an hour ahead.
 #[test]
 fn a_sale_an_hour_ahead_judges_by_its_own_time() {
     let (server, mut conn) = Server::start().with_conn();
@@ -40,8 +40,8 @@ fn a_sale_an_hour_ahead_judges_by_its_own_time() {
     server.assert_sound("k");
 }
 
-/// The server's timers don't follow its clock. With nothing else to wake the sweeper a hold of
-/// hours expires as soon as the clock is past its end, and holds made after a step expire in time.
+/// The server's timers don't follow its clock. A hold of hours expires as soon as the clock has
+/// passed its deadline, without another event. Holds made after a step expire in time, too.
 #[test]
 fn holds_expire_within_a_second_of_a_step() {
     let (server, mut conn) = Options::new().with_own_clock().start().with_conn();
@@ -65,7 +65,7 @@ fn holds_expire_within_a_second_of_a_step() {
     expires_soon(&mut conn, "other");
     let before = conn.clock_ms();
     server.step_clock(2 * HOUR_MS);
-    // Valkey 9 reads the clock again now and then only.
+    // Valkey 9 does not read the clock at every call.
     let mut probes = 0..;
     wait_until("the server's time is the new one", || {
         let key = format!("probe{}", probes.next().unwrap_or(0));

@@ -1,5 +1,5 @@
-//! A node of a cluster: sale and stream share a slot, a missing stream may be on its way, and only
-//! the owner of a slot lets holds expire.
+//! A node of a cluster. Sale and stream share a slot, a missing stream may still be moving, and
+//! only the owner of a slot expires holds.
 
 use crate::support::shop::{counter, events, number, state_of, wait_for_clock, wait_for_no_holds};
 use crate::support::valgrind::slowed;
@@ -32,7 +32,7 @@ fn sale_and_stream_share_a_slot() {
         ("XLEN {x}e", "1"),
         ("SECKILL.INIT OUTBOX 5", "+OK"),
     ]);
-    // A stream that was deleted is made only by commands that name it.
+    // A deleted stream is created again only by commands whose keys include it.
     conn.check(&[
         ("DEL {x}e", "1"),
         ("SECKILL.ALTER {x}d LIMIT 2", NOT_HERE),
@@ -68,8 +68,8 @@ fn a_missing_stream_is_not_made_anew() {
     assert_eq!(number(&mut conn, "{x}a", "outbox_error"), 0);
 }
 
-/// A node whose slot was given away leaves its holds to the new owner, and takes them up again
-/// when it comes back.
+/// A node whose slot was moved away leaves its holds to the new owner, and expires them again when
+/// the slot comes back.
 #[test]
 fn only_the_owner_of_a_slot_lets_holds_expire() {
     let (server, mut conn) = start();
@@ -87,7 +87,7 @@ fn only_the_owner_of_a_slot_lets_holds_expire() {
     assert_eq!(counter(&mut conn, "k", "expired"), 1);
 }
 
-/// The module needs none of the server's commands: an operator may rename them.
+/// The module calls no server command by name, so operators may rename commands.
 #[test]
 fn renamed_commands_are_not_missed() {
     let renamed = ["XINFO", "XGROUP", "EXISTS", "XADD", "DEL"];

@@ -1,6 +1,6 @@
-//! The server's view of each command: arity, flags, keys, documentation, categories. Flags are
-//! written out here by hand, so that a slip in the command table is seen; grammars are read on
-//! docs/commands.md.
+//! The server's data about each command: arity, flags, keys, documentation, categories. Flags are
+//! repeated here by hand, so that an error in the command table is found. Grammars are compared
+//! with docs/commands.md.
 
 use seckill::command::table::TABLE;
 use seckill::command::vocabulary::{Arg, ArgKind};
@@ -8,10 +8,10 @@ use seckill::command::vocabulary::{Arg, ArgKind};
 use crate::support::calls;
 use crate::support::{Conn, Options, Reply, Server};
 
-/// Name, arity, flags, and flags of its keys, the outbox behind a comma.
+/// Name, arity, flags, and flags of its keys; those of the outbox follow a comma.
 type Known = (&'static str, i64, &'static str, &'static str);
 
-/// Commands that are more than plain readers.
+/// Commands that are not read-only commands of one key.
 const COMMANDS: [Known; 23] = [
     (
         "SECKILL.INIT",
@@ -48,7 +48,7 @@ const COMMANDS: [Known; 23] = [
     ("SECKILL.APPLY", -4, "write module skip_monitor skip_slowlog", "RW update"),
 ];
 
-/// All commands of the table. One that is not listed above is a plain reader of one key.
+/// All commands of the table. A command without a row above reads one key.
 fn commands() -> impl Iterator<Item = Known> {
     TABLE.iter().map(|spec| {
         let known = COMMANDS.into_iter().find(|known| known.0 == spec.name);
@@ -66,8 +66,8 @@ fn sorted(words: &str) -> Vec<&str> {
     words
 }
 
-/// Whether the server has ACL categories for the commands of modules: from Redis 7.2 on, and so
-/// every Valkey.
+/// Whether the server has ACL categories for module commands: Redis 7.2 and newer, and every
+/// Valkey.
 fn has_categories(server: &Server) -> bool {
     let version = server.info("server", "redis_version");
     !version.starts_with("7.0.")
@@ -97,7 +97,7 @@ fn arity_flags_and_keys_are_known() {
         assert_eq!(info[1], Reply::Int(arity), "{name}");
         assert_eq!(sorted(&words(&info[2])), sorted(flags), "{name}");
         let keys: Vec<i64> = (3..6).map(|place| info[place].int()).collect();
-        // The keys of MGRAB stand behind their number, not in a fixed range.
+        // The keys of MGRAB follow their number, so they have no fixed range.
         let has_range = !key_flags.is_empty() && name != "SECKILL.MGRAB";
         assert_eq!(keys, if has_range { [1, 1, 1] } else { [0, 0, 0] }, "{name}");
         let specs = info[8].items();
@@ -120,7 +120,7 @@ fn keys_are_found_in_every_call() {
     for call in calls::with_key("k") {
         assert_eq!(conn.call(&format!("COMMAND GETKEYS {call}")), "['k']", "{call}");
     }
-    // An operand that is the word, and options in any order and case, don't mislead.
+    // The word OUTBOX as an operand, and options in any order and case, do not confuse the server.
     for (call, keys) in [
         ("SECKILL.INIT k 5 OUTBOX s", "['k' 's']"),
         ("SECKILL.INIT k 5 limit 3 outbox s HOLD 7", "['k' 's']"),
@@ -141,7 +141,7 @@ fn keys_are_found_in_every_call() {
     }
 }
 
-/// The grammar as redis-cli would show it, from the arguments in COMMAND DOCS.
+/// The grammar as redis-cli shows it, from the arguments in COMMAND DOCS.
 fn grammar(args: &Reply, between: &str) -> String {
     let one = |arg: &Reply| {
         let text = |name: &str| arg.field(name).text();
@@ -209,7 +209,7 @@ fn documentation_is_complete() {
     }
 }
 
-/// Redis 7.0 has no categories for module commands; from 7.2 on each command has its own.
+/// Redis 7.0 has no ACL categories for module commands; from 7.2 on each command has its own.
 #[test]
 fn categories_are_set_where_there_are_any() {
     let (server, mut conn) = Server::start().with_conn();
@@ -259,7 +259,7 @@ fn login(server: &Server, user: &str) -> Conn {
     conn
 }
 
-/// Users get commands by name, which works on every server, and keys by pattern.
+/// ACL rules by command name work on every server, and by key pattern.
 #[test]
 fn permissions_hold() {
     let (server, mut conn) = Options::new().start().with_conn();

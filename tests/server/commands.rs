@@ -1,11 +1,11 @@
-//! Every command, every outcome, in the order of the contract: sessions that read like the manual.
+//! Every command and every outcome in the order of the contract, as sessions.
 
 mod views;
 
 use crate::support::{wait_until, Reply, Server};
 use seckill::command::table::TABLE;
 
-/// Far enough for every test to end before.
+/// One hour: later than the end of every test.
 const AN_HOUR_MS: i64 = 3_600_000;
 
 // Rules: 4e3b aeef bc26 f4a2 3fe3 6289

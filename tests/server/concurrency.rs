@@ -1,5 +1,5 @@
-//! Many clients at once, by each kind of call that a server has: the count is exact, and every
-//! answer is true.
+//! Many clients at once, with each kind of call that a server has. The counts are exact, and every
+//! answer is right.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,12 @@ use crate::support::{Conn, Random, Reply, Server};
 
 const CLIENTS: u64 = 16;
 
-/// Outcome of a reply to GRAB.
+/// The outcome in a reply to GRAB.
 fn outcome(reply: &Reply) -> String {
     reply.items()[0].text()
 }
 
-/// All winners by seq, as the server lists them.
+/// All winners by seq, from WINNERS.
 fn winners(server: &Server, key: &str) -> Vec<(i64, String, i64)> {
     let page = server.cmd(&format!("SECKILL.WINNERS {key} 0 COUNT 10000"));
     assert_eq!(page.items()[0], Reply::Int(0), "one page holds them all");
@@ -31,7 +31,7 @@ fn every_unit_is_sold_once() {
         let client = |number: u64| {
             let mut conn = server.conn();
             move || {
-                // Users overlap between clients: each is asked for by four of them.
+                // Users overlap: four clients grab for each of them.
                 let users = (0..500).map(|step| number / 4 * 500 + step);
                 let grab = |user: u64| {
                     let reply = conn.cmd(&format!("SECKILL.GRAB k u{user}"));
@@ -106,7 +106,7 @@ fn pipelines_with_quantities_are_exact() {
     server.assert_sound("k");
 }
 
-/// One order sent by several clients at once is granted once, and all get its one seq.
+/// Several clients send one order at once. It is granted once, and all get its seq.
 #[test]
 fn a_request_sent_many_times_is_granted_once() {
     let server = Server::start();
@@ -214,7 +214,7 @@ fn grabs_work_in_scripts() {
     server.assert_sound("k");
 }
 
-/// The crate redis, which most Rust programs use, reads the replies as they are meant.
+/// The crate redis, which most Rust programs use, parses the replies correctly.
 #[test]
 fn a_client_library_reads_our_replies() {
     let server = Server::start();

@@ -1,6 +1,5 @@
-//! The example configuration starts a server as it is, except for paths and the port. Its users may
-//! execute the commands of their work and no others. `make clients` tries it with real client
-//! libraries.
+//! redis.conf.example starts a server unchanged, except for paths and the port. Its users may run
+//! the commands that they need and no others. `make clients` tries it with real client libraries.
 
 use std::process::{Command, Output, Stdio};
 
@@ -8,12 +7,12 @@ use crate::support::conf_example::{has_more, login, options};
 use crate::support::server::module_path;
 use crate::support::{wait_until, Conn, Server};
 
-/// A server with the example's settings and users, started as the service of Debian starts it.
+/// A server with the example's settings and users, started as Debian's service does.
 pub fn start() -> Server {
     options().start()
 }
 
-/// Checks that permissions stop each of these calls.
+/// Checks that permissions refuse each of these calls.
 #[track_caller]
 pub fn assert_refused(conn: &mut Conn, lines: &[&str]) {
     for line in lines {
@@ -29,8 +28,8 @@ fn nobody_is_let_in_without_a_name() {
     assert!(reply.starts_with("-NOAUTH"), "{reply}");
 }
 
-/// Starts it as a SysV script does, which a container has: the start returns, and the server's
-/// process id is where that script looks.
+/// Starts the server as a SysV script or a container does: the start returns, and the pid file has
+/// the server's process id.
 #[test]
 fn it_goes_into_the_background() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -121,7 +120,7 @@ fn assert_done(conn: &mut Conn, lines: &[&str]) {
     }
 }
 
-/// The reader takes entries in, settles and repairs; the operator looks after the stream.
+/// User reader reads entries, settles and repairs; user operator maintains the stream.
 #[test]
 fn the_reader_reads_and_repairs() {
     let server = start();
@@ -176,7 +175,7 @@ fn the_reader_reads_and_repairs() {
     );
 }
 
-/// Commands that client libraries send when they connect, and the shop's WAIT.
+/// Commands that client libraries send at connect, and the shop's WAIT.
 #[test]
 fn libraries_may_introduce_themselves() {
     let server = start();
@@ -194,7 +193,7 @@ fn libraries_may_introduce_themselves() {
     }
 }
 
-/// The advice for after a crash: redis-cli with a name, a password from its environment and -e.
+/// The advice for a crash: redis-cli with a user name, -e, and a password in its environment.
 #[test]
 fn redis_cli_rewrites_the_log_as_the_operator() {
     let server = start();
@@ -230,7 +229,7 @@ fn monitoring_looks_and_touches_nothing() {
     let refused =
         ["SECKILL.GRAB sale:1 u", "SECKILL.PAUSE sale:1", "SECKILL.INIT sale:2 1", "DEL sale:1"];
     assert_refused(&mut monitoring, &refused);
-    // A pattern must be one of those in the file; a channel must match one of them.
+    // PSUBSCRIBE needs a pattern of the file. SUBSCRIBE needs a channel that matches one.
     for (listen, channel) in [
         ("PSUBSCRIBE", "__keyevent@*__:*"),
         ("PSUBSCRIBE", "__keyevent@*__:seckill.*"),
@@ -244,7 +243,7 @@ fn monitoring_looks_and_touches_nothing() {
         }
     }
     assert_refused(&mut monitoring, &["PSUBSCRIBE *", "SUBSCRIBE orders"]);
-    // Grants are events on a channel that monitoring may listen to.
+    // Grants are events on a channel that user monitoring may read.
     assert_eq!(monitoring.call("PSUBSCRIBE __keyevent@*"), "['psubscribe' '__keyevent@*' 1]");
     assert_eq!(login(&server, "shop").cmd("SECKILL.GRAB sale:1 u").items()[0].text(), "GRANTED");
     let event = monitoring.read().expect("an event").to_string();

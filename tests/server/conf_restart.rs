@@ -1,11 +1,11 @@
-//! A server with the example configuration loads its log with changes of every kind, after a kill
-//! and after an orderly end: single commands, and the transactions that are left.
+//! A server with the example configuration loads its AOF with changes of every kind, after SIGKILL
+//! and after a shutdown: single commands, and the remaining transactions.
 
 use crate::support::conf_example::{login, options};
 use crate::support::shop::{number, wait_for_clock};
 use crate::support::{wait_until, Conn, Options, Server};
 
-/// Sales that a node must have again after a restart, and the keys of streams behind them.
+/// Sales that must be there after a restart, followed by the keys of streams.
 const SALES: [&str; 12] = [
     "sale:a",
     "sale:b",
@@ -30,7 +30,7 @@ const STREAMS: [&str; 7] = [
     "sale:new:orders",
 ];
 
-/// Single commands, none of which is an error.
+/// Single commands that must succeed.
 const CHANGES: [&str; 42] = [
     "SECKILL.INIT sale:a 100 HOLD 900000 LIMIT 9 OUTBOX sale:a:orders",
     "SECKILL.INIT sale:b 100 LIMIT 9 OUTBOX sale:b:orders",
@@ -51,7 +51,7 @@ const CHANGES: [&str; 42] = [
     "SECKILL.DENY sale:a ADD mallory",
     "SECKILL.ALLOW sale:a ADD alice",
     "SECKILL.MGRAB m 2 sale:a sale:b REQ m-1",
-    // A stream that is deleted is made again before the next entry.
+    // A deleted stream is created again before the next entry.
     "DEL sale:b:orders",
     "SECKILL.GRAB sale:b u REQ o-4",
     "MULTI",
@@ -70,7 +70,7 @@ const CHANGES: [&str; 42] = [
     "SECKILL.SEND sale:{p0} s 1 2",
     "SECKILL.RECEIVE sale:{p1} s 0 2",
     "SECKILL.ELSEWHERE sale:{p1} s 0 1",
-    // Two sales whose holds run out in the same turn of the sweeper.
+    // Two sales whose holds expire in one run of background expiry.
     "SECKILL.INIT sale:x 9 HOLD 60 LIMIT 0 OUTBOX sale:short:orders",
     "SECKILL.INIT sale:y 9 HOLD 60 LIMIT 0 OUTBOX sale:short:orders",
     "SECKILL.INIT sale:gone 1",
@@ -85,8 +85,8 @@ fn change(conn: &mut Conn) {
         let reply = conn.cmd(line);
         assert!(!reply.is_error(), "{line}: {reply}");
     }
-    // One round ends soon, and the next one in a day. A call begins the next round, unless the
-    // sweeper has begun it before.
+    // One round ends soon, and the next one after a day. A call begins the next round, unless
+    // background expiry has begun it.
     let (day, over) = (86_400_000, conn.clock_ms() + 1_000);
     let rounds = format!("EVERY {day} OFFSET {} OUTBOX sale:rounds:orders", over % day);
     assert_eq!(conn.call(&format!("SECKILL.INIT sale:rounds 9 HOLD 900000 {rounds}")), "+OK");
@@ -94,18 +94,18 @@ fn change(conn: &mut Conn) {
     conn.check(&[("PEXPIRE sale:c:orders 1", "1"), ("PEXPIRE sale:gone 1", "1")]);
     wait_for_clock(conn, over);
     assert!(!conn.cmd("SECKILL.GRAB sale:rounds v").is_error());
-    // Both the stream and the sale have passed their TTL.
+    // The TTL of the stream and of the sale is over.
     assert!(!conn.cmd("SECKILL.GRAB sale:c u").is_error());
     assert_eq!(conn.call("SECKILL.INIT sale:gone 5 OUTBOX sale:new:orders"), "+OK");
     assert_eq!(conn.call("SECKILL.INIT sale:new 5 OUTBOX sale:new:orders"), "+OK");
-    // In one transaction, so that both are due at one moment.
+    // In one transaction, so that both are due at one time.
     let grabs = ["MULTI", "SECKILL.GRAB sale:x u", "SECKILL.GRAB sale:y u", "EXEC"];
     grabs.iter().for_each(|line| assert!(!conn.cmd(line).is_error(), "{line}"));
     let is_over = |conn: &mut Conn, sale| number(conn, sale, "held") == 0;
     wait_until("the holds are over", || is_over(conn, "sale:x") && is_over(conn, "sale:y"));
 }
 
-/// The state that a restart must not change.
+/// The state that a restart must keep.
 #[track_caller]
 fn picture(server: &Server) -> Vec<String> {
     let mut conn = login(server, "admin");
@@ -127,7 +127,7 @@ fn picture(server: &Server) -> Vec<String> {
     lines
 }
 
-/// The example, except for digests.
+/// The example's options, with the DEBUG command for digests.
 fn start() -> Server {
     options().line("enable-debug-command yes").start()
 }
@@ -137,7 +137,7 @@ fn wait_for_load(conn: &mut Conn) {
     wait_until("the log is loaded", || conn.call("PING") == "+PONG");
 }
 
-/// While the disk is slow the server delays its writes to the log.
+/// While the disk is slow the server delays its writes to the AOF.
 #[track_caller]
 fn wait_for_write(conn: &mut Conn) {
     wait_until("the log is written", || {
@@ -145,7 +145,7 @@ fn wait_for_write(conn: &mut Conn) {
     });
 }
 
-/// Restarts the server in both ways, with more changes before each, and compares.
+/// Restarts the server in both ways, with more changes before each restart, and compares the state.
 #[track_caller]
 fn assert_survives(mut server: Server, more: impl Fn(&mut Conn, u32)) {
     for turn in 0..4 {
@@ -186,8 +186,8 @@ fn the_example_loads_all_that_it_has_logged() {
     });
 }
 
-/// docs/mistakes.md: the line alone lets a server that has data start empty; switched on before, the
-/// log has it all.
+/// docs/mistakes.md: with only the new line in redis.conf a server with data starts empty. If the
+/// AOF was enabled by CONFIG SET before, it has all data.
 #[test]
 fn a_log_is_switched_on_before_its_line_is_written() {
     for is_first in [false, true] {
@@ -208,7 +208,7 @@ fn a_log_is_switched_on_before_its_line_is_written() {
     }
 }
 
-/// The example's user default refuses all logins, as the example says.
+/// User default of the example refuses all logins, as the example says.
 #[test]
 fn a_user_with_all_rights_that_is_off_lets_nobody_in() {
     let server = start();
@@ -219,7 +219,7 @@ fn a_user_with_all_rights_that_is_off_lets_nobody_in() {
     }
 }
 
-/// Writes a log with a transaction and loads it again under this line about user default: whether
+/// Writes a transaction to the AOF and loads it with this line about user default. Returns whether
 /// the transaction was lost.
 #[track_caller]
 fn lost_of_transactions(default: &str) -> (bool, Server) {
@@ -241,22 +241,22 @@ fn lost_of_transactions(default: &str) -> (bool, Server) {
 
 const WARNING: &str = "user default may not run every command";
 
-/// The log has the warning on servers that lose a transaction, and on no others. On a new server
-/// this test tells to which of the two it belongs.
+/// The warning is logged on servers that lose a transaction, and on no others. On a new server
+/// version this test shows which kind it is.
 #[test]
 fn the_log_warns_where_transactions_are_lost() {
     let (is_lost, server) = lost_of_transactions("user default off");
     server.wait_for_log("Server initialized");
     let warned = server.log().contains(WARNING);
     assert_eq!(warned, is_lost, "lost {is_lost}, warned {warned}: {}", server.log());
-    // A sale with an outbox is no transaction: it is there all the same.
+    // A sale with an outbox needs no transaction, so its change is never lost.
     let mut conn = server.conn();
     conn.check(&[("AUTH admin any", "+OK"), ("EXISTS k s", "2")]);
     let (is_lost, server) = lost_of_transactions("user default off resetpass ~* &* +@all");
     assert!(!is_lost && !server.log().contains(WARNING), "{}", server.log());
 }
 
-/// Without a log yet, it is said before there is one to lose; without one at all, not.
+/// If the AOF is off, the warning comes when it is enabled. Without an AOF there is no warning.
 #[test]
 fn the_log_warns_before_anything_can_be_lost() {
     let start = |log: &str| {

@@ -1,4 +1,4 @@
-//! The operator's view: configuration, INFO, and the log lines at load.
+//! Configuration, INFO, and the log lines at load.
 
 use seckill_domain::outcome::OUTCOMES;
 
@@ -6,7 +6,7 @@ use crate::support::{Options, Server};
 
 const NAME: &str = "seckill.apply-warnings-per-second";
 
-/// Every setting: name, default, bounds.
+/// Every setting: name, default, smallest and largest value.
 const SETTINGS: [(&str, &str, [&str; 2]); 4] = [
     ("seckill.sweep-interval-ms", "10", ["1", "60000"]),
     ("seckill.sweep-batch", "1000", ["1", "100000"]),
@@ -77,7 +77,7 @@ fn bad_settings_refuse_to_load() {
     }
 }
 
-/// Warnings about refused effects are limited, because a replica that lost its way refuses all.
+/// Warnings about refused effects are limited, because a replica out of sync refuses all of them.
 #[test]
 fn warnings_of_refused_effects_are_limited() {
     let server = Options::new().module_args("apply-warnings-per-second 0").start();

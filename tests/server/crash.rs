@@ -1,5 +1,5 @@
-//! kill -9 under `appendfsync always`: what was acknowledged is there, and the outbox tells the
-//! same story as the sale.
+//! SIGKILL with `appendfsync always`: all acknowledged changes are there, and the outbox agrees
+//! with the sale.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,8 +10,7 @@ use crate::support::{logs, wait_until, Conn, Options, Random, Server};
 
 const CLIENTS: u64 = 6;
 
-/// A client's last answer about an order: its state, and whether a later command about it was sent
-/// but never answered.
+/// A client's last answer about an order: its state, and whether a later command has no answer.
 #[derive(Debug)]
 struct Told {
     state: String,
@@ -54,7 +53,8 @@ fn trade(conn: &mut Conn, book: &mut Book, name: &str, seed: u64) {
     }
 }
 
-/// Runs clients, kills the server after about `orders` more orders, and returns the clients' notes.
+/// Runs clients, kills the server after about `orders` more orders, and returns the clients'
+/// records.
 fn trade_until_killed(server: &mut Server, round: u64, orders: i64) -> Book {
     let stopped = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -80,7 +80,7 @@ fn trade_until_killed(server: &mut Server, round: u64, orders: i64) -> Book {
     })
 }
 
-/// The state of each user's order as the server lists it.
+/// The state of each user's order in WINNERS.
 fn listed(server: &Server) -> HashMap<String, String> {
     let (mut conn, mut cursor, mut states) = (server.conn(), 0, HashMap::new());
     loop {
@@ -95,7 +95,7 @@ fn listed(server: &Server) -> HashMap<String, String> {
     }
 }
 
-/// Acknowledged states are there. A hold may have expired since.
+/// Checks that acknowledged states are kept. A hold may have expired since then.
 fn assert_kept(book: &Book, states: &HashMap<String, String>) {
     for (user, told) in book {
         let state = states.get(user).unwrap_or_else(|| panic!("the order of {user} is lost"));
@@ -104,7 +104,7 @@ fn assert_kept(book: &Book, states: &HashMap<String, String>) {
     }
 }
 
-/// The states that the entries lead to are those of the sale, and so are the numbers.
+/// Checks that the states and numbers after all entries are those of the sale.
 fn assert_told(server: &Server, all: &[Entry], states: &HashMap<String, String>) {
     let mut conn = server.conn();
     assert_whole(all);
@@ -121,10 +121,10 @@ fn assert_told(server: &Server, all: &[Entry], states: &HashMap<String, String>)
     }
 }
 
-/// Starts a killed server as docs/failover.md tells. When a write was torn, Redis cuts the log, and
-/// if that was within a transaction it leaves the MULTI at the log's end: what is appended behind
-/// it is lost at the next start. A rewrite begins another file, so one follows each cut. If the
-/// server dies before that rewrite ends, its next start fails, but repairs the file.
+/// Starts a killed server as docs/failover.md says. After a torn write Redis truncates the AOF. If
+/// that is inside a transaction, a MULTI remains at its end, and later commands are lost at the
+/// next start. So the AOF is rewritten after each truncation. If the server dies during that
+/// rewrite, its next start fails but repairs the file.
 fn come_back(server: &mut Server) {
     let logged = server.log().len();
     if let Err(log) = server.try_start_again() {
@@ -136,7 +136,7 @@ fn come_back(server: &mut Server) {
     }
 }
 
-/// Kills a trading server again and again, each time after another number of orders.
+/// Kills a server under load again and again, each time after another number of orders.
 pub fn kill_again_and_again(rounds: u64, options: Options) {
     let mut server = options.line("appendonly yes").line("appendfsync always").start();
     let init = "SECKILL.INIT k 10000000 HOLD 150 OUTBOX s";
@@ -162,7 +162,7 @@ fn kill_9_loses_nothing_that_was_acknowledged() {
     kill_again_and_again(4, Options::new());
 }
 
-/// The log is rewritten all the while, in both forms.
+/// The AOF is rewritten all the time, in both forms.
 #[test]
 fn kill_9_amid_rewrites_loses_nothing() {
     for preamble in ["yes", "no"] {
@@ -174,8 +174,8 @@ fn kill_9_amid_rewrites_loses_nothing() {
     }
 }
 
-/// A crash tears the last write within a transaction. Later grants of sales with and without an
-/// outbox survive the next crash, and the outbox has no entry of a lost grant.
+/// A crash cuts the last write inside a transaction. Later grants of sales with and without an
+/// outbox survive the next crash. The outbox has no entry of a lost grant.
 #[test]
 fn a_log_cut_within_a_transaction_comes_back_whole() {
     let mut server = Options::new().line("appendonly yes").line("appendfsync always").start();

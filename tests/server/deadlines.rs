@@ -1,5 +1,5 @@
-//! The module's memory of sales beside the sales: it ends with them, on every node, and keys of
-//! other types are left alone.
+//! The module's data about sales outside their values: it is freed with the sale on every node, and
+//! keys of other types are left alone.
 
 use crate::support::client::encode;
 use crate::support::{wait_until, Conn, Options, Server};
@@ -7,7 +7,7 @@ use crate::support::{wait_until, Conn, Options, Server};
 /// 30 days.
 const LONG_MS: u64 = 2_592_000_000;
 
-/// Memory that may come and go by itself: buffers of connections, tables of the server's own.
+/// Memory that changes by itself: buffers of connections, tables of the server.
 const NOISE_BYTES: i64 = 300_000;
 
 fn used(server: &Server) -> i64 {
@@ -23,7 +23,7 @@ fn assert_freed(server: &Server, before: i64, what: &str) {
 const SALES: usize = 3000;
 const NAME_BYTES: usize = 1000;
 
-/// Sales with a hold that ends in a month, each under a name that no other round has.
+/// Creates sales with a hold of 30 days, under names that no other round uses.
 fn hold_many(conn: &mut Conn, round: usize) -> Vec<Vec<u8>> {
     let name = |number: usize| format!("{:0NAME_BYTES$}", round * SALES + number).into_bytes();
     let names: Vec<Vec<u8>> = (0..SALES).map(name).collect();
@@ -59,7 +59,7 @@ fn memory_goes_with_the_sale() {
     let (server, replica) = (start(), start());
     replica.follow(&server);
     let mut conn = server.conn();
-    // Whatever the server allocates the first time.
+    // Allocations that the server makes only once.
     let names = hold_many(&mut conn, 0);
     delete(&mut conn, &names);
     replica.wait_in_sync(&server);
@@ -87,7 +87,7 @@ fn memory_goes_with_the_sale() {
     }
 }
 
-/// A due sale that is gone is no backlog, and a replica, which sweeps nothing, has none.
+/// A deleted sale with due holds is no backlog. A replica, which expires nothing, has none.
 #[test]
 fn the_backlog_is_what_this_node_has_to_sweep() {
     let (server, replica) = Server::pair();
@@ -107,8 +107,8 @@ fn the_backlog_is_what_this_node_has_to_sweep() {
     assert_eq!(backlog(&server), "0");
 }
 
-/// RESTORE, RENAME and MOVE of keys without a sale: the module changes neither their idle time nor
-/// the server's statistics, also after sales came and went.
+/// RESTORE, RENAME and MOVE of other keys: the module changes neither their idle time nor the
+/// server's statistics, also after sales came and went.
 #[test]
 fn foreign_keys_are_not_touched() {
     let (_server, mut conn) = Server::start().with_conn();
@@ -129,7 +129,7 @@ fn foreign_keys_are_not_touched() {
     assert_eq!(counts(&mut conn), before);
 }
 
-/// The module chooses the server's log lines at load; each is worth reading.
+/// The server's log lines at load depend on the module; each of them must be useful.
 #[test]
 fn nothing_is_logged_of_what_we_do_not_use() {
     let log = Server::start().log();

@@ -1,5 +1,5 @@
-//! Where a server defragments its memory, it moves the blocks of a sale too: those of the stored
-//! round, of rounds that are over and of lists of users. Nothing that anybody can see changes.
+//! Active defragmentation moves the blocks of a sale, too: those of the current round, of older
+//! rounds and of user lists. Readers see no change.
 
 use seckill_oracle::shorthand::effect;
 
@@ -9,7 +9,7 @@ use crate::support::shop::number;
 use crate::support::{skip, wait_until, Conn, Server};
 
 const USERS: usize = 100_000;
-/// Users that are added at once: small enough that two sales grow side by side.
+/// Users that are added in one call, few enough that two sales grow side by side.
 const AT_ONCE: usize = 1000;
 
 fn count(server: &Server, names: [&str; 2]) -> i64 {
@@ -17,18 +17,18 @@ fn count(server: &Server, names: [&str; 2]) -> i64 {
     names.map(number).iter().sum()
 }
 
-/// Blocks that the module offered to the server, moved or not: the server has no better place for
+/// Blocks that the module offered to the server, moved or not. The server has no better place for
 /// the largest blocks.
 fn lent(server: &Server) -> i64 {
     count(server, ["active_defrag_hits", "active_defrag_misses"])
 }
 
-/// Number of times that defragmentation went through a key.
+/// How often defragmentation has visited a key.
 fn visits(server: &Server) -> i64 {
     count(server, ["active_defrag_key_hits", "active_defrag_key_misses"])
 }
 
-/// Adds winners to two sales and users to their lists in turns, so that their blocks alternate.
+/// Adds winners and list users to two sales by turns, so that their blocks alternate.
 fn fill(conn: &mut Conn, is_list: bool) {
     for start in (0..USERS).step_by(AT_ONCE) {
         for key in ["k", "gone"] {
@@ -47,7 +47,7 @@ fn fill(conn: &mut Conn, is_list: bool) {
     }
 }
 
-/// Lets the server go through its only key, `k`, and tells how many blocks it was lent each time.
+/// Lets the server visit its only key, `k`. Returns the number of offered blocks of each visit.
 fn defragment(server: &Server, conn: &mut Conn) -> i64 {
     let digest = server.digest("k");
     let before = (lent(server), visits(server));

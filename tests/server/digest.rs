@@ -1,5 +1,5 @@
-//! The digest covers everything that replicates: two sales have the same one if and only if they
-//! are the same. Without that, no test that compares digests would prove anything.
+//! The digest covers all replicated state: two sales have equal digests only if they are equal. All
+//! tests that compare digests depend on that.
 
 use std::collections::HashMap;
 
@@ -27,8 +27,7 @@ fn script() -> Vec<String> {
     std::iter::once(init).chain(effects.map(str::to_owned)).collect()
 }
 
-/// Every way to differ in one thing: the effect's place, a part of it, and what stands there
-/// instead.
+/// Changes of one thing each: the index of the effect, a part of its text, and the replacement.
 const DIFFERENCES: [(&str, usize, &str, &str); 26] = [
     ("created_at", 0, "t1000", "t1001"),
     ("epoch of the first change", 0, "e500", "e499"),
@@ -76,7 +75,7 @@ fn sales_that_differ_in_one_thing_have_different_digests() {
         let mut script = script();
         assert!(script[place].contains(part), "{what}");
         script[place] = script[place].replacen(part, other, 1);
-        // Keys may have any name: the name of the sale says what differs in it.
+        // The key name has the reason, because keys may have any name.
         apply(&mut conn, what, &script);
         let digest = conn.ask(&["DEBUG", "DIGEST-VALUE", what]).items()[0].text();
         if let Some(same) = seen.insert(digest, what) {

@@ -1,12 +1,12 @@
-//! An epoch names one run of one primary: a sale and its copy, two nodes, two starts never write
-//! different changes under one (id, epoch, rev), whatever the clocks say.
+//! An epoch belongs to one run of one primary. A sale and its copy, two nodes, or two starts never
+//! write different changes under one (id, epoch, rev), whatever their clocks say.
 
 use std::collections::BTreeSet;
 
 use crate::support::shop::number;
 use crate::support::{logs, wait_until, Options, Server};
 
-/// A sale, and a copy of it made by RESTORE, with a grant each.
+/// A sale and its copy by RESTORE, each with a grant.
 fn with_copy(server: &Server) {
     let mut conn = server.conn();
     conn.check(&[
@@ -18,7 +18,7 @@ fn with_copy(server: &Server) {
     assert_eq!(conn.ask(&words).to_string(), "+OK");
 }
 
-/// The epochs that a GRAB of each of these begins: no two the same, none of them `before`.
+/// The epochs that begin with a GRAB on each: all must differ from each other and from `before`.
 #[track_caller]
 fn assert_differ(server: &Server, before: &mut BTreeSet<i64>, what: &str) {
     let mut conn = server.conn();
@@ -37,7 +37,7 @@ fn a_copy_has_epochs_of_its_own_after_a_promotion() {
     let (primary, early, late) = (Server::start(), Server::start(), Server::start());
     early.follow(&primary);
     with_copy(&primary);
-    // One replica has the RESTORE from its primary, the other one both sales in one snapshot.
+    // One replica gets the RESTORE from its primary, the other one gets both sales in a snapshot.
     late.follow(&primary);
     let mut epochs = BTreeSet::new();
     for replica in [&early, &late] {
@@ -70,14 +70,14 @@ fn a_copy_has_epochs_of_its_own_after_a_restart() {
     }
 }
 
-/// A primary whose clock was an hour ahead, and two replicas that are promoted after it.
+/// A primary whose clock was an hour ahead, and two replicas that are promoted later.
 #[test]
 fn nodes_behind_the_last_epoch_begin_different_ones() {
     let ahead = Options::new().with_own_clock().start();
     ahead.step_clock(3_600_000);
     let mut conn = ahead.conn();
     let real = Server::start();
-    // A run begins with a promotion: by the clock that is ahead, once the server has seen it.
+    // A promotion begins an epoch by the clock that is ahead, once the server has read it.
     wait_until("a run begins an hour ahead", || {
         conn.check(&[("REPLICAOF 127.0.0.1 1", "+OK"), ("REPLICAOF NO ONE", "+OK")]);
         conn.cmd("DEL k");

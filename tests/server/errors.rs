@@ -1,4 +1,4 @@
-//! Every error that a caller can get, word for word, and that an error changes nothing.
+//! Every error that a caller can get, word for word; an error changes nothing.
 
 use seckill_oracle::shorthand::effect;
 
@@ -16,13 +16,13 @@ const WRONGTYPE: &str = "-WRONGTYPE Operation against a key holding the wrong ki
 const EXHAUSTED: &str = "-ERR clock, version and epoch of a sale must be within their bounds";
 const OUTBOX: &str = "-ERR outbox must be a stream that takes more entries";
 
-/// Calls that don't parse, and terms that no sale can have.
+/// Calls that can't be parsed, and invalid terms.
 const MISTAKES: &str = include_str!("errors/mistakes.txt");
-/// Calls that only the sale can judge: those of `what_only_the_sale_can_tell_is_listed`.
+/// Calls that are refused because of the sale's terms: see `what_only_the_sale_can_tell_is_listed`.
 const REFUSED: &str = include_str!("errors/refused.txt");
 
-/// Each call of a table with its error. Below an error stand the calls that get it, indented, with
-/// bars between them and without `SECKILL.`; `~` is an empty argument.
+/// Each call of a table with its error. The calls of an error are indented below it, separated by
+/// bars and without `SECKILL.`; `~` is an empty argument.
 fn calls_of(table: &str) -> impl Iterator<Item = (String, String)> + '_ {
     let mut error = "";
     table.lines().flat_map(move |line| {
@@ -39,7 +39,7 @@ fn args(line: &str) -> Vec<&[u8]> {
     words(line).into_iter().map(|word| if word == b"~" { b"" } else { word }).collect()
 }
 
-/// The error is one that the docs list for the command: its own, or one of every change.
+/// Checks that the docs list the error for the command, or for every change.
 #[track_caller]
 pub fn assert_listed(line: &str, error: &str) {
     let page = include_str!("../../docs/commands.md");
@@ -132,8 +132,8 @@ fn a_missing_key_and_a_foreign_value_are_told_apart() {
     ]);
 }
 
-/// Every command that changes a sale, on one that `init` made, whose round is over while the next
-/// one can't begin: it is an error to each caller, and nothing changes.
+/// Calls every command that changes a sale on the sale of `init`. Its round is over, but the next
+/// one can't begin. Each call is an error and changes nothing.
 #[track_caller]
 fn assert_no_round_begins(conn: &mut Conn, init: &str, error: &str) {
     let (round, over) = (number(conn, "k", "round"), conn.clock_ms() + 400);
@@ -155,7 +155,7 @@ fn a_sale_at_a_bound_changes_no_more() {
     assert_eq!(conn.call(init), "+OK");
     let last = effect("Ue9007199254740991");
     assert_eq!(conn.ask(&[b"SECKILL.APPLY", &b"k"[..], b"1", &last]).to_string(), "+OK");
-    // Loaded again, the sale needs a further epoch for its next change.
+    // After a reload the sale needs a new epoch for its next change.
     assert_eq!(conn.call("DEBUG RELOAD"), "+OK");
     assert_no_round_begins(&mut conn, init, EXHAUSTED);
     server.assert_sound("k");
@@ -171,7 +171,7 @@ fn a_sale_whose_outbox_takes_nothing_changes_no_more() {
     server.assert_sound("k");
 }
 
-/// Requests against the terms of the sale itself.
+/// Requests that contradict the terms of the sale.
 // Rules: e7e6 c68a d951 a749
 #[test]
 fn what_only_the_sale_can_tell_is_listed() {
@@ -247,7 +247,7 @@ fn lengths_have_edges() {
     assert_eq!(user.items()[2].items()[0].items()[1].bytes(), longest.as_bytes());
 }
 
-/// A client that resends or gives up looks at the first word: it must be a code.
+/// A client decides by the first word whether to retry: it must be a code.
 // Rules: 6a53
 #[test]
 fn error_statistics_have_our_codes() {

@@ -1,5 +1,5 @@
-//! Hash flooding: buyers choose their ids, so ids that collide in a hash with a known key must cost
-//! no more than others. The server's own time for a GRAB is compared.
+//! Hash flooding. Buyers choose their ids, so ids that collide in a known hash must cost no more
+//! than others. The test compares the server's time for a GRAB.
 
 use std::fmt::Write;
 
@@ -9,12 +9,12 @@ use crate::support::client::encode;
 use crate::support::{Options, Random};
 
 const BATCH: usize = 1000;
-/// A flood may take this many times what random ids of its length take. Ids that do collide take
-/// hundreds of times as much; what lies between is the noise of a busy machine.
+/// Largest allowed ratio between crafted and random ids. Colliding ids would need hundreds of times
+/// as long; smaller differences are noise of a busy machine.
 const RATIO_MAX: f64 = 3.0;
 const ATTEMPTS: usize = 4;
 
-/// A family of ids that is bad for some hash.
+/// A family of ids that collide in some hash.
 type Family = (&'static str, fn(usize) -> Vec<Vec<u8>>);
 
 const FAMILIES: [Family; 6] = [
@@ -26,7 +26,7 @@ const FAMILIES: [Family; 6] = [
     ("equal under SipHash without a key in the leading bits", equal_siphash),
 ];
 
-/// Ids as long as these, but of random digits, and no shorter than it takes to differ.
+/// Random digit ids of equal lengths, at least long enough to differ.
 fn random_ids(like: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut random = Random(7);
     let id = |like: &Vec<u8>| {
@@ -47,17 +47,17 @@ fn common_head(count: usize) -> Vec<Vec<u8>> {
     (0..count).map(|number| format!("{}{number:016}", "x".repeat(200)).into_bytes()).collect()
 }
 
-/// Sums of bytes are equal: a one for each bit, and a zero beside it for its opposite.
+/// The sums of bytes are equal: each bit is a one and a zero in either order.
 fn same_bytes(count: usize) -> Vec<Vec<u8>> {
     combinations(count, b"01", b"10")
 }
 
-/// `Aa` and `BB` have the same value of h * 31 + byte, so all strings made of them have.
+/// `Aa` and `BB` have an equal value of h * 31 + byte, and so have all strings made of them.
 fn equal_polynomial(count: usize) -> Vec<Vec<u8>> {
     combinations(count, b"Aa", b"BB")
 }
 
-/// All strings that are made of two pieces, 20 at a time.
+/// All strings made of 20 pieces, each one of two.
 fn combinations(count: usize, zero: &[u8], one: &[u8]) -> Vec<Vec<u8>> {
     let piece = |number: usize, bit: usize| if number >> bit & 1 == 1 { one } else { zero };
     (0..count).map(|number| (0..20).flat_map(|bit| piece(number, bit).to_vec()).collect()).collect()
@@ -67,7 +67,7 @@ fn fnv(start: u32, bytes: &[u8]) -> u32 {
     bytes.iter().fold(start, |hash, byte| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193))
 }
 
-/// Multicollisions (Joux, 2004): 20 times two pieces that lead from one state to the same next one.
+/// Multicollisions (Joux, 2004): 20 pairs of pieces that lead from one state to one next state.
 fn equal_fnv(count: usize) -> Vec<Vec<u8>> {
     let mut state = 0x811c_9dc5;
     let mut stages: Vec<[[u8; 8]; 2]> = Vec::new();
@@ -91,8 +91,8 @@ fn equal_fnv(count: usize) -> Vec<Vec<u8>> {
     (0..count).map(id).collect()
 }
 
-/// The index uses the leading bits of SipHash-1-3. Under the key 0 these ids share five of them and
-/// come in falling order, which is the worst for a table that is kept sorted.
+/// The index uses the leading bits of SipHash-1-3. With key 0 these ids share five bits and come in
+/// descending order, the worst case for a sorted table.
 fn equal_siphash(count: usize) -> Vec<Vec<u8>> {
     let hash = |id: &Vec<u8>| SipHasher13::new().hash(id);
     let ids = (0..).map(|number: usize| number.to_string().into_bytes());
@@ -101,8 +101,8 @@ fn equal_siphash(count: usize) -> Vec<Vec<u8>> {
     ids
 }
 
-/// Microseconds of the server for a GRAB, on average, when each of `ids` is a user and its REQ, and
-/// asks once more at the end.
+/// Average microseconds of server time for a GRAB. Each of `ids` is a user and its REQ, and each
+/// order is sent again at the end.
 fn us_per_grab(ids: &[Vec<u8>]) -> f64 {
     let (server, mut conn) = Options::new().line("latency-tracking no").start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 100000000 LIMIT 1"), "+OK");
@@ -122,7 +122,7 @@ fn us_per_grab(ids: &[Vec<u8>]) -> f64 {
     field.and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time in {stats}"))
 }
 
-/// Every family of `count` ids takes about what random ids take; prints what each took.
+/// Checks that every family of `count` ids needs about the time of random ids. Prints the times.
 pub fn flood(count: usize) {
     let mut report = String::new();
     for (name, family) in FAMILIES {

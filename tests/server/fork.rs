@@ -1,5 +1,5 @@
-//! A child that saves gives the memory of a sale back, so that the parent's writes meanwhile copy
-//! little. What it saved is whole, and the parent has lost nothing.
+//! A child that saves frees a sale's memory after saving it. So the parent's writes copy little
+//! memory. The saved sale is complete, and the parent's sale is unchanged.
 
 use seckill_oracle::shorthand::effect;
 
@@ -7,10 +7,11 @@ use crate::support::bulk::grow;
 use crate::support::{wait_until, Options, Server};
 
 const WINNERS: usize = 400_000;
-/// The index of these grants takes more than this, and random grants write all of it.
+/// Bytes that the index of these grants needs at least. Random grants write all of its pages.
 const INDEX_BYTES: i64 = 4_000_000;
-/// Pages that the server copies of its own, and pages that the parent writes before the child comes
-/// to the sale: on a busy machine that may be half of the index, more than six million bytes.
+/// Largest number of copied bytes: the server's own pages, and pages written before the child
+/// reaches the sale. On a busy machine half of the index could be copied, more than 6,000,000
+/// bytes.
 const COPIED_BYTES_MAX: i64 = 4_500_000;
 
 fn user(number: usize) -> String {
@@ -29,11 +30,11 @@ fn start(lines: &[&str]) -> Server {
     server
 }
 
-/// Keeps the child that is asked for by `ask` alive until enough was granted meanwhile that every
-/// page of the index was written, and waits for its end.
+/// Keeps the child started by `ask` alive until grants have written every page of the index, then
+/// waits for its end.
 fn grant_while(server: &Server, ask: impl FnOnce(), is_saving: impl Fn(&Server) -> bool) {
     let mut conn = server.conn();
-    // The child waits this long after it has written each key, in microseconds.
+    // The child sleeps for this many microseconds after each key.
     conn.check(&[("CONFIG SET rdb-key-save-delay 4000000", "+OK")]);
     ask();
     wait_until("the child is there", || is_saving(server));
@@ -43,7 +44,7 @@ fn grant_while(server: &Server, ask: impl FnOnce(), is_saving: impl Fn(&Server) 
     conn.check(&[("CONFIG SET rdb-key-save-delay 0", "+OK")]);
 }
 
-/// Asks for a child that writes a file. When the file is there the child is at the sale in no time.
+/// Starts a child that writes a file. Once the file exists the child is about to save the sale.
 fn ask_for_file(server: &Server, command: &str, answer: &str) {
     assert_eq!(server.call(command), answer);
     let is_its = |file: std::fs::DirEntry| file.file_name().to_string_lossy().starts_with("temp-");
@@ -59,7 +60,7 @@ fn copied(server: &Server, field: &str) -> i64 {
     server.info("persistence", field).parse().expect("a number")
 }
 
-/// The parent goes on with the sale that it had.
+/// Checks that the parent's sale is unchanged.
 fn assert_untouched(server: &Server, before: i64) {
     server.assert_sound("k");
     let memory = server.cmd("MEMORY USAGE k").int();
@@ -117,7 +118,7 @@ fn a_rewritten_log_of_commands_copies_little() {
 
 #[test]
 fn replicas_without_a_file_copy_little() {
-    // One child serves both replicas: it starts when the second has come.
+    // One child serves both replicas: it starts when the second one has connected.
     let primary = start(&[
         "repl-diskless-sync yes",
         "repl-diskless-sync-delay 30",
@@ -141,7 +142,7 @@ fn replicas_without_a_file_copy_little() {
     assert_untouched(&primary, memory);
 }
 
-/// Memory that a client's command takes in the parent while a child saves is not the child's.
+/// A client's DUMP in the parent while a child saves must not free memory.
 #[test]
 fn a_dump_beside_a_child_is_whole() {
     let server = start(&[]);

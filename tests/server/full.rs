@@ -1,5 +1,5 @@
-//! A sale that has had as many grants, or entries, as a sale can have. No test makes four thousand
-//! million: it begins with them, as a sale does whose log is rewritten, in a late round.
+//! A sale at its largest number of grants or entries. The test starts there, by the base of a
+//! rewritten AOF in a late round, because 4,000,000,000 grants would take too long.
 
 use seckill_domain::decide::decide_new;
 use seckill_domain::effect::Change;
@@ -15,18 +15,17 @@ use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Options, Server};
 
 const FULL: &str = "-ERR a sale has at most 4294967295 grants";
-/// The round goes on for longer than the test.
+/// A round that lasts longer than the test.
 const PERIOD_MS: u64 = 1_000_000_000_000;
 
-/// Places among the numbers of a base, which follow its form, its kind, an id of one byte and the
-/// secret.
+/// Offset of the numbers in a base: after its form, its kind, an id of one byte and the secret.
 const NUMBERS: usize = 1 + 1 + 1 + 16;
 const VERSION: usize = 0;
 const REV: usize = 1;
 const GRANTS: usize = 11;
 const GRANTS_BEFORE: usize = 39;
 
-/// The effect that begins a sale under `terms`, with other numbers at some places of its base.
+/// The effect that creates a sale under `terms`, with other numbers at these indexes of its base.
 fn begun(clock_ms: u64, supply: u64, terms: Terms, others: &[(usize, u64)]) -> Vec<u8> {
     let init = Init { supply, terms, amounts: Vec::new(), id: 1, secret: [7; 16] };
     let (_, sale) =
@@ -106,9 +105,8 @@ fn the_last_grant_is_made_and_none_after_it() {
     assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
 }
 
-/// A batch of expiries that would need too many entries is smaller where the sweeper may do less at
-/// a time. The sweeper returns to a sale that it could not change after a second, with or without
-/// calls.
+/// A batch of expiries that would need too many entries is made smaller. Background expiry retries
+/// a sale that it could not change after a second, with or without calls.
 #[test]
 fn the_sweeper_comes_back_to_a_sale_near_its_last_entry() {
     let (server, mut conn) = Server::sleeping().with_conn();
@@ -127,7 +125,7 @@ fn the_sweeper_comes_back_to_a_sale_near_its_last_entry() {
         assert_eq!(waits, "['WAITING' 1 0 0]");
         (number(&mut conn, key, "rev") as u64, deadlines[1])
     };
-    // One more entry is the last but one: the two of two holds leave none for an offer.
+    // One entry is left after this: two holds need two, so none is left for an offer.
     let entries = hold_two("other", 1).0 - 1;
     let (rev, due) = hold_two("k", REV_LAST - 1 - entries);
     assert_eq!(rev, REV_LAST - 1);

@@ -1,10 +1,10 @@
-//! Snapshots that earlier versions wrote stay readable, to the last number. The files in
-//! tests/golden are written once and never again; README.md beside them tells how.
+//! Snapshots of earlier versions stay readable, to the last number. The files in tests/golden are
+//! written once and never changed, see the README.md there.
 
 use crate::support::shop::counters;
 use crate::support::{Conn, Options, Reply, Server};
 
-/// A session with its snapshot and its rewritten log.
+/// A session with its snapshot and its rewritten AOF.
 struct Golden {
     commands: &'static str,
     rdb: &'static [u8],
@@ -25,7 +25,7 @@ const V1_WAITLIST: Golden = Golden {
     keys: &["concert"],
 };
 
-/// The times and the epochs of the session in v1.commands.
+/// Times and epochs of the session in v1.commands.
 const V1_STATUS: &str = "\
     'state' 'paused' 'supply' 23 'available' 5 'held' 0 'sold' 18 'deficit' 0 'winners' 5 \
     'grants' 7 'limit' 6 'grabs' 4 'hold_ms' 0 'open_at' 1600000000001 \
@@ -44,7 +44,7 @@ const V1_WINNERS: [&str; 7] = [
     "[7 'dave' 4 'SOLD' 1700000061021 0 'x' 1600000000001 0]",
 ];
 
-/// Starts a server with a snapshot in its folder.
+/// Starts a server with this snapshot.
 fn with_snapshot(bytes: &[u8]) -> Server {
     let mut server = Options::new().start();
     server.stop(false);
@@ -53,7 +53,7 @@ fn with_snapshot(bytes: &[u8]) -> Server {
     server
 }
 
-/// The words of a line of a session, `\xNN` being a byte.
+/// The words of a line of a session; `\xNN` is a byte.
 fn decoded(line: &str) -> Vec<Vec<u8>> {
     let byte = |hex: &str| u8::from_str_radix(hex, 16).expect("two hexadecimal digits");
     let word = |word: &str| {
@@ -76,7 +76,7 @@ fn replay(conn: &mut Conn, session: &str) {
     }
 }
 
-/// The named fields of a map, in order.
+/// The values of a map for the field names in `like`.
 fn fields(map: &Reply, like: &str) -> String {
     let names = like.split('\'').skip(1).step_by(2);
     let pairs = map.pairs();
@@ -111,7 +111,7 @@ fn a_snapshot_of_version_1_loads() {
     assert_eq!(server.log().matches("a sale was not loaded").count(), 0);
 }
 
-/// KEEP: the units that grants have, and the units that they had at first.
+/// KEEP: current and initial units of grants.
 #[test]
 fn what_was_kept_in_version_1_goes_on() {
     let (server, mut conn) = with_snapshot(V1.rdb).with_conn();
@@ -126,7 +126,7 @@ fn what_was_kept_in_version_1_goes_on() {
     server.assert_sound("kept");
 }
 
-/// Waiters, how often the head was passed, and which grants are offers.
+/// Waiters, how often the head was passed, and the grants that are offers.
 #[test]
 fn a_waiting_list_of_version_1_goes_on() {
     let (server, mut conn) = with_snapshot(V1_WAITLIST.rdb).with_conn();
@@ -141,11 +141,12 @@ fn a_waiting_list_of_version_1_goes_on() {
              [13 'paula' 1 'p-1' 4102444800183 4102544800001]]]",
         ),
         ("SECKILL.GRAB concert heidi REQ h-1", "['REPLAY' 0 0 'CANCELLED' 0]"),
-        // A unit is there, but mike was passed twice: when somebody leaves, it is still kept.
+        // A unit is available, but mike was passed twice: after an entry leaves it is still
+        // reserved.
         ("SECKILL.CANCEL concert oscar REQ o-1", "['CANCELLED' 0 0 0]"),
         ("SECKILL.PLACE concert paula", "['WAITING' 13 1 2]"),
         ("SECKILL.GRAB concert victor REQ v-1", "['SOLDOUT' 16]"),
-        // An offer that comes back.
+        // An offer that is cancelled.
         ("SECKILL.CANCEL concert dave REQ d-1", "['CANCELLED' 7 3 0]"),
         ("SECKILL.CONFIRM concert mike REQ m-1", "['SOLD' 13 2 0]"),
         ("SECKILL.CONFIRM concert paula REQ p-1", "['SOLD' 14 1 0]"),
@@ -154,8 +155,8 @@ fn a_waiting_list_of_version_1_goes_on() {
     server.assert_sound("concert");
 }
 
-/// The commands of version 1 lead to equal sales today: effects of version 1 are still
-/// understood. Holds and rounds are of the year 2100, so that none ends while it is looked at.
+/// The commands of version 1 still lead to an equal sale, so effects of version 1 are understood.
+/// Holds and rounds are in the year 2100, so none ends during the test.
 #[test]
 fn a_session_of_version_1_leads_to_its_snapshot() {
     for golden in [V1, V1_WAITLIST] {
@@ -169,7 +170,7 @@ fn a_session_of_version_1_leads_to_its_snapshot() {
     }
 }
 
-/// The log as version 1 rewrote it, without a snapshot in front: the pieces as effects.
+/// The AOF as version 1 rewrote it, without an RDB preamble: the pieces are effects.
 #[test]
 fn a_rewritten_log_of_version_1_leads_to_its_snapshot() {
     for golden in [V1, V1_WAITLIST] {

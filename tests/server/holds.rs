@@ -1,12 +1,12 @@
-//! From grabbed to paid: what CONFIRM, CANCEL, EXTEND, REFUND and IMPORT answer and do, and that
-//! sending any of them again changes nothing.
+//! From GRAB to payment: replies and effects of CONFIRM, CANCEL, EXTEND, REFUND and IMPORT. A
+//! repeated call changes nothing.
 
 mod again;
 
 use crate::support::shop::{counter, number, state_of, wait_for_clock};
 use crate::support::{wait_until, Conn, Reply, Server};
 
-/// Another user's grant, a seq or a request that never was: all the same to a caller.
+/// Another user's grant, an unknown seq and an unknown request get equal replies.
 // Rules: 79d8
 #[test]
 fn what_is_not_the_users_is_not_there() {
@@ -31,7 +31,7 @@ fn what_is_not_the_users_is_not_there() {
     assert_eq!(server.digest("k"), digest);
 }
 
-/// A CANCEL that overtakes its GRAB leaves a fence; one user's fence is not another's.
+/// A CANCEL before its GRAB leaves a fence. The fence is only for that user.
 // Rules: 3e5c f21a 257c
 #[test]
 fn a_cancel_may_overtake_its_grab() {
@@ -57,7 +57,8 @@ fn a_cancel_may_overtake_its_grab() {
     assert_eq!((server.digest("k"), number(&mut conn, "k", "version")), (digest, version));
 }
 
-/// EXTEND counts from now and never shortens; the deadline is the one in every reply and row.
+/// EXTEND counts from the current time and never shortens a hold. Every reply and row has its
+/// deadline.
 // Rules: 70a3
 #[test]
 fn a_deadline_is_the_same_wherever_it_is_shown() {
@@ -86,7 +87,7 @@ fn a_deadline_is_the_same_wherever_it_is_shown() {
     assert_eq!(number(&mut conn, "k", "next_deadline"), 0);
 }
 
-/// The times between deadlines and their `seckill.expire`, in ms.
+/// Milliseconds from deadlines to their `seckill.expire` events.
 fn lags(server: &Server, rounds: usize) -> Vec<i64> {
     assert_eq!(server.call("CONFIG SET notify-keyspace-events Ed"), "+OK");
     let (mut listener, mut conn) = (server.conn(), server.conn());
@@ -104,7 +105,8 @@ fn lags(server: &Server, rounds: usize) -> Vec<i64> {
     lags
 }
 
-/// A hold expires with no traffic on its key; the unit goes to another; a late CONFIRM learns it.
+/// A hold expires without commands on its key, another user gets the unit, and a late CONFIRM is
+/// refused.
 // Rules: ae8a
 #[test]
 fn a_hold_runs_out_on_an_idle_key() {
@@ -112,7 +114,7 @@ fn a_hold_runs_out_on_an_idle_key() {
     assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 40"), "+OK");
     let mut lags = lags(&server, 7);
     lags.sort_unstable();
-    // The median: other programs on this machine may delay some of the lags.
+    // The median, because other programs may delay some of the events.
     assert!(lags[lags.len() / 2] <= 100, "ms after the deadlines: {lags:?}");
     conn.check(&[
         ("SECKILL.ALTER k HOLD 900000", "+OK"),
@@ -120,7 +122,7 @@ fn a_hold_runs_out_on_an_idle_key() {
         ("SECKILL.CONFIRM k idle6", "['EXPIRED' 7 1 0]"),
         ("SECKILL.CONFIRM k idle6 SEQ 7 RECLAIM", "['EXPIRED' 7 1 0]"),
         ("SECKILL.CANCEL k b", "['CANCELLED' 8 1 0]"),
-        // A refused RECLAIM stays refused when a unit comes back: the buyer was refunded.
+        // A refused RECLAIM stays refused when a unit comes back, because the buyer was refunded.
         ("SECKILL.CONFIRM k idle6 SEQ 7 RECLAIM", "['EXPIRED' 7 1 0]"),
         ("SECKILL.CONFIRM k idle5 SEQ 6 RECLAIM", "['SOLD' 6 1 0]"),
         ("SECKILL.CONFIRM k idle5 SEQ 6 RECLAIM", "['SOLD' 6 1 0]"),
@@ -132,7 +134,7 @@ fn a_hold_runs_out_on_an_idle_key() {
     server.assert_sound("k");
 }
 
-/// While the sweeper sleeps, a due hold neither counts for its user nor blocks other users.
+/// While background expiry is off, a due hold neither counts for its user nor blocks other users.
 #[test]
 fn a_due_hold_never_counts() {
     let (server, mut conn) = Server::sleeping().with_conn();
@@ -169,7 +171,7 @@ fn a_due_hold_never_counts() {
     server.assert_sound("l");
 }
 
-/// Every way into the server leads to the same state machine.
+/// Transactions and scripts give equal results.
 #[test]
 fn holds_work_in_transactions_and_scripts() {
     let (server, mut conn) = Server::start().with_conn();
@@ -192,7 +194,7 @@ fn holds_work_in_transactions_and_scripts() {
     server.assert_sound("k");
 }
 
-/// EXTEND and CONFIRM leave nothing behind that grows.
+/// EXTEND and CONFIRM leave no data behind that grows.
 #[test]
 fn settled_holds_leave_no_garbage() {
     let (server, mut conn) = Server::start().with_conn();

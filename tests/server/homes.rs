@@ -1,5 +1,5 @@
-//! The line of docs/parts.md by which clients compute a user's home, in every language that is here:
-//! each gives the same as the module for a thousand users.
+//! The line of docs/parts.md that computes a user's part, in every installed language. Each must
+//! agree with the module for 1000 users.
 
 use std::num::NonZeroU16;
 use std::process::{Command, Stdio};
@@ -23,8 +23,7 @@ fn users() -> Vec<String> {
     (0..1000).map(user).collect()
 }
 
-/// Checks the homes that a program prints, one a line, for the users that it is given as lines of
-/// a file.
+/// Checks the parts that a program prints, one a line. Its users are the lines of a file.
 fn check(language: &str, line: &str, program: &str, args: &[&str], code: &str, file: &str) {
     assert!(PAGE.contains(&format!("| `{line}` |")), "{language}: the page has another line");
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! Input of hostile or broken clients: the server goes on, answers, and stays correct.
+//! Input of hostile or broken clients: the server continues, answers, and stays correct.
 
 use seckill::command::table::TABLE;
 
@@ -7,7 +7,7 @@ use crate::support::client::{encode, words};
 use crate::support::shop::number;
 use crate::support::{Random, Reply, Server};
 
-/// Bytes that break programs which take them for text, for a format or for an end.
+/// Bytes that break programs which use them as text, format or end mark.
 const NASTY: [&[u8]; 10] = [
     b"\0",
     b"a\0b",
@@ -21,12 +21,12 @@ const NASTY: [&[u8]; 10] = [
     "\u{1F9E8}\u{100}".as_bytes(),
 ];
 
-/// The effect of a plain grant to `u`.
+/// The effect of a plain grant for `u`.
 const GRANT: &[u8] = b"\0\0\0\x01u\0\x01\0";
 
 const LARGEST: &str = "9007199254740991";
 
-/// Every place where a caller's bytes go, with `arg` in it.
+/// Calls with `arg` at every place for a caller's bytes.
 fn calls_with(arg: &[u8]) -> impl Iterator<Item = Vec<&[u8]>> {
     EVERY_OPTION.iter().flat_map(move |line| {
         let call = words(line);
@@ -78,7 +78,7 @@ fn ids_come_back_byte_by_byte() {
     assert_eq!(users, ids.iter().map(|id| Reply::Bulk(id.to_vec())).collect::<Vec<_>>());
 }
 
-/// Ids that differ only by a NUL, in case or in where user and request id part are different ids.
+/// Ids that differ only by a NUL, by case, or by the border of user and request id.
 #[test]
 fn similar_ids_are_different_ids() {
     let (_server, mut conn) = Server::start().with_conn();
@@ -115,7 +115,7 @@ fn ten_thousand_arguments_are_refused() {
     let (server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SECKILL.INIT k 1000"), "+OK");
     let digest = server.digest("k");
-    // Users of a list may be this many.
+    // The list of users may be this long.
     let takes_many = |call: &&&str| call.contains("ALLOW") || call.contains("DENY");
     for call in ONE_EACH.iter().filter(|call| !takes_many(call)) {
         let call = call.replace('@', "k");
@@ -188,13 +188,13 @@ fn integers_hold_at_and_over_every_edge() {
     assert_eq!(conn.cmd("SECKILL.STATUS k").field("sold"), Reply::Int(9_007_199_254_740_991));
 }
 
-/// Other words of commands; an empty one stands between two spaces.
+/// Other words in calls; two spaces enclose an empty one.
 const WORDS: &str =
     "k k k u v 1 2 0 -1 -3 9007199254740991 QTY UPTO REQ LIMIT GRABS OPENAT CLOSEAT \
     COUNT STATE ALL JSON r  \0 SEQ HOLD RECLAIM ADD REMOVE MOD SAMPLE SALT ADMIT MASK OFF ROUND \
     ALLOWLIST";
 
-/// Sales for random calls, each with its terms; a round is over every few batches.
+/// Sales for random calls, with their terms. A round ends every few batches.
 const SALES: &[(&str, &str)] = &[
     ("k", "1000 LIMIT 9"),
     ("h", "1000 LIMIT 0 HOLD 20"),
@@ -204,7 +204,7 @@ const SALES: &[(&str, &str)] = &[
     ("c", "10 LIMIT 3 HOLD 70 EVERY 40 LASTS 30 CARRY ADMIT 5 MASK"),
 ];
 
-/// Words of all commands in random order and number: never a crash, never an unlawful sale.
+/// Random numbers of random words of all commands: no crash, and no sale that breaks the law.
 #[test]
 fn random_calls_keep_the_law() {
     let (server, mut conn) = Server::start().with_conn();
@@ -216,7 +216,7 @@ fn random_calls_keep_the_law() {
         let mut batch = Vec::new();
         for _ in 0..200 {
             let name = TABLE[random.below(TABLE.len() as u64) as usize].name;
-            // A third of the calls grab, so that there is something to change.
+            // A third of the calls are GRABs, so that there are grants to change.
             let name = if random.below(3) == 0 { "SECKILL.GRAB" } else { name };
             let mut args = vec![name.to_owned()];
             if random.below(8) > 0 {
@@ -236,7 +236,7 @@ fn random_calls_keep_the_law() {
     }
 }
 
-/// A panic in a handler would be caught, logged and answered: it must never come to that.
+/// A panic of a command would be caught, logged and replied. No call may cause one.
 #[test]
 fn requests_that_are_no_requests_do_not_reach_us() {
     let server = Server::start();

@@ -1,6 +1,6 @@
-//! Code of another module runs in between: while the stream of a change is opened or made, when a
-//! sale comes to its key, and while writes are paused. Whatever it calls, a change is made as a
-//! whole or not at all, and replicas and logs come to the same.
+//! Another module runs in the middle of a change: while its stream is opened or created, when a
+//! sale's key is created, and while writes are paused. Whatever it calls, a change is made
+//! completely or not at all, and replica and AOF agree with the primary.
 
 use crate::support::other_module::said;
 use crate::support::shop::{entries, events, number, state_of, wait_for_clock, wait_for_no_holds};
@@ -11,17 +11,17 @@ const CHANGED: &str = "-TRYAGAIN sale is being changed";
 const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
 const GRANTED: &str = "['GRANTED' 2 1 'HELD' T 3]";
 
-/// A primary with another module and a log, and its replica.
+/// A primary with another module and an AOF, and its replica.
 fn start() -> (Server, Server) {
     let options = Options::new().with_other_module().line("appendonly yes");
     let (server, replica) = (options.start(), Server::start());
     replica.follow(&server);
-    // Keys run out when they are opened, and not before.
+    // Keys expire only when they are opened.
     assert_eq!(server.call("DEBUG SET-ACTIVE-EXPIRE 0"), "+OK");
     (server, replica)
 }
 
-/// Everything is the same on the replica, and from the log.
+/// Checks that the replica and the AOF have all data of the primary.
 #[track_caller]
 fn assert_same(server: &Server, replica: &Server, what: &str) {
     let digest = |server: &Server| server.call("DEBUG DIGEST");
@@ -34,7 +34,7 @@ fn assert_same(server: &Server, replica: &Server, what: &str) {
     server.assert_took_all();
 }
 
-/// The sale is the same on the replica, and the replica is what the log makes of the primary.
+/// Checks that the replica's sale is equal, and that the AOF gives the replica's data.
 #[track_caller]
 fn assert_same_but_for_streams(server: &Server, replica: &Server, what: &str) {
     replica.wait_in_sync(server);
@@ -48,7 +48,7 @@ fn assert_same_but_for_streams(server: &Server, replica: &Server, what: &str) {
     }
 }
 
-/// A sale with a hold, whose stream is missing, or there with its time over.
+/// A sale with a hold, whose stream is missing or has passed its TTL.
 fn prepare(conn: &mut Conn, is_over: bool) {
     conn.check(&[
         ("OTHER.OFF", "+OK"),
@@ -62,8 +62,8 @@ fn prepare(conn: &mut Conn, is_over: bool) {
     }
 }
 
-/// Gives a key a time to live and waits until that is over. (The server deletes it at once, as DEL
-/// does, where the time is over before it has answered.)
+/// Waits until the TTL of a key is over. (A server that finds it over at once deletes the key, as
+/// DEL does.)
 fn run_out(conn: &mut Conn, key: &str) {
     let ms = slowed(50);
     assert_eq!(conn.call(&format!("PEXPIRE {key} {ms}")), "1");
@@ -71,7 +71,7 @@ fn run_out(conn: &mut Conn, key: &str) {
     wait_for_clock(conn, over);
 }
 
-/// The call of another module, its answer, and the answer of the GRAB that it runs in.
+/// The other module's call, its reply, and the reply of the GRAB around it.
 const CALLS: [(&str, &str, &str); 7] = [
     ("SECKILL.GRAB s intruder", "['GRANTED' 2 1 'HELD' T 3]", CHANGED),
     ("SECKILL.CANCEL s holder", "['CANCELLED' 1 1 0]", CHANGED),
@@ -82,7 +82,7 @@ const CALLS: [(&str, &str, &str); 7] = [
     ("EXPIRE s 900", "1", GRANTED),
 ];
 
-/// Has another module call each of `calls` at `event` of the stream, in the middle of a GRAB.
+/// Makes the other module call each of `calls` at this event of the stream, during a GRAB.
 fn grab_around(event: &str, is_over: bool, calls: &[(&str, &str, &str)]) {
     let (server, replica) = start();
     let mut conn = server.conn();
@@ -107,7 +107,7 @@ fn grab_around(event: &str, is_over: bool, calls: &[(&str, &str, &str)]) {
     }
 }
 
-/// `T` for every moment in the notation of a reply.
+/// A reply as text, with `T` for every time.
 fn moments(text: &str) -> String {
     let is_moment = |word: &&str| word.len() == 13 && word.bytes().all(|b| b.is_ascii_digit());
     let words: Vec<&str> =
@@ -115,15 +115,15 @@ fn moments(text: &str) -> String {
     words.join(" ")
 }
 
-/// Seen before: both users were told seq 1.
+/// An old error: both users got seq 1.
 #[test]
 fn a_stream_is_made_before_the_sale_is_judged_for_good() {
-    // A key that is removed in the very `new` that tells of it kills a server; others may be.
+    // The server crashes if a key is deleted during its `new` event; other keys may be deleted.
     grab_around("new", false, &CALLS);
 }
 
-/// Commands that begin a transaction, or replace the whole data set. A call by another module is a
-/// client of its own, so its MULTI delays no other client.
+/// Commands that begin a transaction or replace all data. A module's call is a client of its own,
+/// so its MULTI delays no other client.
 #[test]
 fn a_sale_may_go_while_its_stream_is_made() {
     grab_around("new", false, &[("MULTI", "+OK", GRANTED)]);
@@ -139,8 +139,8 @@ fn a_sale_may_go_while_its_stream_is_made() {
     assert_same(&server, &replica, "SWAPDB");
 }
 
-/// The stream that was made for a change that was not made, and that went to database 1 in the very
-/// `new` that told of it: it is empty, and no other node has it.
+/// The stream that was created for a change that was not made. The other module moved it to
+/// database 1 during its `new` event. It is empty, and no other node has it.
 #[track_caller]
 fn forget_what_was_made(conn: &mut Conn) {
     let there = [("SELECT 1", "+OK"), ("TYPE o", "+stream"), ("XLEN o", "0"), ("DEL o", "1")];
@@ -148,7 +148,7 @@ fn forget_what_was_made(conn: &mut Conn) {
     conn.check(&[("SELECT 0", "+OK")]);
 }
 
-/// An older version crashed here (signal 11).
+/// An older version crashed here (SIGSEGV).
 #[test]
 fn a_stream_may_run_out_when_it_is_opened() {
     let (server, replica) = start();
@@ -165,8 +165,8 @@ fn a_stream_may_run_out_when_it_is_opened() {
                 server.assert_sound(sale);
             }
         }
-        // Servers hand the DEL of a key that ran out over after they told of it: what was written
-        // there meanwhile, by whomever, is gone on replicas and from the log.
+        // The server replicates the DEL of an expired key after its event. So entries written there
+        // meanwhile are missing on replicas and in the AOF.
         match call {
             "SECKILL.GRAB s intruder" | "SECKILL.CANCEL s holder" => {
                 assert_same_but_for_streams(&server, &replica, call);
@@ -176,7 +176,7 @@ fn a_stream_may_run_out_when_it_is_opened() {
     }
 }
 
-/// The other module comes back with a sale of the same name that looks just alike.
+/// The other module replaces the sale by one with its name and equal numbers.
 #[test]
 fn another_sale_of_the_same_name_is_not_the_one_that_was_judged() {
     let (server, replica) = start();
@@ -193,7 +193,7 @@ fn another_sale_of_the_same_name_is_not_the_one_that_was_judged() {
     assert_same(&server, &replica, "a twin");
 }
 
-/// An INIT whose stream is made: the other module may make a sale there first.
+/// INIT creates its stream; during that the other module may create a sale at INIT's key.
 #[test]
 fn an_init_finds_its_key_taken() {
     let (server, replica) = start();
@@ -208,7 +208,7 @@ fn an_init_finds_its_key_taken() {
             (&hook, "+OK"),
             ("SECKILL.INIT s 5 OUTBOX o", CHANGED),
             ("TYPE s", kind),
-            // A refused call leaves no stream behind.
+            // A refused call leaves no stream.
             ("EXISTS o", "0"),
         ]);
         assert_eq!(said(&mut conn), ["+OK"]);
@@ -219,7 +219,8 @@ fn an_init_finds_its_key_taken() {
     }
 }
 
-/// The server tells of a new sale before INIT has ended: what is called then follows the INIT.
+/// The event of a new sale comes before INIT has ended. Calls during it have their effect after the
+/// INIT.
 #[test]
 fn a_sale_is_sold_from_the_moment_it_is_there() {
     let (server, replica) = start();
@@ -239,9 +240,8 @@ fn a_sale_is_sold_from_the_moment_it_is_there() {
     assert_eq!(events(&mut conn, "o"), ["INIT", "GRANT", "GRANT"]);
 }
 
-/// A sale that goes to another database in the very `new` that tells of it is swept there: on a
-/// primary, and on a replica once that is promoted. (The server asserts that a key of that name is
-/// where it has just put one.)
+/// The other module moves a sale to another database during its `new` event. Its holds expire
+/// there, on a primary and on a promoted replica. (The server asserts that the key still exists.)
 #[test]
 fn a_sale_that_goes_elsewhere_as_it_comes_is_swept_there() {
     let primary = Options::new().with_other_module().module_args("sweep-interval-ms 60000").start();
@@ -269,8 +269,8 @@ fn a_sale_that_goes_elsewhere_as_it_comes_is_swept_there() {
     }
 }
 
-/// Of several sales none is granted when one of them was changed in between, nor when its own time
-/// is over, which another module is told of.
+/// MGRAB grants nothing if another module changed one of its sales meanwhile, or if a sale's TTL is
+/// over.
 #[test]
 fn several_sales_are_granted_as_they_were_judged() {
     let (server, replica) = start();
@@ -306,7 +306,7 @@ fn several_sales_are_granted_as_they_were_judged() {
     assert_same(&server, &replica, "a sale whose time is over");
 }
 
-/// The timer, too, makes its stream first. What was changed in between is swept another time.
+/// Background expiry creates the stream first, too. A sale that changed meanwhile is handled later.
 #[test]
 fn an_expiry_by_timer_makes_its_stream_first() {
     let (server, replica) = start();
@@ -325,7 +325,7 @@ fn an_expiry_by_timer_makes_its_stream_first() {
     assert_same(&server, &replica, "the timer");
 }
 
-/// A sale that goes to another database while the timer makes its stream is swept there.
+/// A sale that is moved while its stream is created expires its holds in the other database.
 #[test]
 fn an_expiry_by_timer_follows_its_sale() {
     let (server, replica) = start();
@@ -352,7 +352,8 @@ fn an_expiry_by_timer_follows_its_sale() {
     }
 }
 
-/// The server holds clients back while writes are paused; it stops when a module replicates then.
+/// While writes are paused the server blocks clients, and it would crash if a module replicated
+/// then.
 #[test]
 fn while_writes_are_paused_a_module_changes_nothing() {
     let (server, replica) = start();
@@ -379,7 +380,7 @@ fn while_writes_are_paused_a_module_changes_nothing() {
     assert_same(&server, &replica, "a pause");
 }
 
-/// A refused call creates no stream and raises no number of one.
+/// A refused call creates no stream and raises no last id of a stream.
 #[test]
 fn a_refused_grab_of_several_leaves_no_stream() {
     let (server, mut conn) = Server::start().with_conn();

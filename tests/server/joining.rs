@@ -1,4 +1,4 @@
-//! A replica or a log that joins in the middle of anything misses nothing.
+//! A replica or an AOF that starts under load misses no change.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -8,7 +8,7 @@ use crate::support::{logs, wait_until, Options, Random, Server};
 
 const INIT: &str = "SECKILL.INIT k 1000000 HOLD 80 LIMIT 0 OUTBOX s";
 
-/// Grabs and settles on a server until `stopped`, also in transactions and scripts.
+/// Grabs and settles until `stopped`, also in transactions and scripts.
 fn load(server: &Server, stopped: &AtomicBool, number: u64) {
     let (mut conn, mut random) = (server.conn(), Random(number));
     while !stopped.load(Ordering::SeqCst) {
@@ -31,7 +31,7 @@ fn load(server: &Server, stopped: &AtomicBool, number: u64) {
     }
 }
 
-/// Runs `body` while clients are busy, and some time before and after it.
+/// Runs `body` under load, with load for some time before and after it.
 fn amid_load(server: &Server, body: impl FnOnce()) {
     let stopped = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -65,7 +65,7 @@ fn a_replica_that_comes_in_the_middle_misses_nothing() {
         amid_load(&server, || first.follow(&server));
         first.wait_in_sync(&server);
         assert_same(&server, &first);
-        // The replica loses the link for a while, and gets the missed commands later.
+        // The replica disconnects for some time and gets the missing commands later.
         assert_eq!(first.call("REPLICAOF NO ONE"), "+OK");
         amid_load(&server, || second.follow(&server));
         second.wait_in_sync(&server);
@@ -98,7 +98,7 @@ fn a_log_that_is_switched_on_misses_nothing() {
     }
 }
 
-/// Switched on between two changes of one transaction.
+/// The AOF is enabled between two changes of one transaction.
 #[test]
 fn a_log_that_is_switched_on_in_a_transaction_is_whole() {
     let (mut server, mut conn) = Options::new().line("appendfsync always").start().with_conn();
@@ -111,7 +111,7 @@ fn a_log_that_is_switched_on_in_a_transaction_is_whole() {
         ("EXEC", "[['GRANTED' 1 1 'SOLD' 0 8] +OK ['GRANTED' 2 1 'SOLD' 0 7]]"),
         ("SECKILL.GRAB k c", "['GRANTED' 3 1 'SOLD' 0 6]"),
     ]);
-    // The child may not have been started yet, so that none is running says too little.
+    // The child may not have started yet, so the absence of a child proves nothing.
     wait_until("the log is complete", || {
         logs::is_whole(&server) && server.info("persistence", "aof_base_size") != "0"
     });
@@ -124,7 +124,7 @@ fn a_log_that_is_switched_on_in_a_transaction_is_whole() {
     assert_eq!(server.info("seckill", "seckill_apply_refused"), "0");
 }
 
-/// Snapshots by number of changes come where there is neither a replica nor a log.
+/// `save` by number of changes works without a replica and an AOF.
 #[test]
 fn changes_are_counted_where_nobody_joins() {
     let (server, mut conn) = Server::start().with_conn();
@@ -133,7 +133,7 @@ fn changes_are_counted_where_nobody_joins() {
         text.parse::<u64>().expect("a number")
     };
     conn.check(&[("SECKILL.INIT k 9 HOLD 900000 LIMIT 0 OUTBOX s", "+OK")]);
-    // An EXTEND sent again counts from a later now, so it is repeated to an earlier deadline.
+    // A repeated EXTEND would count from a later time, so it is repeated with an earlier deadline.
     for (line, again) in [
         ("SECKILL.GRAB k a REQ o", "SECKILL.GRAB k a REQ o"),
         ("SECKILL.EXTEND k a 950000", "SECKILL.EXTEND k a 900000"),

@@ -1,4 +1,5 @@
-//! KEEP: a part of a grant is given back. It names what is left, so it may come twice and late.
+//! KEEP returns a part of a grant. Its argument is the remaining quantity, so it can be repeated
+//! late.
 
 use crate::support::shop::{counter, entries, events, number, wait_for_clock, wait_for_no_holds};
 use crate::support::{logs, Conn, Options, Server};
@@ -8,7 +9,7 @@ fn stock(conn: &mut Conn) -> [i64; 5] {
     ["supply", "available", "held", "sold", "deficit"].map(|name| number(conn, "k", name))
 }
 
-/// Calls that must leave no trace: not in the sale, not in the stream, not for a replica.
+/// Calls that must change nothing: neither the sale, nor the stream, nor a replica.
 #[track_caller]
 pub fn assert_no_trace(server: &Server, calls: &[(&str, &str)]) {
     let picture = |server: &Server| {
@@ -23,7 +24,7 @@ pub fn assert_no_trace(server: &Server, calls: &[(&str, &str)]) {
     }
 }
 
-/// The life of an order that shrinks: held, paid and paid back in parts.
+/// An order that shrinks: held, paid and refunded in parts.
 // Rules: 3262 4341 6d71
 #[test]
 fn an_order_shrinks_step_by_step() {
@@ -42,7 +43,7 @@ fn an_order_shrinks_step_by_step() {
             ("SECKILL.CANCEL k a SEQ 1 KEEP 6", "['HELD' 1 5 T]"),
             ("SECKILL.CANCEL k a SEQ 1 keep 9007199254740991", "['HELD' 1 5 T]"),
             ("SECKILL.REFUND k a REQ o KEEP 1", "['HELD' 1 5 T]"),
-            // The id is known with what was asked for, and by nothing else.
+            // The request id matches only the requested quantity.
             ("SECKILL.GRAB k a QTY 6 REQ o", "['REPLAY' 1 5 'HELD' T]"),
             ("SECKILL.GRAB k a QTY 5 REQ o", "-REQMISMATCH"),
             ("SECKILL.MGRAB a 1 k QTY 6 REQ o", "['REPLAY' [1 5 'HELD' T]]"),
@@ -54,7 +55,7 @@ fn an_order_shrinks_step_by_step() {
     assert_no_trace(
         &server,
         &[
-            // Of several CONFIRMs the first decides.
+            // The first of several CONFIRMs decides.
             ("SECKILL.CONFIRM k a REQ o KEEP 1", "['SOLD' 1 3 0]"),
             ("SECKILL.CONFIRM k a REQ o KEEP 5", "['SOLD' 1 3 0]"),
             ("SECKILL.CONFIRM k a REQ o", "['SOLD' 1 3 0]"),
@@ -71,7 +72,7 @@ fn an_order_shrinks_step_by_step() {
         ("SECKILL.WINNERS k 0", "[0 [[1 'a' 1 'SOLD' T 0 'o' T 0]]]"),
         ("SECKILL.GRAB k a QTY 5 REQ p", "['GRANTED' 2 5 'HELD' T 4]"),
         ("SECKILL.REFUND k a REQ o", "['REFUNDED' 1 1 0]"),
-        // With KEEP of as many units as it has, or more, all of it is paid.
+        // KEEP of all units or more: all are paid.
         ("SECKILL.CONFIRM k a REQ p KEEP 9", "['SOLD' 2 5 0]"),
     ]);
     assert_no_trace(&server, &[("SECKILL.REFUND k a REQ o KEEP 1", "['REFUNDED' 1 1 0]")]);
@@ -92,7 +93,7 @@ fn an_order_shrinks_step_by_step() {
     server.assert_sound("k");
 }
 
-/// Where there is no grant to keep, and that this leaves no fence.
+/// KEEP without a live grant is refused and leaves no fence.
 // Rules: 41d7
 #[test]
 fn keep_needs_a_grant() {
@@ -122,7 +123,7 @@ fn keep_needs_a_grant() {
     server.assert_sound("k");
 }
 
-/// Units that come back pay off the deficit, then go to waiters, in one step.
+/// Returned units reduce the deficit, then go to waiters, in one step.
 #[test]
 fn what_is_not_kept_goes_where_returns_go() {
     let (server, mut conn) = Server::start().with_conn();
@@ -138,7 +139,7 @@ fn what_is_not_kept_goes_where_returns_go() {
     assert_eq!(stock(&mut conn), [5, 0, 1, 4, 0], "then who waits");
     conn.check(&[
         ("SECKILL.GRAB k w REQ w", "['REPLAY' 3 1 'HELD' T]"),
-        // An offer is a grant as any other, and has one unit.
+        // An offer is a grant like any other. This one has one unit.
         ("SECKILL.CANCEL k w REQ w KEEP 1", "['HELD' 3 1 T]"),
         ("SECKILL.REFUND k lost REQ l KEEP 1", "['SOLD' 2 1 0]"),
     ]);
@@ -152,7 +153,7 @@ fn what_is_not_kept_goes_where_returns_go() {
     server.assert_sound("k");
 }
 
-/// An IMPORT takes all units that were first granted; a RECLAIM takes the grant's last ones.
+/// IMPORT takes all units of the grant again, RECLAIM only its last ones.
 #[test]
 fn what_is_taken_again() {
     let (server, mut conn) = Server::start().with_conn();
@@ -176,7 +177,7 @@ fn what_is_taken_again() {
         ("SECKILL.GRAB k held UPTO 9 REQ o", "['GRANTED' 3 3 'HELD' T 0]"),
         ("SECKILL.CANCEL k held REQ o KEEP 1", "['HELD' 3 1 T]"),
         ("SECKILL.GRAB k b QTY 2 REQ o", "['GRANTED' 4 2 'HELD' T 0]"),
-        // Two of its three are missing.
+        // Two of the three units are missing.
         ("SECKILL.IMPORT k held 3 REQ o NODEFICIT", "['SHORT' 0]"),
         ("SECKILL.IMPORT k held 3 REQ o", "['REPLAY' 3 3 'SOLD' 0]"),
     ]);
@@ -186,7 +187,7 @@ fn what_is_taken_again() {
     server.assert_sound("k");
 }
 
-/// A due hold is over before it can be kept, and the deadline of one that is kept stays.
+/// A due hold expires before KEEP. A kept hold keeps its deadline.
 #[test]
 fn a_due_hold_is_not_kept() {
     let (server, mut conn) = Server::sleeping().with_conn();
@@ -207,11 +208,11 @@ fn a_due_hold_is_not_kept() {
 
 const HOUR_MS: i64 = 3_600_000;
 
-/// Units that an older round's grant gives back are unsold in that round.
+/// Units returned by a grant of an older round stay unsold in that round.
 #[test]
 fn a_part_of_a_round_that_is_over() {
     let (server, mut conn) = Options::new().with_own_clock().start().with_conn();
-    // A round that began a moment ago.
+    // A round that has just begun.
     let offset = conn.clock_ms() % HOUR_MS;
     let init = format!("SECKILL.INIT k 5 LIMIT 5 EVERY {HOUR_MS} OFFSET {offset} OUTBOX s");
     assert_eq!(conn.call(&init), "+OK");
@@ -230,7 +231,7 @@ fn a_part_of_a_round_that_is_over() {
     server.assert_sound("k");
 }
 
-/// Every copy of a sale has each grant's first quantity.
+/// Every copy of a sale has the first quantity of each grant.
 #[test]
 fn copies_know_what_was_first_granted() {
     let fill = |conn: &mut Conn| {
@@ -249,7 +250,7 @@ fn copies_know_what_was_first_granted() {
         server.conn().check(&[
             ("SECKILL.GRAB k u1 QTY 3 REQ o1", "['REPLAY' 2 1 'SOLD' 0]"),
             ("SECKILL.GRAB k u1 QTY 1 REQ o1", "-REQMISMATCH"),
-            // An IMPORT can take the first quantity again.
+            // IMPORT can take the first quantity again.
             ("SECKILL.IMPORT k u1 3 REQ o1", "['REPLAY' 2 1 'SOLD' 0]"),
             ("SECKILL.REFUND k u1 REQ o1 KEEP 1", "['SOLD' 2 1 0]"),
             ("SECKILL.IMPORT k u2 4 REQ o2", "['REPLAY' 3 4 'SOLD' 0]"),
@@ -258,7 +259,7 @@ fn copies_know_what_was_first_granted() {
     });
 }
 
-/// A grant that was never trimmed takes not a byte more, and what a trimmed one takes goes with it.
+/// A grant without KEEP needs no additional byte. The data of a KEEP is freed with its grant.
 #[test]
 fn what_was_never_trimmed_takes_nothing() {
     let (server, mut conn) = Server::start().with_conn();

@@ -1,12 +1,12 @@
-//! A sale is a key like others: renamed, moved, swapped, expired and deleted; but never copied.
-//! And what watchers of the keyspace are told.
+//! A sale is a key like others: it can be renamed, moved, swapped, expired and deleted, but not
+//! copied. Also keyspace notifications.
 
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::{wait_until, Conn, Options, Reply, Server};
 
-/// How many sales the module has in memory.
+/// Number of sales in the module's memory.
 fn sales(server: &Server) -> String {
     server.info("seckill", "seckill_sales")
 }
@@ -46,7 +46,7 @@ fn a_sale_can_be_renamed_moved_and_swapped() {
     assert_eq!(sales(&server), "2");
 }
 
-/// Renaming and moving replicate, and the replica's sale goes on under its new name.
+/// RENAME and MOVE replicate, and the replica's sale works under its new name.
 #[test]
 fn a_replica_renames_and_moves_too() {
     let (primary, replica) = Server::pair();
@@ -107,8 +107,8 @@ fn a_sale_can_expire() {
     ]);
 }
 
-/// Big sales are freed by another thread of the server; memory and count of sales are then what
-/// they were before.
+/// Another thread of the server frees large sales. Then memory and the number of sales are as
+/// before.
 #[test]
 fn deleted_sales_are_freed() {
     let (server, mut conn) = Options::new().line("latency-tracking no").start().with_conn();
@@ -143,8 +143,8 @@ fn listener(server: &Server, pattern: &str) -> Conn {
     conn
 }
 
-/// The events since the last look, as the channel's end and the message. `number` tells this
-/// look's end from others: what is published on a primary arrives on its replicas too.
+/// The events since the last call: the end of the channel, and the message. `number` marks the end
+/// of this call, because a replica also gets messages that are published on its primary.
 fn events(listener: &mut Conn, server: &Server, channel: &str, number: usize) -> Vec<String> {
     let end = format!("end of look {number} in {}", server.port());
     server.conn().ask(&["PUBLISH", &format!("{channel}end"), &end]);
@@ -181,7 +181,7 @@ const SESSION: [(&str, &[&str]); 17] = [
     ("SECKILL.INIT empty 0", &["seckill.init"]),
 ];
 
-/// Holds: each crossing is notified once, wherever the units went.
+/// Holds: each stock transition is notified once, for every way of the units.
 const HOLDS: [(&str, &[&str]); 18] = [
     ("SECKILL.INIT h 2 LIMIT 0 HOLD 900000", &["seckill.init"]),
     ("SECKILL.GRAB h a REQ o", &["seckill.grant"]),
@@ -203,7 +203,7 @@ const HOLDS: [(&str, &[&str]); 18] = [
     ("SECKILL.RESTOCK h -1 REQ r2", &["seckill.restock", "seckill.allheld"]),
 ];
 
-/// Parts of grants that are given back.
+/// Grants that are returned in part.
 const PARTS: [(&str, &[&str]); 8] = [
     ("SECKILL.INIT p 4 LIMIT 0 HOLD 900000", &["seckill.init"]),
     ("SECKILL.GRAB p a QTY 4 REQ o", &["seckill.grant", "seckill.allheld"]),
@@ -236,7 +236,7 @@ fn watchers_are_told_of_every_change_and_of_nothing_else() {
     }
 }
 
-/// Events come when all is done: a listener that asks at once sees the new state.
+/// Events come after the change: a listener that reads at once sees the new state.
 #[test]
 fn an_event_comes_after_the_change() {
     let server = Server::start();
@@ -250,8 +250,8 @@ fn an_event_comes_after_the_change() {
     assert_eq!(buyer.read().expect("a reply").to_string(), "['GRANTED' 1 1 'SOLD' 0 0]");
 }
 
-/// Expiries by timer are notified once for a batch, on the primary and on its replica, also where
-/// each hold has an entry.
+/// A batch of background expiry is notified once, on the primary and its replica, also if each hold
+/// has an entry.
 #[test]
 fn watchers_are_told_once_of_a_batch() {
     let server = Server::sleeping();
@@ -272,7 +272,7 @@ fn watchers_are_told_once_of_a_batch() {
     assert_eq!(events(&mut there, &replica, "__keyspace@0__:", 0), expected);
 }
 
-/// Expiries are notified on the primary and on its replica.
+/// Expiries are notified on the primary and its replica.
 #[test]
 fn watchers_are_told_when_the_clock_gives_back() {
     let (server, replica) = Server::pair();

@@ -1,4 +1,4 @@
-//! A module that does not load: the log names the remedy, and docs/loading.md explains each line.
+//! Failures to load the module. The log names the remedy, and docs/loading.md explains each line.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,7 @@ use crate::support::{other_module, Options, Reply, Server};
 
 const PAGE: &str = include_str!("../../docs/loading.md");
 
-/// Whether the page quotes this line, `FILE` being the module's path.
+/// Checks that the page quotes this line, with `FILE` for the module's path.
 #[track_caller]
 fn assert_explained(line: &str) {
     let mut is_quoted = false;
@@ -21,8 +21,8 @@ fn assert_explained(line: &str) {
     assert!(is_there, "docs/loading.md does not explain: {line}");
 }
 
-/// Checks that a server with these options does not start, that the log says `line` and nothing of
-/// a crash, and that the page explains it.
+/// Checks that a server with these options does not start and does not crash, that its log has
+/// `line`, and that the page explains it.
 #[track_caller]
 fn assert_says(options: Options, file: &str, line: &str) {
     let log = options.try_start().err().expect("must not start");
@@ -36,7 +36,7 @@ fn loading(path: &str) -> Options {
     Options::new().without_module().line(&format!("loadmodule {path}"))
 }
 
-/// A copy of the module that something was done to. It goes away with its folder.
+/// A changed copy of the module in `folder`.
 fn spoiled(folder: &tempfile::TempDir, name: &str, spoil: impl FnOnce(&mut Vec<u8>)) -> String {
     let path: PathBuf = folder.path().join(name);
     let mut bytes = fs::read(module_path()).expect("the module");
@@ -47,7 +47,7 @@ fn spoiled(folder: &tempfile::TempDir, name: &str, spoil: impl FnOnce(&mut Vec<u
     path.display().to_string()
 }
 
-/// The system finds out too late that a file is cut off further down, and ends the server.
+/// A truncated file: the kernel notices that late and ends the server.
 #[test]
 fn a_file_that_is_cut_off_ends_the_server_and_is_explained() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -61,7 +61,7 @@ fn a_file_that_is_cut_off_ends_the_server_and_is_explained() {
 fn a_file_that_is_no_module_here_is_explained() {
     const NO_FILE: &str = "Module FILE failed to load: FILE: cannot open shared object file: \
         No such file or directory";
-    /// The processor in an ELF file's head, and another one.
+    /// Offset and value of another processor in an ELF header.
     const MACHINE: (usize, u8) = (18, 0xb7);
     let folder = tempfile::tempdir().expect("a folder");
     let missing = folder.path().join("missing.so").display().to_string();
@@ -107,8 +107,9 @@ fn names_that_are_taken_are_explained() {
     }
 }
 
-/// CONFIG REWRITE, which Sentinel sends at each failover, writes the loadmodule line into the server's own
-/// file: where it stood already it is there once, and a line in an included file is doubled.
+/// CONFIG REWRITE, which Sentinel sends at each failover, writes the loadmodule line into
+/// redis.conf. A line that is already there is kept once, but a line of an included file is
+/// doubled.
 #[test]
 fn a_configuration_that_was_rewritten_loads_the_module_again() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -130,8 +131,8 @@ fn a_configuration_that_was_rewritten_loads_the_module_again() {
     }
 }
 
-/// A module that fails to load while the server runs leaves nothing behind: the one that is there
-/// goes on, and after the other one's end it can be loaded.
+/// A second module file that fails to load leaves nothing behind: the loaded module still works,
+/// and after its unload the second file can be loaded.
 #[test]
 fn a_second_load_leaves_the_first_one_alone() {
     let file = module_path().display().to_string();
@@ -185,7 +186,7 @@ fn settings_that_are_wrong_are_explained() {
     }
 }
 
-/// The files of a server with a sale, read by one without the module.
+/// A server without the module reads the files of a server with a sale.
 #[test]
 fn data_without_the_module_is_explained_and_stays() {
     let data = |is_log: bool| {
@@ -200,7 +201,7 @@ fn data_without_the_module_is_explained_and_stays() {
             false,
             "The RDB file contains module data I can't load: no matching module type 'flashsale'",
         ),
-        // Redis and Valkey begin this line in different ways.
+        // This line begins differently in Redis and Valkey.
         (true, "nknown command 'SECKILL.APPLY'"),
     ] {
         let mut server: Server = data(is_log);

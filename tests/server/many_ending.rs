@@ -1,5 +1,5 @@
-//! More due holds than one call can expire: the call expires a part of them and replies TRYAGAIN,
-//! or goes on where that makes no difference.
+//! More due holds than one call can expire. The call expires some and replies TRYAGAIN, or succeeds
+//! if the others make no difference.
 
 use seckill_oracle::shorthand::effect;
 
@@ -10,10 +10,10 @@ use crate::support::{wait_until, Conn, Options, Server};
 const OWN: &str = "-TRYAGAIN many holds of this user are ending";
 const OTHERS: &str = "-TRYAGAIN many holds are ending";
 
-/// How long after INIT the holds are due.
+/// Milliseconds from INIT to the deadline of the holds.
 const HOLD_MS: i64 = 300;
 
-/// A server that settles one hold a minute by itself, and its replica.
+/// A server whose background expiry handles one hold a minute, and its replica.
 fn servers() -> (Server, Server) {
     let server = Options::new().module_args("sweep-batch 1 sweep-interval-ms 60000").start();
     let replica = Server::start();
@@ -25,7 +25,7 @@ fn wait_for(conn: &mut Conn, deadline: i64) {
     wait_until("the holds are due", || conn.clock_ms() > deadline);
 }
 
-/// A sale in which one user has this many holds of one unit that are due.
+/// A sale in which one user has this many due holds of one unit.
 fn owned(conn: &mut Conn, key: &str, terms: &str, holds: usize) {
     assert_eq!(conn.call(&format!("SECKILL.INIT {key} 9000 {terms}")), "+OK");
     let created = number(conn, key, "created_at");
@@ -33,7 +33,7 @@ fn owned(conn: &mut Conn, key: &str, terms: &str, holds: usize) {
     wait_for(conn, created + HOLD_MS);
 }
 
-/// Holds of the sale that have expired; the sweeper may have settled one.
+/// Checks the number of expired holds; background expiry may have handled one.
 #[track_caller]
 fn assert_expired(conn: &mut Conn, key: &str, expected: i64) {
     let expired = counter(conn, key, "expired");
@@ -52,14 +52,14 @@ fn a_call_writes_a_part_of_a_users_many_due_holds() {
     let granted = conn.call("SECKILL.GRAB k u QTY 8000 REQ r");
     assert_eq!(granted, "['GRANTED' 2501 8000 'SOLD' 0 1000]");
     assert_eq!(counter(&mut conn, "k", "expired"), 2500);
-    // A call that is answered TRYAGAIN is no attempt.
+    // A call with the reply TRYAGAIN is not counted as an attempt.
     assert_eq!(counter(&mut conn, "k", "attempts"), 2501);
     replica.wait_in_sync(&server);
     assert_eq!(replica.digest("k"), server.digest("k"));
     server.assert_sound("k");
 }
 
-/// A user without a limit needs no sum of past grants. No due hold is shown as held.
+/// Without a limit a user's sum of grants is not needed. No due hold is shown as held.
 #[test]
 fn without_a_limit_the_rest_waits() {
     let (server, _replica) = servers();
@@ -70,7 +70,7 @@ fn without_a_limit_the_rest_waits() {
     assert_expired(&mut conn, "k", 1000);
     assert_eq!(conn.call("SECKILL.CONFIRM k u SEQ 2500"), "['EXPIRED' 2500 1 0]");
     assert_expired(&mut conn, "k", 2000);
-    // The user's remaining due holds serve the user, too.
+    // The units of the user's remaining due holds are used.
     assert_eq!(conn.call("SECKILL.GRAB k u QTY 8999"), "['GRANTED' 2502 8999 'SOLD' 0 0]");
     assert_eq!(counter(&mut conn, "k", "expired"), 2500);
     server.assert_sound("k");
@@ -93,7 +93,7 @@ fn a_grab_of_several_sales_waits_for_each() {
     }
 }
 
-/// A late payment asks for one amount of a list, and the last of very many due holds has it.
+/// A late payment needs one amount of DRAW LIST, which only the last of very many due holds has.
 #[test]
 fn a_late_payment_looks_at_a_part_of_the_due_holds() {
     const HOLDS: usize = 3000;
@@ -103,7 +103,7 @@ fn a_late_payment_looks_at_a_part_of_the_due_holds() {
     let init = format!("SECKILL.INIT l {} HOLD 700 DRAW LIST 7{ones}", HOLDS + 6);
     assert_eq!(conn.call(&init), "+OK");
     let created = number(&mut conn, "l", "created_at");
-    // The list is a piece of its own, so the sale is at version 2.
+    // The list of amounts is a change of its own, so the sale is at version 2.
     grow(&mut conn, "l", 1, HOLDS + 1, |number| match number {
         1 => effect("Gq7d100:payer"),
         _ => effect(&format!("Gd{HOLD_MS}:u{number}")),

@@ -1,4 +1,4 @@
-//! MEMORY USAGE tells what a sale really takes: compared with what the server's memory grew by.
+//! MEMORY USAGE of a sale is compared with the growth of the server's memory.
 
 use seckill_oracle::shorthand::effect;
 
@@ -6,18 +6,18 @@ use crate::support::bulk::grow;
 use crate::support::shop::counter;
 use crate::support::{wait_until, Options, Server};
 
-/// How far off it may be, by the allocator that the server was built with: one that is not
-/// jemalloc adds a header to each of the small blocks that restock ids are.
+/// Largest relative difference, by the server's allocator. Allocators other than jemalloc add a
+/// header to small blocks such as restock ids.
 const TOLERANCE: f64 = 0.10;
 const TOLERANCE_OF_OTHERS: f64 = 0.15;
 
-/// A server without latency histograms: each command's first call would allocate one.
+/// A server without latency histograms, because each command's first call would allocate one.
 fn start() -> Server {
     Options::new().line("latency-tracking no").start()
 }
 
-/// The server's memory while this connection, just opened, is its only one: others would count
-/// with buffers that grow and shrink.
+/// The server's memory while this new connection is its only one. Buffers of other connections
+/// would change the number.
 fn used(server: &Server) -> f64 {
     let mut conn = server.conn();
     wait_until("other connections are closed", || conn.info("clients", "connected_clients") == "1");
@@ -66,8 +66,8 @@ fn of_users_with_many_grants_and_request_ids() {
     });
 }
 
-/// Users whose grants are all over keep none of what led to them. A reload would show it: what is
-/// loaded never had it.
+/// Users without live grants keep no data about old grants. A reload would show such data, because
+/// loading never creates it.
 #[test]
 fn of_users_whose_grants_are_over() {
     const GRANTS: usize = 40_000;
@@ -90,7 +90,7 @@ fn of_users_whose_grants_are_over() {
     server.assert_sound("k");
 }
 
-/// Many small sales: what each takes beside its grants.
+/// Small sales: memory of each beside its grants.
 #[test]
 fn of_small_sales() {
     const SALES: usize = 500;
@@ -116,7 +116,7 @@ fn of_small_sales() {
     }
 }
 
-/// The point of the compact ledger: a winner with an id of 17 bytes costs what tools/bench/README.md says.
+/// A winner with an id of 17 bytes needs the memory in tools/bench/README.md.
 #[test]
 fn a_winner_costs_about_50_bytes() {
     let (server, mut conn) = start().with_conn();
@@ -126,7 +126,7 @@ fn a_winner_costs_about_50_bytes() {
     assert!((25.0..55.0).contains(&each), "{each} bytes a winner");
 }
 
-/// A list of a million users: the ledger's pages and index, next to a Redis set of the same ids.
+/// A list of 1,000,000 users: pages and index, compared with a Redis set of these ids.
 #[test]
 fn a_listed_user_costs_less_than_in_a_set() {
     const USERS: usize = 1_000_000;
@@ -150,7 +150,7 @@ fn a_listed_user_costs_less_than_in_a_set() {
     let set = server.cmd("MEMORY USAGE set SAMPLES 0").int() as f64;
     let (mine, set) = (usage(&server, "k") / USERS as f64, set / USERS as f64);
     println!("{mine:.1} bytes a listed user of 17 bytes, {set:.1} in a set");
-    // A set takes 64 bytes on Redis 7.0, and from 43 to 52 on the newest servers.
+    // A set needs 64 bytes a user on Redis 7.0, and 43 to 52 on the newest servers.
     assert!(mine < 36.0 && mine < set * 0.8, "{mine} bytes a user, {set} in a set");
     let mut conn = server.conn();
     conn.check(&[

@@ -1,4 +1,4 @@
-//! One GRAB of several sales: of all or of none.
+//! MGRAB: all of its sales grant, or none.
 
 use crate::support::shop::{counter, entries, events, number, wait_for_clock};
 use crate::support::{wait_until, Options, Server};
@@ -65,7 +65,7 @@ fn keys_of_a_cluster_share_a_slot() {
     assert_eq!(number(&mut conn, "{u}z", "grants"), 0);
 }
 
-/// If one outbox takes no entry, all sales and all other outboxes stay unchanged.
+/// If one outbox refuses an entry, all sales and all other outboxes stay unchanged.
 #[test]
 fn an_outbox_that_refuses_keeps_all_from_changing() {
     let (server, mut conn) = Server::start().with_conn();
@@ -123,7 +123,7 @@ fn replicas_and_logs_get_all_parts() {
     replica.assert_took_all();
 }
 
-/// In an MGRAB, a sale whose round is over begins the next one first.
+/// MGRAB first begins the next round of a sale whose round is over.
 #[test]
 fn rounds_turn_before_all_is_judged() {
     let (server, mut conn) = Server::sleeping().with_conn();
@@ -147,8 +147,8 @@ fn rounds_turn_before_all_is_judged() {
     }
 }
 
-/// STATUS and INFO count the answers of MGRAB: a refusal is of the sale that refused, and the parts
-/// before it were not granted.
+/// STATUS and INFO count the answers of MGRAB. Only the refusing sale counts the refusal; sales
+/// before it count nothing.
 #[test]
 fn a_refused_part_counts_alone() {
     let (server, mut conn) = Server::start().with_conn();
@@ -179,7 +179,7 @@ fn a_refused_part_counts_alone() {
     counted([1, 1, 1], "2");
 }
 
-/// An MGRAB that begins a round first is judged twice and counts once.
+/// An MGRAB that first begins a round is decided twice but counted once.
 #[test]
 fn a_round_that_begins_first_counts_nothing() {
     let (server, mut conn) = Server::sleeping().with_conn();

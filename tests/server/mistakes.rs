@@ -1,19 +1,19 @@
-//! Every word of every call, wrong in every way. A mistake is an error that the docs list for the
-//! command, and nothing in the whole data set changes, nor does any counter of an outcome.
+//! Every word of every call is replaced, removed or repeated. The reply is an error that the docs
+//! list for the command. No data and no counter of an outcome changes.
 
 use super::errors::assert_listed;
 use crate::support::calls::EVERY_OPTION;
 use crate::support::client::{encode, words};
 use crate::support::{valgrind, Conn, Reply, Server};
 
-/// Wrong words in the place of an argument. None is a number that a command takes.
+/// Wrong words for an argument. No command accepts any of them as a number.
 const WRONG: [&[u8]; 8] =
     [b"", b"1\0", b" 1", b"-1", b"01", b"1.5", b"9007199254740992", b"\xff%s"];
 
 type Words<'a> = Vec<&'a [u8]>;
 
-/// The call with one thing wrong, in every way: a word that is something else, missing, twice, or
-/// in the place of its neighbour; an end that is missing; an option twice; words too many.
+/// The call with one error, in every way: a word replaced, missing, repeated or swapped with the
+/// next one; the end cut off; an option repeated; further words added.
 fn spoiled<'a>(call: &Words<'a>, huge: &'a [u8]) -> Vec<Words<'a>> {
     let mut all = Vec::new();
     for place in 1..call.len() {
@@ -25,7 +25,7 @@ fn spoiled<'a>(call: &Words<'a>, huge: &'a [u8]) -> Vec<Words<'a>> {
         all.push([&call[..place], &call[place + 1..]].concat());
         all.push([&call[..=place], &call[place..]].concat());
         all.push(call[..place].to_vec());
-        // From an option on to the end, once more.
+        // The part from an option to the end once more.
         all.push([&call[..], &call[place..]].concat());
         let mut swapped = call.clone();
         swapped.swap(place, call.len().min(place + 2) - 1);
@@ -37,12 +37,12 @@ fn spoiled<'a>(call: &Words<'a>, huge: &'a [u8]) -> Vec<Words<'a>> {
     all
 }
 
-/// The result of a call: its reply, then a digest of all keys and the counters of INFO.
+/// Sends a call. Returns its reply, with a digest of all keys and the counters of INFO.
 fn ask(conn: &mut Conn, call: &Words<'_>) -> (Reply, String) {
     let calls = [encode(call), encode(&["DEBUG", "DIGEST"]), encode(&["INFO", "seckill"])];
     let replies = conn.pipeline(&calls).expect("the server lives");
     let counters = replies[2].text();
-    // The sweeper's lag is no outcome.
+    // The expiry lag is not the count of an outcome.
     let counters = counters.lines().filter(|line| !line.contains("expiry_lag"));
     let picture = counters.fold(replies[1].to_string(), |picture, line| picture + "\n" + line);
     (replies[0].clone(), picture)
@@ -61,7 +61,7 @@ fn a_mistake_is_a_listed_error_and_changes_nothing() {
         assert!(!conn.cmd(&format!("SECKILL.GRAB k u REQ {req}")).is_error());
     }
     let huge = vec![b'9'; 1 << 20];
-    // A slow server is asked fewer, of every kind and in every place by turns.
+    // A slow server gets fewer calls, spread over all kinds and places.
     let step = if valgrind::is_on() { 9 } else { 1 };
     let (mut calls, mut mistakes) = (0, 0);
     let mut before = ask(&mut conn, &words("PING")).1;
@@ -74,7 +74,7 @@ fn a_mistake_is_a_listed_error_and_changes_nothing() {
             };
             let (reply, after) = ask(&mut conn, &call);
             if !reply.is_error() {
-                // A sale that INIT made at another key is in the way, and its name may be huge.
+                // INIT may have created a sale at another key, perhaps with a huge name.
                 let makes = line.starts_with("SECKILL.INIT") && call[1] != b"k";
                 before = if makes { ask(&mut conn, &vec![b"DEL", call[1]]).1 } else { after };
                 continue;
@@ -99,7 +99,7 @@ fn a_mistake_is_a_listed_error_and_changes_nothing() {
     }
 }
 
-/// A refused APPLY is counted.
+/// Whether only the counter of refused APPLYs has changed.
 fn same_but_refused(after: &str, before: &str) -> bool {
     let others = |picture: &str| -> Vec<String> {
         let lines = picture.lines().filter(|line| !line.contains("apply_refused"));

@@ -1,6 +1,6 @@
-//! Servers of different versions with each other: `make matrix`. What one of them wrote, another one
-//! reads: over the replication link and as an RDB file. Which server takes whose data
-//! at all is the servers' own rule, and not ours: a server that refuses must say so itself.
+//! Servers of different versions together: `make matrix`. One reads the data of another, over the
+//! replication link and from an RDB file. Each server decides which data it accepts; one that
+//! refuses must log that.
 //!
 //! `SECKILL_MATRIX` names a folder with an executable file `<family>-<version>/server` for each.
 
@@ -11,10 +11,10 @@ use crate::support::assortment::{buy, fill, state};
 use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{wait_until, Options, Server};
 
-/// Log lines of servers about a snapshot of a form that they can't read.
+/// Log lines of servers about an RDB file that they can't read.
 const FOREIGN: [&str; 3] =
     ["Can't handle RDB format version", "can't handle RDB format version", "Wrong signature"];
-/// Oldest server that the module loads into.
+/// The oldest server version that can load the module.
 const OLDEST: [u32; 2] = [7, 0];
 
 /// One server of the folder.
@@ -30,13 +30,13 @@ impl Kind {
         Options::new().program(&self.program)
     }
 
-    /// Whether `other` is a later version of the same family, or the same.
+    /// Whether `other` is of this family and not older.
     fn is_at_most(&self, other: &Kind) -> bool {
         self.family == other.family && self.version <= other.version
     }
 }
 
-/// All servers there, by family and version.
+/// All servers of the folder by family and version.
 fn kinds() -> Vec<Kind> {
     let folder = std::env::var("SECKILL_MATRIX").expect("SECKILL_MATRIX names a folder of servers");
     let kind = |entry: fs::DirEntry| {
@@ -62,12 +62,12 @@ fn says_foreign(log: &str) -> bool {
     FOREIGN.iter().any(|text| log.contains(text))
 }
 
-/// Prints the result of a pair: a line that the table is made from.
+/// Prints the result of a pair as a line for the table.
 fn tell(what: &str, from: &Kind, to: &Kind, outcome: &str) {
     println!("{what} {} {} {outcome}", from.name, to.name);
 }
 
-/// Attaches a replica; false when it can't read the primary's snapshots.
+/// Attaches a replica. False if it can't read the primary's RDB file.
 fn follows(primary: &Server, replica: &Server) -> bool {
     assert_eq!(replica.call(&format!("REPLICAOF 127.0.0.1 {}", primary.port())), "+OK");
     let mut up = false;
@@ -78,7 +78,7 @@ fn follows(primary: &Server, replica: &Server) -> bool {
     up
 }
 
-/// A full resync, changes over the link, holds that fall due, a promotion and business after it.
+/// A full resync, changes over the link, due holds, a promotion, and changes after it.
 fn replicate(from: &Kind, to: &Kind) -> &'static str {
     let (mut primary, replica) = (from.options().start(), to.options().start());
     fill(&primary);
@@ -105,7 +105,7 @@ fn replicate(from: &Kind, to: &Kind) -> &'static str {
     "equal"
 }
 
-/// An RDB file that one wrote, loaded by the other.
+/// One server loads an RDB file of another.
 fn load(from: &Kind, to: &Kind) -> &'static str {
     let mut writer = from.options().start();
     fill(&writer);
@@ -149,7 +149,7 @@ fn snapshots_of_other_versions_load() {
     each_pair("snapshot", load);
 }
 
-/// Below the floor the module refuses with a sentence, and the server ends in an orderly way.
+/// An older server: the module refuses to load with a message, and the server exits normally.
 #[test]
 #[ignore = "needs servers of several versions: make matrix"]
 fn older_servers_refuse_to_load_it() {
@@ -157,7 +157,7 @@ fn older_servers_refuse_to_load_it() {
     let older: Vec<Kind> = kinds().into_iter().filter(is_older).collect();
     assert!(!older.is_empty(), "no server below the floor in the folder");
     for kind in older {
-        // The tests' own settings have lines that an older server does not know.
+        // The tests' default settings have lines that an older server does not know.
         let started = kind.options().base("save \"\"").try_start();
         let log = started.err().unwrap_or_else(|| panic!("{} loaded it", kind.name));
         assert!(

@@ -1,5 +1,5 @@
-//! A refusal, a replay or an error leaves no trace: no WATCH fails, no cached value is dropped,
-//! nothing is replicated, no event is sent, the digest stays.
+//! A refusal, a replay or an error changes nothing: no WATCH fails, no cached value is invalidated,
+//! nothing is replicated, no event is sent, and the digest stays.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::calls::spec_of;
 use crate::support::calls::{self, ONE_EACH};
 use crate::support::{Conn, ReplicationStream, Reply, Server};
 
-/// Refusals, replays and errors on the sales of `prepare`. `~` stands for an empty argument.
+/// Refusals, replays and errors on the sales of `prepare`; `~` is an empty argument.
 const REFUSED: &[&str] = &[
     "SECKILL.GRAB k winner",
     "SECKILL.GRAB k buyer QTY 1 REQ o",
@@ -46,8 +46,8 @@ const REFUSED: &[&str] = &[
 /// The sales of `prepare`.
 const SALES: [&str; 7] = ["k", "empty", "part", "gate", "lottery", "queue", "seats"];
 
-/// Calls that change nothing on the sales of `prepare`: those above, all that only read, and every
-/// command of the table where no sale is.
+/// Calls that change nothing on the sales of `prepare`: those above, all reads, and every command
+/// on a missing key.
 fn traceless() -> Vec<String> {
     let reads = |call: &&&str| !spec_of(call).flags.starts_with("write");
     let reads = ONE_EACH.iter().filter(reads);
@@ -82,7 +82,7 @@ fn prepare(server: &Server) {
     conn.cmd("SECKILL.GRAB queue w REQ w WAIT");
 }
 
-/// Changes, and what a GRAB of two units is told after each.
+/// Changes, each with the later reply to a GRAB of two units.
 const REFUSING: [(&str, &str); 4] = [
     ("SECKILL.ALTER k CLOSEAT 100000000000", "['CLOSED']"),
     ("SECKILL.ALTER k CLOSEAT 0 OPENAT 4102444800000", "['NOTOPEN' "),
@@ -161,7 +161,7 @@ fn a_refusal_replicates_nothing_and_keeps_the_digest() {
     assert!(met.into_iter().eq(1..OUTCOMES.len()), "each refusal was met");
 }
 
-/// The row of a reply that is a refusal.
+/// The index in OUTCOMES of a reply that is a refusal.
 fn refusal(reply: &Reply) -> Option<usize> {
     let Reply::Array(items) = reply else { return None };
     let word = items.first()?.to_string();
@@ -181,7 +181,7 @@ fn a_refusal_sends_no_event_and_counts_no_change() {
         conn.ask(&args(&line));
     }
     assert_eq!(server.info("persistence", "rdb_changes_since_last_save"), dirty);
-    // A made-up message marks the end: whatever came before it would be seen first.
+    // A published message marks the end: earlier events would come before it.
     assert_eq!(conn.call("PUBLISH __keyspace@0__:end end"), "1");
     let first = listener.read().expect("a message").to_string();
     assert_eq!(first, "['pmessage' '__key*__:*' '__keyspace@0__:end' 'end']");

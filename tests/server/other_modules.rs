@@ -1,4 +1,4 @@
-//! Another module in the same server calls our commands in ways that no client can.
+//! Another module in the server calls the commands in ways that no client can.
 
 use crate::support::other_module::said;
 use crate::support::shop::{counter, number, state_of, wait_for_no_holds};
@@ -9,8 +9,8 @@ fn start() -> Server {
     Options::new().with_other_module().start()
 }
 
-/// From a thread of its own, holding the server's lock: the same replies, errors and effects, and
-/// holds run out by timer, the thread's and those of clients.
+/// Calls from a module's thread that holds the server's lock: replies, errors and effects are
+/// equal, and the holds expire in the background.
 #[test]
 fn a_call_from_another_modules_thread_is_one_like_any_other() {
     let (server, replica) = (start(), Server::start());
@@ -34,7 +34,7 @@ fn a_call_from_another_modules_thread_is_one_like_any_other() {
     server.assert_sound("k");
 }
 
-/// From inside a notification: the inner call finds the sale as the outer one left it.
+/// Calls from inside a notification: the inner call sees the change of the outer one.
 #[test]
 fn a_call_from_inside_a_notification_is_one_like_any_other() {
     let (server, replica) = (start(), Server::start());
@@ -54,8 +54,8 @@ fn a_call_from_inside_a_notification_is_one_like_any_other() {
     server.assert_sound("k");
 }
 
-/// A part of an MGRAB is told of when all of them are replicated: what is called then comes after
-/// all of them everywhere.
+/// The sales of an MGRAB are notified after all of them are replicated. So the effects of calls
+/// made then come last on every node.
 #[test]
 fn several_sales_are_told_of_when_all_are_replicated() {
     let (server, replica) = (start(), Server::start());
@@ -87,8 +87,8 @@ fn several_sales_are_told_of_when_all_are_replicated() {
     assert_eq!(replica.digest("o"), server.digest("o"));
 }
 
-/// Another module's calls from inside a notification are in the log. While the log is loaded, the
-/// module is notified of the same changes again, and its calls change nothing.
+/// Another module's calls from inside a notification are in the AOF. While the AOF is loaded the
+/// module gets these notifications again, and its calls change nothing.
 #[test]
 fn a_log_is_loaded_as_it_is_whatever_another_module_calls() {
     let mut server = Options::new().with_other_module().line("appendonly yes").start();
@@ -114,8 +114,9 @@ fn a_log_is_loaded_as_it_is_whatever_another_module_calls() {
     server.assert_sound("k");
 }
 
-/// The server checks a module's call for what its flags say, and takes one from inside a
-/// notification for the primary's. Seen before: `GRANTED`, and a replica that was another sale.
+/// The server checks only the flags of a module's call, and treats a call from inside a
+/// notification as the primary's. Before this was fixed, a replica replied `GRANTED` and had
+/// another sale.
 #[test]
 fn a_replica_stays_as_its_primary_is_whatever_another_module_calls() {
     let (server, replica) = (Server::start(), start());

@@ -1,5 +1,5 @@
-//! The outbox: each change and its entry are one step, on the node, in the log and on the link; a
-//! stream that takes no entry stops the change, and an expiry waits for it.
+//! The outbox: each change and its entry are one step, in memory, in the AOF and in replication. A
+//! stream that refuses an entry stops the change, and an expiry waits.
 
 mod streams;
 
@@ -7,8 +7,8 @@ use crate::support::shop::{assert_whole, entries, events, number, wait_for_no_ho
 use crate::support::valgrind::slowed;
 use crate::support::{Options, ReplicationStream, Reply, Server};
 
-/// Commands, and the entries that each appends: the event, supply, available, held and sold, what
-/// follows them in the data, and behind a bar the raw fields.
+/// Commands with their entries: event, supply, available, held and sold, then the other data, and
+/// after a bar the raw fields.
 const SESSION: [(&str, &[&str]); 23] = [
     ("INIT k 2 HOLD 900000 LIMIT 2 OUTBOX s", &["INIT 2 2 0 0 limit:2,hold_ms:900000|outbox=s"]),
     ("INIT k 2 HOLD 900000 LIMIT 2 OUTBOX s", &[]),
@@ -101,7 +101,7 @@ fn every_change_appends_its_entries_exactly() {
     }
 }
 
-/// The line of the entry numbered `rev` that is written so in [`SESSION`].
+/// The whole entry with number `rev` for a short one of [`SESSION`].
 fn whole(short: &str, rev: usize) -> String {
     let (numbers, raw) = short.split_once('|').unwrap_or((short, ""));
     let words: Vec<&str> = numbers.splitn(6, ' ').collect();
@@ -116,7 +116,7 @@ fn whole(short: &str, rev: usize) -> String {
     format!("event={event} sale=k data={data} {raw}").trim_end().to_owned()
 }
 
-/// Data is JSON without blanks: the id and words are in quotes, numbers are not.
+/// Data is JSON without spaces: ids and words have quotes, numbers do not.
 #[test]
 fn the_data_of_an_entry_is_json() {
     let (_server, mut conn) = Server::start().with_conn();
@@ -135,7 +135,7 @@ fn the_data_of_an_entry_is_json() {
     assert_eq!(grant.fields, fields.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
 
-/// Times in entries are the times that the commands returned.
+/// Times in entries are those in the replies.
 #[test]
 fn entries_tell_the_times_of_the_grant() {
     let (_server, mut conn) = Server::start().with_conn();
@@ -151,7 +151,7 @@ fn entries_tell_the_times_of_the_grant() {
     assert_eq!(entries(&mut conn, "s")[2].number("deadline"), later);
 }
 
-/// Ids and users are bytes: they arrive in the stream as they came.
+/// Ids and users are bytes, which the stream keeps unchanged.
 // Rules: 0a12
 #[test]
 fn entries_keep_bytes_as_they_are() {
@@ -169,8 +169,8 @@ fn entries_keep_bytes_as_they_are() {
     }
 }
 
-/// On the link and in the log one command makes a change and its entries: it tells the form and the
-/// id of the first. Others take the next ids.
+/// One replicated command makes a change and its entries. It has the form and id of the first
+/// entry; the others get the next ids.
 #[test]
 fn one_command_makes_a_change_and_its_entries() {
     let (server, mut conn) = Server::start().with_conn();
@@ -202,8 +202,8 @@ fn one_command_makes_a_change_and_its_entries() {
     }
 }
 
-/// Asserts that the last replicated command is one APPLY that follows `version` and makes these
-/// entries, whose ids follow each other.
+/// Checks that the last replicated command is one APPLY that follows `version` and makes these
+/// entries with consecutive ids.
 #[track_caller]
 fn assert_one_command(
     server: &Server,
@@ -251,7 +251,7 @@ fn replicas_and_logs_have_the_same_stream() {
     server.start_again();
     assert_eq!(picture(&server), before);
     assert_whole(&entries(&mut server.conn(), "s"));
-    // The next change begins a new epoch, and its rev follows.
+    // The next change begins an epoch, and its rev follows the last one.
     let last = entries(&mut server.conn(), "s").len();
     assert_eq!(server.call("SECKILL.PAUSE k"), "+OK");
     let all = entries(&mut server.conn(), "s");
@@ -260,7 +260,7 @@ fn replicas_and_logs_have_the_same_stream() {
     assert_whole(&all);
 }
 
-/// A grab that lets others' holds run out tells of all of it, in order, in one command.
+/// A grab that expires holds of others has entries of all of them, in order, in one command.
 #[test]
 fn a_grab_that_expires_others_tells_of_them_first() {
     let (server, mut conn) = Server::sleeping().with_conn();
@@ -279,7 +279,7 @@ fn a_grab_that_expires_others_tells_of_them_first() {
     assert_whole(&entries(&mut conn, "s"));
 }
 
-/// Entries have the sale's key as it is at that moment.
+/// Entries have the current key of the sale.
 #[test]
 fn a_renamed_sale_goes_on_under_its_new_name() {
     let (server, mut conn) = Server::start().with_conn();
@@ -295,7 +295,7 @@ fn a_renamed_sale_goes_on_under_its_new_name() {
     assert_eq!(names, ["INIT k", "GRANT k", "EXPIRE l"]);
 }
 
-/// The stream's own notification comes as after an XADD, and dirty data is counted.
+/// The stream is notified as by XADD, and its change counts as dirty.
 #[test]
 fn an_entry_is_signalled_like_an_xadd() {
     let (server, mut conn) = Server::start().with_conn();

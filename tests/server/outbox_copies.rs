@@ -1,6 +1,6 @@
-//! Replicas and logs write the entries of the outbox themselves, from each change and their own
-//! state: the same ones, byte for byte, under the same ids. Where a stream takes none there, the
-//! change is made all the same and INFO counts it.
+//! Replicas and AOF loading create outbox entries themselves, from each change and their own state:
+//! equal bytes and equal ids. If a stream refuses an entry there, the change is still made and INFO
+//! counts it.
 
 use seckill_oracle::shorthand::effect;
 
@@ -9,8 +9,8 @@ use crate::support::{logs, Conn, Options, ReplicationStream, Server};
 
 const REFUSED: &str = "-ERR effects must follow the version of the sale and keep its law";
 
-/// The sale and its stream: digests, every byte of every entry under its id, and what the server
-/// keeps beside them.
+/// The sale and its stream: digests, every entry with its id, and the server's data about the
+/// stream.
 fn picture(server: &Server) -> Vec<String> {
     let mut conn = server.conn();
     let info = ["entries-added", "last-generated-id", "max-deleted-entry-id"];
@@ -24,7 +24,7 @@ fn refusals(server: &Server) -> [String; 2] {
     ["apply", "outbox"].map(|what| server.info("seckill", &format!("seckill_{what}_refused")))
 }
 
-/// Changes of every kind, some of which end by the clock.
+/// Changes of every kind; some are expiries.
 fn sell(conn: &mut Conn) {
     for step in 0..40 {
         conn.cmd(&format!("SECKILL.GRAB k u{step} QTY {} REQ o\\{step}\"", 1 + step % 2));
@@ -47,7 +47,8 @@ fn sell(conn: &mut Conn) {
 
 #[test]
 fn replicas_and_logs_write_the_same_entries_under_the_same_ids() {
-    // Every second, a kill may lose what the server has not written while it waits for the disk.
+    // With `everysec`, SIGKILL may lose what the server has not written while it waits for the
+    // disk.
     let always = || Options::new().line("appendonly yes").line("appendfsync always");
     let mut server = always().start();
     let (mut replica, last) = (always().line("aof-use-rdb-preamble no").start(), Server::start());
@@ -69,7 +70,7 @@ fn replicas_and_logs_write_the_same_entries_under_the_same_ids() {
     for server in [&server, &replica] {
         logs::assert_survives(server, picture);
     }
-    // Changes after a rewrite are in the log as commands again.
+    // After a rewrite, changes are in the AOF as commands again.
     sell(&mut conn);
     wait_for_no_holds(&server, "k");
     replica.wait_in_sync(&server);
@@ -82,7 +83,7 @@ fn replicas_and_logs_write_the_same_entries_under_the_same_ids() {
     }
 }
 
-/// Entries of others, and ids ahead of the clock, come in the primary's order.
+/// Entries of others, and ids ahead of the clock, are copied in the primary's order.
 #[test]
 fn what_others_write_into_the_stream_is_copied_in_order() {
     let (server, replica) = Server::pair();
@@ -110,7 +111,7 @@ fn what_others_write_into_the_stream_is_copied_in_order() {
     assert_eq!(refusals(&replica), ["0", "0"]);
 }
 
-/// Ids of one change follow each other, over the end of a millisecond too.
+/// Entry ids of one change are consecutive, also across the end of a millisecond.
 #[test]
 fn the_second_entry_of_a_change_takes_the_next_id() {
     let (server, replica) = Server::pair();
@@ -127,8 +128,8 @@ fn the_second_entry_of_a_change_takes_the_next_id() {
     assert_eq!(picture(&replica), before);
 }
 
-/// A replica whose stream another client wrote to: the change is made, the entry is left out,
-/// logged and counted. A missing stream is made again.
+/// Another client has written to the replica's stream. The change is made; the entry is left out,
+/// logged and counted. A missing stream is created again.
 #[test]
 fn a_stream_that_takes_no_copy_does_not_stop_the_sale() {
     let server = Server::start();
@@ -158,14 +159,14 @@ fn a_stream_that_takes_no_copy_does_not_stop_the_sale() {
     assert_eq!(refusals(&server), ["0", "0"]);
     let (own, all) = (entries(&mut far, "s"), entries(&mut conn, "s"));
     assert_eq!(own[..], all[all.len() - 2..], "the GRANT and its SOLDOUT");
-    // Its own log comes to the same.
+    // The replica's own AOF gives equal data.
     let before = (replica.digest("k"), replica.digest("s"));
     replica.kill9();
     replica.start_again();
     assert_eq!((replica.digest("k"), replica.digest("s")), before);
 }
 
-/// Entries that a stream takes are appended under their own ids, whatever it has left out.
+/// Accepted entries have the primary's ids, also after entries that were left out.
 #[test]
 fn entries_behind_one_that_is_left_out_are_copied() {
     let (server, replica) = (Server::start(), Options::new().line("replica-read-only no").start());
@@ -185,7 +186,8 @@ fn entries_behind_one_that_is_left_out_are_copied() {
     assert_eq!(own.last(), all.last(), "the SOLDOUT behind the GRANT");
 }
 
-/// Several sales are several commands, in one transaction and in the order of their entries.
+/// MGRAB replicates one command for each sale, in one transaction and in the order of their
+/// entries.
 #[test]
 fn several_sales_are_one_command_each() {
     let (server, mut conn) = Server::start().with_conn();
@@ -213,7 +215,7 @@ fn several_sales_are_one_command_each() {
     assert_eq!(heads, ["MULTI", &z, "SECKILL.APPLY y 1", &x, "EXEC"]);
 }
 
-/// The reply to an APPLY of a key, a position and effects as tests write them.
+/// The reply to an APPLY with this key, position and effects in the notation of tests.
 fn apply(conn: &mut Conn, line: &str) -> String {
     let mut words = vec![b"SECKILL.APPLY".to_vec()];
     for (place, word) in line.split(' ').enumerate() {
@@ -222,7 +224,8 @@ fn apply(conn: &mut Conn, line: &str) -> String {
     conn.ask(&words).to_string()
 }
 
-/// A command and its sale agree whether there are entries, and in which form: else nothing is done.
+/// A command must agree with its sale whether there are entries, and in which form. Otherwise it
+/// changes nothing.
 #[test]
 fn an_apply_that_does_not_fit_its_outbox_is_refused() {
     let (server, mut conn) = Server::start().with_conn();
@@ -255,7 +258,7 @@ fn an_apply_that_does_not_fit_its_outbox_is_refused() {
     assert_eq!(number(&mut conn, "k", "rev"), 5);
 }
 
-/// The version of the effects can be held back for older modules; there is one so far.
+/// A setting limits the version of effects for older modules. So far there is one version.
 // Rules: ddb9
 #[test]
 fn the_version_of_the_effects_governs_the_form_of_entries() {

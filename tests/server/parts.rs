@@ -9,7 +9,7 @@ use crate::support::{wait_until, Conn, Options, ReplicationStream, Server};
 const WRONG_PART: &str = "-WRONGPART user belongs to another part";
 const NOT_THIS: &str = "-ERR not this split";
 
-/// Two parts: of 2, dave and erin are at home in part 0, alice, carol and frank in part 1.
+/// Two parts. Dave and erin belong to part 0, alice, carol and frank to part 1.
 fn two_parts(options: &str) -> (Server, Conn) {
     let (server, mut conn) = Server::start().with_conn();
     for (part, supply) in [(0, 6), (1, 4)] {
@@ -47,7 +47,7 @@ fn a_part_is_told_which_it_is_once() {
     server.assert_sound("k");
 }
 
-/// The homes are those that zlib's crc32 gives in every language.
+/// A user's part agrees with zlib's crc32 in every language.
 // Rules: c56f e8f6 4ddb b95e
 #[test]
 fn users_have_one_home() {
@@ -93,7 +93,7 @@ fn users_of_another_part_are_sent_away_before_anything_is_judged() {
         "SECKILL.DENY p1 REMOVE dave",
         "SECKILL.MGRAB dave 1 p1",
         "SECKILL.MGRAB dave 2 p0 p1",
-        // This error comes first, even where the first key alone has another mistake.
+        // This error comes first, also if the first key has another error.
         "SECKILL.MGRAB dave 2 p0 p1 QTY 2 REQ r",
         "SECKILL.MGRAB alice 2 p0 p1",
     ] {
@@ -126,14 +126,14 @@ fn units_move_by_totals() {
         ("SECKILL.RECEIVE p1 s 0 1", "[2 6]"),
         ("SECKILL.PARTS p0", "['s' 0 2 6 4 0 0 6 0 [[1 2 0]]]"),
         ("SECKILL.PARTS p1", "['s' 1 2 4 6 0 0 6 0 [[0 0 2]]]"),
-        // As far as what is available permits; the rest when it is asked for again.
+        // At most the available units; a repeated call sends the others.
         ("SECKILL.GRAB p0 dave QTY 3", "['GRANTED' 1 3 'SOLD' 0 1]"),
         ("SECKILL.SEND p0 s 1 9", "[3 0]"),
         ("SECKILL.SEND p0 s 1 9", "[3 0]"),
         ("SECKILL.RESTOCK p0 5 REQ r", "[5 5]"),
         ("SECKILL.SEND p0 s 1 4", "[4 4]"),
         ("SECKILL.RESTOCK p0 -4 REQ q", "[-4 0]"),
-        // Units that were never there are a deficit, and whatever comes pays it off.
+        // Units that never existed are a deficit, which received units reduce.
         ("SECKILL.SEND p0 s 1 11 OWED", "[11 0]"),
         ("SECKILL.PARTS p0", "['s' 0 2 7 0 0 7 15 0 [[1 11 0]]]"),
         ("SECKILL.RECEIVE p0 s 1 5", "[5 0]"),
@@ -144,7 +144,7 @@ fn units_move_by_totals() {
     let status = conn.cmd("SECKILL.STATUS p0");
     let fields = ["supply", "deficit", "put_in", "sent", "received", "elsewhere"];
     assert_eq!(fields.map(|name| status.field(name).int()), [2, 0, 8, 11, 5, 15]);
-    // SEND of more units than the part was given at first: units of other parts are among them.
+    // SEND of more units than the initial share: they include units of other parts.
     conn.check(&[
         ("SECKILL.RESTOCK p1 -9 REQ r", "[-6 0]"),
         ("SECKILL.PARTS p1", "['s' 1 2 -2 0 0 0 6 0 [[0 0 2]]]"),
@@ -170,7 +170,7 @@ fn sold_out_is_said_when_nothing_can_come_any_more() {
         ("SECKILL.GRAB p1 frank", "['SOLDOUT' 6]"),
         ("SECKILL.ELSEWHERE p1 s 0 1", "[0 1]"),
         ("SECKILL.GRAB p1 frank", "['SOLDOUT' 0]"),
-        // Older news changes nothing, and so does the same again.
+        // Older reports and repeated ones change nothing.
         ("SECKILL.ELSEWHERE p1 s 9 0", "[0 1]"),
         ("SECKILL.ELSEWHERE p1 s 0 1", "[0 1]"),
         ("SECKILL.ELSEWHERE p1 s 5 1", "[5 1]"),
@@ -180,7 +180,7 @@ fn sold_out_is_said_when_nothing_can_come_any_more() {
     ]);
     let status = conn.cmd("SECKILL.STATUS p1");
     assert_eq!(status.field("state").text(), "soldout");
-    // Units that were refused: 2, 1, 7, 1, 1 and 1.
+    // Refused units: 2, 1, 7, 1, 1 and 1.
     assert_eq!(status.field("unmet_units").int(), 13);
     conn.check(&[
         ("SECKILL.RECEIVE p1 s 0 2", "[2 2]"),
@@ -192,7 +192,7 @@ fn sold_out_is_said_when_nothing_can_come_any_more() {
     server.assert_sound("p1");
 }
 
-/// The entries of the part that the test above sells out and fills again.
+/// Checks the entries of the part that the test above sells out and fills again.
 fn assert_told(all: &[Entry]) {
     let told: Vec<Entry> = all.iter().filter(|entry| entry.text("sale") == "p1").cloned().collect();
     assert_whole(&told);
@@ -240,7 +240,7 @@ fn assert_told(all: &[Entry]) {
     );
 }
 
-/// Only what changed is told of; a repeated SEND goes out without a word.
+/// Only changes have entries; a repeated SEND is replicated without one.
 // Rules: fe17 e7d0
 #[test]
 fn repeats_are_replicated_where_a_wait_counts_on_them() {
@@ -274,13 +274,13 @@ fn repeats_are_replicated_where_a_wait_counts_on_them() {
             assert_eq!(listener.read().expect("a message").items()[3].text(), event);
         }
     }
-    // Whatever else had been told would come before this.
+    // Any other message would come before this.
     assert_eq!(conn.call("PUBLISH __keyspace@0__:end end"), "1");
     assert_eq!(listener.read().expect("a message").items()[3].text(), "end");
 }
 
-/// A balancer that finds units under way which it did not send itself: its WAIT must not be content
-/// with what this connection wrote before, which is nothing.
+/// A balancer finds moved units that it did not send itself. Its WAIT must also wait for their
+/// SEND, although its connection has not written it.
 // Rules: fe17 dc76
 #[test]
 fn a_wait_behind_a_repeated_send_covers_the_first() {
@@ -298,7 +298,7 @@ fn a_wait_behind_a_repeated_send_covers_the_first() {
     assert_eq!(theirs, "['s' 0 2 6 4 0 0 6 0 [[1 2 0]]]");
 }
 
-/// Parts with every kind of state, except the one that would take too long to fill.
+/// Creates parts with every kind of state, except one that takes too long.
 fn fill(conn: &mut Conn) {
     conn.check(&[
         ("SECKILL.SEND p0 s 1 4", "[4 2]"),
@@ -326,7 +326,7 @@ fn parts_are_the_same_everywhere() {
         fill(conn);
     };
     assert_same_everywhere(&["p0", "p1"], init, |server| {
-        // A dump also has what this node alone has counted.
+        // A dump also has counters of this node alone.
         let mut conn = server.conn();
         assert_eq!(conn.cmd("SECKILL.GRAB p1 frank QTY 9 REQ q").items()[0].text(), "SHORT");
         let payload = conn.cmd("DUMP p1").bytes().to_vec();

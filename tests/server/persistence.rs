@@ -1,9 +1,9 @@
-//! A server that was stopped, killed or reloaded has what it had acknowledged to its clients.
+//! A server that was stopped, killed or reloaded has all acknowledged changes.
 
 use crate::support::{wait_until, Options, Reply, Server};
 
-/// Fills a sale with every kind of grant there is: with and without request ids, one and several
-/// units, users with one and with many grants, long and odd ids; and with restocks and refusals.
+/// Fills a sale with every kind of grant: with and without request ids, one and several units,
+/// users with one and with many grants, long and unusual ids. Also restocks and refusals.
 pub fn fill(server: &Server, key: &str, grants: usize) {
     let mut conn = server.conn();
     assert_eq!(conn.call(&format!("SECKILL.INIT {key} 1000000 LIMIT 0 GRABS 5000")), "+OK");
@@ -29,7 +29,7 @@ pub fn fill(server: &Server, key: &str, grants: usize) {
     conn.cmd(&format!("SECKILL.GRAB {key} somebody"));
 }
 
-/// The state that a reload must keep: the digest, all that can be read, and the counters.
+/// The state that a reload must keep: the digest, all replies of reads, and the counters.
 fn state(server: &Server, key: &str) -> (String, Vec<String>, Reply) {
     let counters = server.cmd(&format!("SECKILL.STATUS {key}")).field("counters");
     (server.digest(key), server.picture(key), counters)
@@ -77,8 +77,8 @@ fn a_snapshot_survives_a_kill() {
     server.assert_sound("k");
 }
 
-/// Grants after a restart carry a later epoch than all that were lost, also than those of a run
-/// that left nothing behind: (id, epoch, seq) never names two grants.
+/// Grants after a restart have a later epoch than all lost grants, also those of a run without any
+/// saved change. So (id, epoch, seq) never names two grants.
 #[test]
 fn a_restart_begins_a_new_epoch() {
     let mut server = Server::start();
@@ -106,7 +106,7 @@ fn a_restart_begins_a_new_epoch() {
     assert!(epochs.windows(2).all(|two| two[0] < two[1]), "{epochs:?}");
 }
 
-/// A payload restored elsewhere or twice goes on under epochs of its own.
+/// A payload that is restored elsewhere or twice gets its own epochs.
 #[test]
 fn a_restored_copy_begins_a_new_epoch() {
     let (_server, mut conn) = Server::start().with_conn();
@@ -126,7 +126,7 @@ fn a_restored_copy_begins_a_new_epoch() {
     assert!(others.iter().all(|epoch| epoch > first) && others[0] != others[1], "{epochs:?}");
 }
 
-/// A log that was cut off in the middle of a command loads up to there.
+/// An AOF that ends in the middle of a command is loaded up to the last complete one.
 #[test]
 fn a_log_cut_off_loads_what_is_whole() {
     let mut server = Options::new().line("appendonly yes").line("appendfsync always").start();

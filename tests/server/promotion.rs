@@ -1,5 +1,5 @@
-//! Primaries come and go while holds run: a replica never lets one expire, a promoted one goes on
-//! where its primary stopped, and nothing is lost on the way.
+//! Promotions while holds expire: a replica never expires a hold, a promoted replica continues
+//! where its primary stopped, and nothing is lost.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -35,7 +35,7 @@ fn hold(conn: &mut Conn, count: usize) {
     }
 }
 
-/// With its primary stopped, a replica shows due holds as held.
+/// While its primary is stopped, a replica shows due holds as held.
 #[test]
 fn a_replica_lets_nothing_expire() {
     let (primary, replica) = Server::pair();
@@ -90,7 +90,7 @@ fn a_promoted_replica_expires_what_its_primary_would_have() {
     assert_eq!(all.iter().filter(|entry| entry.number("epoch") > epoch).count(), 9);
 }
 
-/// A buyer at whichever server is the primary, who notes each order's state as last answered.
+/// A buyer at the current primary. Returns the last answered state of each order.
 fn buy(ports: [u16; 2], stopped: &AtomicBool, name: &str) -> HashMap<String, String> {
     let mut told = HashMap::new();
     let mut conns = ports.map(|port| Conn::open(port).expect("a connection"));
@@ -120,7 +120,7 @@ fn a_failover_loses_nothing() {
     hand_over(4);
 }
 
-/// FAILOVER hands over between two servers, back and forth, while holds fall due all the time.
+/// FAILOVER between two servers, back and forth, while holds fall due.
 pub fn hand_over(rounds: usize) {
     let (one, two) = Server::pair();
     one.conn().check(&[("SECKILL.INIT k 1000000 HOLD 60 OUTBOX s", "+OK")]);
@@ -158,7 +158,7 @@ pub fn hand_over(rounds: usize) {
         let row = rows.iter().find(|row| row.contains(&format!(" '{user}' ")));
         let row = row.unwrap_or_else(|| panic!("{user} is lost"));
         let state = if state == "HELD" { "EXPIRED" } else { &state };
-        // A hold whose confirmation was cut off by the failover may be sold all the same.
+        // A hold whose CONFIRM got no reply because of the failover may be sold.
         let cut_off = state == "EXPIRED" && !row.contains("'EXPIRED'");
         assert!(row.contains(&format!("'{state}'")) || cut_off, "{user} was told {state}: {row}");
         count += 1;

@@ -1,5 +1,5 @@
-//! CANCEL, CONFIRM, REFUND, RECLAIM and the clock fall upon the same orders from many connections:
-//! each unit comes back once, and every order takes a way that the contract knows.
+//! CANCEL, CONFIRM, REFUND, RECLAIM and expiry meet on the same orders from many connections. Each
+//! unit comes back once, and every order follows the contract's transitions.
 
 use std::collections::{HashMap, HashSet};
 use std::thread;
@@ -21,7 +21,7 @@ const WAYS: [(&str, &str, &str); 8] = [
     ("EXPIRED", "RECLAIM-REFUSED", "EXPIRED for good"),
 ];
 
-/// Follows every order through the entries and counts units that came back.
+/// Follows every order through the entries and counts returned units.
 fn follow(all: &[Entry]) -> HashMap<i64, String> {
     let mut states: HashMap<i64, String> = HashMap::new();
     for entry in all.iter().filter(|entry| entry.has("seq")) {
@@ -36,11 +36,11 @@ fn follow(all: &[Entry]) -> HashMap<i64, String> {
 }
 
 /// Eight clients use the same orders, about `orders` at a time, while the orders' holds expire.
-/// Tells which events took part.
+/// Returns the events that occurred.
 pub fn race(orders: u64, steps: u64, seed: u64) -> HashSet<String> {
     let (server, replica) = Server::pair();
     let mut conn = server.conn();
-    // Units for some buyers: others find none, and some late payers find none any more.
+    // Fewer units than buyers, so some grabs and some late payments find none.
     let supply = orders * 4;
     let init = format!("SECKILL.INIT k {supply} HOLD 15 LIMIT 1 OUTBOX s");
     assert_eq!(conn.call(&init), "+OK");
@@ -50,7 +50,7 @@ pub fn race(orders: u64, steps: u64, seed: u64) -> HashSet<String> {
             scope.spawn(move || {
                 let mut random = Random(seed * 100 + number);
                 for step in 0..steps {
-                    // All clients work on a few users at a time, and move on to the next.
+                    // All clients use a few users at a time, and then the next ones.
                     let user = step / 4 + random.below(orders);
                     let line = match random.below(8) {
                         0 => format!("SECKILL.CONFIRM k u{user} REQ o"),
@@ -93,7 +93,7 @@ pub fn race(orders: u64, steps: u64, seed: u64) -> HashSet<String> {
 
 #[test]
 fn each_unit_returns_once() {
-    // Which of them come to pass is up to the clock: races go on until all have taken part.
+    // Which events occur depends on timing: races repeat until all have occurred.
     let mut seen = HashSet::new();
     for seed in 1..=20 {
         seen.extend(race(60, 1000, seed));

@@ -1,9 +1,7 @@
-//! The sessions in the README and in docs are real: they are replayed with redis-cli and every line
-//! is compared. Only times differ from day to day, and what a sale draws at random; `…` in a line
-//! stands for what a page leaves out of it. A line that
-//! begins with # says that time passes: the command behind it is sent until its reply is the one
-//! that is shown. Blocks of the language `redis` are there to be pasted: no line of theirs may be an
-//! error.
+//! Replays the sessions of the README and of docs with redis-cli and compares every line. Only
+//! times, random draws, and text that a page replaces by `…` may differ. After a line that begins
+//! with #, time passes: the next command is repeated until its reply is the shown one. Blocks of
+//! the language `redis` are for pasting: none of their lines may be an error.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +13,11 @@ use crate::support::{skip, Options, Server};
 const PROMPT: &str = "127.0.0.1:6390> ";
 const TIME_DIGITS: usize = 13;
 const ID_DIGITS: usize = 16;
-/// How a block to paste begins.
+/// The beginning of a block for pasting.
 const PASTED: &str = "redis\n";
 /// Draws whose amounts are random.
 const RANDOM: [&str; 2] = ["DRAW PACKETS", "DRAW UNIFORM"];
-/// Rounds take minutes: such a session is replayed up to the first line that begins with #.
+/// Rounds take minutes: these sessions are replayed up to the first line that begins with #.
 const ROUNDS: &str = " EVERY ";
 const NUMBER: &str = "(integer) ";
 
@@ -37,7 +35,7 @@ impl Page {
     }
 }
 
-/// The READMEs and all of docs, in both languages.
+/// The READMEs and all pages of docs, in both languages.
 fn pages() -> Vec<Page> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let files = |folder: &str| fs::read_dir(root.join(folder)).expect("docs");
@@ -52,9 +50,9 @@ fn pages() -> Vec<Page> {
 /// A call of a session.
 struct Call<'p> {
     command: &'p str,
-    /// The lines below it; `None` where a page shows none.
+    /// The lines of its reply; `None` if the page shows none.
     reply: Option<String>,
-    /// Whether time passes before it.
+    /// Whether time passes before the call.
     is_later: bool,
 }
 
@@ -64,10 +62,10 @@ struct Session<'p> {
     is_random: bool,
 }
 
-/// How long a session waits where a page says that time passes.
+/// Timeout for a reply after time passes.
 const LATER: Duration = Duration::from_secs(20);
 
-/// Every block of a page that shows the prompt, and every one to paste.
+/// Every block of a page with a prompt, and every block for pasting.
 fn sessions(page: &str) -> Vec<Session<'_>> {
     let blocks = page.split("```").skip(1).step_by(2);
     let shown = blocks.map(|block| Session {
@@ -100,8 +98,8 @@ fn calls(block: &str) -> Vec<Call<'_>> {
     calls
 }
 
-/// Numbers as long as a time become the word TIME, and ids of sales ID; all integers become N
-/// where chance decides.
+/// Replaces numbers as long as a time by TIME, and ids of sales by ID. In a session with random
+/// draws all integers become N.
 fn without_chance(text: &str, is_random: bool) -> String {
     let line = |line: &str| match line.rsplit_once(NUMBER) {
         Some((before, _)) if is_random => format!("{before}{NUMBER}N\n"),
@@ -129,7 +127,7 @@ fn masked(line: &str) -> String {
     words.into_iter().map(mask).collect()
 }
 
-/// Replaces each answer that matches a line of the page by that line.
+/// Replaces each reply line that matches a line of the page by that line.
 fn without_what_is_left_out(found: &str, written: &str) -> String {
     let mut written = written.lines();
     let lines = found.lines().map(|line| match written.next() {
@@ -139,7 +137,7 @@ fn without_what_is_left_out(found: &str, written: &str) -> String {
     lines.collect()
 }
 
-/// Whether the line has the pieces between each `…` of the one that is shown, in their order.
+/// Whether the line contains the pieces around each `…` of `shown`, in order.
 fn fits(line: &str, shown: &str) -> bool {
     let mut pieces = shown.split('…');
     let (Some(first), Some(last)) = (pieces.next(), pieces.next_back()) else { return false };
@@ -208,7 +206,7 @@ fn every_session_is_what_redis_cli_shows() {
     }
 }
 
-/// A line that people paste is no error. What only newer servers know is left out on older ones.
+/// Checks that a pasted line is no error. Commands of newer servers are skipped on older ones.
 #[track_caller]
 fn assert_pasted(server: &Server, command: &str, path: &Path) {
     let shown = redis_cli(server, command);
@@ -220,7 +218,7 @@ fn assert_pasted(server: &Server, command: &str, path: &Path) {
     assert!(!shown.starts_with("(error)"), "{command} in {}: {shown}", path.display());
 }
 
-/// No command hides from the test above in another block, and none has a comment behind it.
+/// No command stands in a block of another language, and no command has a comment after it.
 #[test]
 fn what_can_be_pasted_is_marked() {
     for Page { path, text } in pages() {
@@ -251,7 +249,7 @@ fn linked_files_exist() {
     }
 }
 
-/// A path between backticks that begins with a folder of this repository exists.
+/// Each path between backticks that begins with a folder of this repository exists.
 #[test]
 fn named_files_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,5 +1,5 @@
-//! Reads are as current as changes: histories of many clients at once, each with the moments at which
-//! its calls were sent and answered, must have an order in which the oracle gives every reply.
+//! Reads are as current as changes. Histories of many clients, with the times of sending and of
+//! replies, must be linearizable: the oracle gives every reply in some order.
 
 use std::collections::HashMap;
 use std::sync::Barrier;
@@ -13,16 +13,16 @@ use crate::support::{Conn, Random, Reply, Server};
 
 const CLIENTS: usize = 12;
 const CALLS: usize = 200;
-/// Where there is no order, the search has to go through all that there could be.
+/// Few calls: without a valid order the search visits all possible orders.
 const FEW_CALLS: usize = 40;
 const USERS: u64 = 8;
-/// Each request is one user's: several clients send it, first or again.
+/// Number of request ids. Each belongs to one user, and several clients send it.
 const REQUESTS: u64 = 48;
 const SUPPLY: u64 = 6;
-/// No hold expires while a history is made.
+/// Longer than a history: no hold expires.
 const HOLD_MS: u64 = 600_000;
 
-/// Terms, and how INIT is told them.
+/// Terms for the oracle, and as words of INIT.
 fn sales() -> [(Rules, &'static str); 3] {
     let rules = Rules { hold_ms: HOLD_MS, ..Rules::default() };
     let list = |overtake| Some(ListRules { max: 5, offer_ms: 0, overtake });
@@ -88,7 +88,7 @@ fn flat(reply: &Reply) -> String {
     }
 }
 
-/// The fields of STATUS, those of `counters` included.
+/// The fields of STATUS, with those of `counters`.
 fn fields(reply: &Reply) -> String {
     let field = |(name, value): (String, Reply)| match name.as_str() {
         "counters" => fields(&value),
@@ -97,7 +97,7 @@ fn fields(reply: &Reply) -> String {
     reply.pairs().into_iter().map(field).collect::<Vec<_>>().join(" ")
 }
 
-/// Twelve clients make this many calls at once; everything that they were told.
+/// Twelve clients make this many calls at once. Returns all replies.
 fn history(server: &Server, waits: bool, calls: usize, seed: u64) -> Vec<Told> {
     let (begin, all_here) = (Instant::now(), Barrier::new(CLIENTS));
     let moment = || begin.elapsed().as_nanos() as u64;
@@ -130,7 +130,7 @@ fn history(server: &Server, waits: bool, calls: usize, seed: u64) -> Vec<Told> {
     told.into_iter().flatten().collect()
 }
 
-/// Writes to each call where MONITOR has it. A client's ECHO tells which connection is its own.
+/// Adds to each call its position in MONITOR. A client's ECHO shows which connection it has.
 fn places(monitor: &mut Conn, told: &mut [Vec<Told>]) {
     let mut calls: Vec<_> = told.iter_mut().map(|calls| calls.iter_mut()).collect();
     let mut clients = HashMap::new();
@@ -151,7 +151,7 @@ fn places(monitor: &mut Conn, told: &mut [Vec<Told>]) {
     }
 }
 
-/// One sale, and a history of it.
+/// Runs a history of one sale.
 fn played(
     server: &Server,
     (rules, words): (Rules, &str),
@@ -182,8 +182,8 @@ fn each_call_takes_effect_between_its_sending_and_its_answer() {
     }
 }
 
-/// An earlier call of the same kind whose reply is older than it may be. Between the two calls a
-/// grant was sent and answered that the reply to such a call `shows`.
+/// An earlier call of this kind with an outdated reply. Between the two calls a grant was sent and
+/// answered that the reply would have to show.
 fn stale(told: &[Told], at: usize) -> Option<String> {
     let now = &told[at];
     let shows = |grant: &Told| match (&now.call, &grant.call) {

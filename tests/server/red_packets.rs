@@ -1,12 +1,12 @@
-//! Drawn amounts: what is paid out is exactly what was put in, draws are replicated and never made
-//! again, and a sale whose caller computes the amounts never pays more than its budget.
+//! Drawn amounts. The sum of all amounts is the supply, draws are replicated and never repeated,
+//! and a sale with amounts from the caller never exceeds its budget.
 
 use std::thread;
 
 use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{logs, wait_until, Conn, Reply, Server};
 
-/// The amounts that users from `u<first>` on get until nothing is left.
+/// The amounts of users from `u<first>` on, until nothing is left.
 #[track_caller]
 fn draw_all(conn: &mut Conn, key: &str, first: usize) -> Vec<i64> {
     let mut amounts = Vec::new();
@@ -82,7 +82,7 @@ fn a_list_has_at_most_so_many_amounts() {
     server.assert_sound("k");
 }
 
-/// A user gets one packet, and asking again shows the same one.
+/// A user gets one packet, and a repeated GRAB shows its amount.
 #[test]
 fn a_replay_shows_the_same_amount() {
     let (server, mut conn) = Server::start().with_conn();
@@ -104,7 +104,7 @@ fn a_replay_shows_the_same_amount() {
     assert_eq!(server.digest("k"), digest);
 }
 
-/// Amount and packet come back together; in a list, to the end of it.
+/// Amount and packet come back together; a list gets the amount at its end.
 #[test]
 fn what_comes_back_is_drawn_again() {
     let (server, mut conn) = Server::start().with_conn();
@@ -168,8 +168,8 @@ fn draws_are_the_same_everywhere() {
     });
 }
 
-/// A replica has its primary's draws, and once promoted it goes on from there: the next draws are
-/// those that the primary would have made.
+/// A replica has its primary's draws. After its promotion its next draws are those that the primary
+/// would have made.
 #[test]
 fn a_promoted_replica_goes_on_drawing() {
     let (mut primary, replica) = (Server::start(), Server::start());
@@ -208,13 +208,13 @@ fn draw_all_but_holds(conn: &mut Conn) {
     }
 }
 
-/// The secret is in every copy: whoever goes on draws what the primary would have drawn, and no
-/// amount of before comes again.
+/// The secret is in every copy. So a copy draws the amounts that the primary would have drawn, and
+/// repeats none.
 #[test]
 fn a_copy_draws_what_the_primary_would_have() {
     let (mut primary, replica, third) = (Server::start(), Server::start(), Server::start());
     let mut conn = primary.conn();
-    // A range so wide that an amount comes twice once in a million runs.
+    // A range so wide that an amount comes twice in one of 1,000,000 runs.
     let init = "SECKILL.INIT k 9007199254740991 DRAW UNIFORM 1 100000000000";
     assert_eq!(conn.call(init), "+OK");
     let draw = |conn: &mut Conn, users: std::ops::Range<i64>| -> Vec<i64> {
@@ -246,7 +246,8 @@ fn a_copy_draws_what_the_primary_would_have() {
     assert!(others.iter().all(|amount| drawn.binary_search(amount).is_err()), "{others:?}");
 }
 
-/// Amounts from business logic: 1,000,000 coins are 1,000,000 coins, however many ask at once.
+/// Amounts from the caller: a budget of 1,000,000 coins is never exceeded, with any number of
+/// clients.
 #[test]
 fn a_budget_is_never_overspent() {
     const BUDGET: i64 = 1_000_000;
@@ -281,7 +282,8 @@ fn a_budget_is_never_overspent() {
     server.assert_sound("k");
 }
 
-/// Grabs as user after user until nothing is left; every call is sent twice, with two amounts.
+/// Grabs for one user after the other until nothing is left. Every call is sent twice, with two
+/// amounts.
 fn spend(conn: &mut Conn, number: u64) -> i64 {
     let mut random = crate::support::Random(number);
     let mut paid = 0;

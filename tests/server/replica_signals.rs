@@ -1,5 +1,5 @@
-//! Changes applied on a replica are signalled there as on a primary: to transactions that WATCH, to
-//! clients that cache, and to readers of the outbox that wait.
+//! Changes applied on a replica are signalled as on a primary: to transactions with WATCH, to
+//! clients with a cache, and to blocked readers of the outbox.
 
 use crate::support::{wait_until, Conn, Server};
 
@@ -13,7 +13,7 @@ fn pair() -> (Server, Server) {
     (primary, replica)
 }
 
-/// Changes on the primary, and the keys that each of them changes.
+/// Changes on the primary, each with the keys that it changes.
 const CHANGES: [(&str, &[&str]); 5] = [
     ("SECKILL.GRAB k a", &["k", "s"]),
     ("SECKILL.CONFIRM k a", &["k", "s"]),
@@ -66,7 +66,7 @@ fn an_applied_change_invalidates_what_clients_cache() {
     }
 }
 
-/// The reader caches its replies by the server's word, also that there is nothing.
+/// Reads a key so that the server tracks it for the client's cache, also if it is missing.
 fn read_and_cache(reader: &mut Conn, key: &str) {
     match key {
         "s" => reader.cmd("XLEN s"),
@@ -85,7 +85,7 @@ fn a_reader_that_waits_is_woken_on_a_replica() {
     assert!(read.contains("'GRANT'"), "{read}");
 }
 
-/// An INIT is signalled on the primary, too: the server does not do it by itself.
+/// INIT is signalled on the primary, too, because the server does not do that.
 #[test]
 fn an_init_is_signalled_where_it_is_made() {
     let server = Server::start();

@@ -1,5 +1,5 @@
-//! The exact replication stream, and that a replica is its primary's equal: after a full resync, a
-//! partial one, a promotion, a kill.
+//! The exact replication stream, and that replica and primary are equal after a full resync, a
+//! partial one, a promotion and a kill.
 
 use std::thread;
 
@@ -12,7 +12,7 @@ use crate::support::{logs, wait_until, Options, Random, ReplicationStream, Reply
 
 const APPLY: &[u8] = b"SECKILL.APPLY";
 
-/// Checks that a replica holds the same sale.
+/// Checks that a replica has an equal sale.
 #[track_caller]
 fn assert_same(primary: &Server, replica: &Server, key: &str) {
     replica.wait_in_sync(primary);
@@ -22,7 +22,7 @@ fn assert_same(primary: &Server, replica: &Server, key: &str) {
     replica.assert_sound(key);
 }
 
-/// The only command replicated since the last look: an APPLY to `k` that follows `version`.
+/// The only command replicated since the last call: an APPLY to `k` that follows `version`.
 #[track_caller]
 fn effect(stream: &mut ReplicationStream, server: &Server, version: &str) -> Vec<u8> {
     let commands = stream.taken(server);
@@ -32,7 +32,7 @@ fn effect(stream: &mut ReplicationStream, server: &Server, version: &str) -> Vec
     effect.clone()
 }
 
-/// Checks that an effect is the one that `said` says, whatever its time.
+/// Checks that an effect is that of `said`, except for its time.
 #[track_caller]
 fn assert_effect(bytes: &[u8], said: &str, line: &str) {
     let replicated = Change::decode(bytes).expect("an effect");
@@ -56,7 +56,7 @@ fn an_init_is_replicated_with_its_time_and_identity() {
     assert_eq!(effect, shorthand::effect(&said), "{change:?}");
 }
 
-/// A plain grab is short on the wire: seven bytes and the user, a few more when time has passed.
+/// A plain grab is replicated in few bytes: seven and the user, and a few more if time has passed.
 // Rules: 894a
 #[test]
 fn a_grab_is_replicated_as_its_effect() {
@@ -221,8 +221,8 @@ fn replica_with_log(primary: &Server) -> Server {
     replica
 }
 
-/// A replica's own log holds only what APPLY propagates: killed and started again alone, it has
-/// all that its primary had sent.
+/// A replica's own AOF holds what APPLY propagates. Restarted alone after SIGKILL, it has
+/// everything that its primary sent.
 #[test]
 fn a_replica_keeps_a_log_of_its_own() {
     let primary = Server::start();
@@ -275,8 +275,8 @@ fn a_promoted_replica_sells_on_and_survives_a_kill() {
     assert_same(&replica, &follower, "k");
 }
 
-/// An effect that does not follow the last one, is unknown or breaks the law is refused as a whole,
-/// counted and logged.
+/// An effect that does not follow the last one, is unknown, or breaks the law is refused as a
+/// whole, counted and logged.
 // Rules: 894a ddb9 7f5f
 #[test]
 fn apply_refuses_what_does_not_fit() {
@@ -352,7 +352,7 @@ fn apply_refuses_what_does_not_fit() {
     server.assert_sound("k");
 }
 
-/// A replica that lost its way does not guess: it refuses, says so, and is right after a resync.
+/// A replica out of sync refuses effects, reports that, and is correct after a resync.
 #[test]
 fn a_replica_that_diverged_is_seen() {
     let (primary, replica) = Server::pair();
@@ -381,7 +381,7 @@ fn a_replica_that_diverged_is_seen() {
     assert_same(&primary, &again, "k");
 }
 
-/// Reads on a replica change nothing there, and refusals are counted where they happened.
+/// Reads on a replica change nothing there. Refusals are counted on the node that replied them.
 #[test]
 fn refusal_counters_are_of_one_node() {
     let (primary, replica) = Server::pair();

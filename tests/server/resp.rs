@@ -1,4 +1,4 @@
-//! Replies byte by byte: RESP2 and RESP3 differ in maps and in null only.
+//! Replies byte by byte: RESP2 and RESP3 differ only in maps and null.
 
 use seckill_domain::outcome::OUTCOMES;
 use seckill_domain::terms::{Section, TERMS};
@@ -10,14 +10,14 @@ fn both(server: &Server) -> [(&'static str, Conn); 2] {
     [("RESP2", server.conn()), ("RESP3", server.conn().resp3())]
 }
 
-/// Outcomes are bulk strings in both protocols: a client that turns simple strings into `true`
-/// could not tell them apart.
+/// Outcomes are bulk strings in both protocols, because some clients turn simple strings into
+/// `true`.
 #[test]
 fn replies_of_buyer_commands_are_the_same_in_both() {
     assert_replies_of_buyers(&Server::start());
 }
 
-/// No reply of a pipeline, a transaction or a script has anything of another one.
+/// Replies in a pipeline, a transaction or a script do not mix.
 #[test]
 fn replies_in_a_long_pipeline_keep_apart() {
     let (_server, mut conn) = Server::start().with_conn();
@@ -137,7 +137,7 @@ fn status_and_audit_are_maps() {
     ]);
     let flat = two.raw("SECKILL.STATUS k");
     let map = three.raw("SECKILL.STATUS k");
-    // A term and an answer to GRAB are a row each, and a number of STATUS.
+    // Each term and each outcome has a row, and each row is a number of STATUS.
     let terms = TERMS.iter().filter(|term| term.section() == Some(Section::Sale)).count();
     let (fields, counters) = (20 + terms, 10 + OUTCOMES.len());
     for (text, fields, counters) in [
@@ -166,7 +166,7 @@ fn status_and_audit_are_maps() {
     );
 }
 
-/// A key may have any bytes for a name; JSON knows text alone.
+/// A key may have any bytes as name; JSON has only text.
 #[test]
 fn the_name_of_an_outbox_is_bytes_in_the_map_and_text_in_json() {
     let server = Server::start();

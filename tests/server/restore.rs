@@ -1,5 +1,5 @@
-//! Payloads that were cut off or altered: the server lives, and either refuses them or holds a
-//! sale that keeps the law.
+//! Payloads that were truncated or altered. The server does not crash: it refuses them, or has a
+//! sale that obeys the law.
 
 use seckill_oracle::rebuild;
 
@@ -7,18 +7,18 @@ use super::persistence::fill;
 use crate::support::payload::{assembled, pieces, restore, TRAILER_BYTES};
 use crate::support::{payload, Conn, Options, Random, Reply, Server};
 
-/// The place of the version among the bytes of a piece, and the one of today.
+/// Offset of the version in a piece, and the current version.
 const FORM: usize = 0;
 const NEWEST: u8 = 0;
 const FLIPS: usize = 10_000;
 const REFUSED: &str = "-ERR Bad data format";
 
-/// Uncompressed, so that each altered byte reaches the module.
+/// A server without compression, so that each altered byte reaches the module.
 fn start() -> Server {
     Options::new().line("rdbcompression no").line("sanitize-dump-payload yes").start()
 }
 
-/// A payload with several pieces and all kinds of grants, small enough to be altered everywhere.
+/// A payload with several pieces and all kinds of grants, small enough to alter each byte.
 fn payload(server: &Server) -> Vec<u8> {
     fill(server, "k", 40);
     server.cmd("DUMP k").bytes().to_vec()
@@ -63,7 +63,7 @@ fn every_truncation_is_refused() {
     server.wait_for_log("a sale was not loaded: its data is cut off");
 }
 
-/// A payload may be in order byte by byte and still not be the sale that its base announces.
+/// A payload with valid bytes whose pieces are not those that its base announces.
 #[test]
 fn pieces_that_lack_or_repeat_are_refused() {
     let server = start();
@@ -81,7 +81,7 @@ fn pieces_that_lack_or_repeat_are_refused() {
     for (place, name) in letters.chars().enumerate() {
         let mut repeated = whole.clone();
         repeated.insert(place, whole[place].clone());
-        // Counters of one node may be there twice or not at all; what follows the end is not read.
+        // Counters of one node may be repeated or missing. Pieces after the end are not read.
         if name != 'C' {
             let mut lacking = whole.clone();
             lacking.remove(place);
@@ -94,7 +94,7 @@ fn pieces_that_lack_or_repeat_are_refused() {
     assert_eq!(told(&swapped), REFUSED, "with rows in another order");
 }
 
-/// A base's numbers are those of its grants, or it is refused: nothing is corrected in silence.
+/// A base whose numbers do not match its grants is refused, never corrected silently.
 #[test]
 fn an_altered_base_is_held_as_told_or_refused() {
     let server = start();
@@ -102,7 +102,7 @@ fn an_altered_base_is_held_as_told_or_refused() {
     let whole = pieces(&payload);
     let mut conn = server.conn();
     let (mut refused, mut held) = (0, 0);
-    // Behind the version and what kind of piece it is.
+    // After the version and the kind of piece.
     for place in 2..whole[0].len() {
         for step in [1, 255] {
             let mut altered = whole.clone();
@@ -115,7 +115,7 @@ fn an_altered_base_is_held_as_told_or_refused() {
             }
             held += 1;
             let base = pieces(conn.cmd("DUMP x").bytes()).remove(0);
-            // A number written with more bytes than it needs comes back shorter.
+            // A number in more bytes than needed is written shorter.
             let is_shorter = base.len() < altered[0].len();
             assert!(base == altered[0] || is_shorter, "byte {place} of the base");
         }
@@ -123,7 +123,7 @@ fn an_altered_base_is_held_as_told_or_refused() {
     assert!(refused > 20 && held > 20, "{refused} refused, {held} held");
 }
 
-/// Whatever is held after an altered payload was accepted must be a sound sale that works.
+/// If an altered payload is accepted, the sale must be sound and usable.
 #[track_caller]
 fn assert_works(conn: &mut Conn, what: &str) {
     let audit = conn.cmd("SECKILL.AUDIT x");
@@ -142,7 +142,7 @@ fn assert_works(conn: &mut Conn, what: &str) {
         "SECKILL.RESTOCK x -1 REQ some-restock",
     ] {
         let reply = conn.cmd(line);
-        // A sale whose T or numbers are at their very end may refuse a change, never a reading.
+        // A sale with T or numbers at their largest value may refuse changes, but never reads.
         assert!(!reply.is_error() || line.contains("REQ"), "{what}: {line} {reply}");
     }
     assert_eq!(conn.cmd("SECKILL.AUDIT x").field("ok"), Reply::Int(1), "{what}");
@@ -157,7 +157,7 @@ fn altered_bytes_are_refused_or_harmless() {
     let (mut refused, mut accepted) = (0, 0);
     for number in 0..FLIPS {
         let mut altered = payload.clone();
-        // The first byte names the type; what other types make of our bytes is not ours to test.
+        // The first byte is the type. Other types are not tested with these bytes.
         let bytes = 1 + random.below(if number % 2 == 0 { 1 } else { 4 });
         for _ in 0..bytes {
             let place = 1 + random.below((payload.len() - TRAILER_BYTES - 1) as u64) as usize;
@@ -185,7 +185,7 @@ fn altered_bytes_are_refused_or_harmless() {
     );
 }
 
-/// A payload of a newer form is refused with a line that says so.
+/// A payload of a newer form is refused with a log line.
 #[test]
 fn a_newer_form_is_refused() {
     let server = start();
@@ -201,7 +201,7 @@ fn a_newer_form_is_refused() {
         assert_eq!(reply.to_string(), REFUSED, "piece {place} of a newer version");
     }
     server.wait_for_log("a sale was not loaded: its data is altered, or of a newer version");
-    // The module's id ends in the version of its encoding, ten bits of the type's identity.
+    // The module's type id ends in ten bits for the version of its encoding.
     let mut encoding = payload;
     encoding[9] += 1;
     payload::repair(&mut encoding);
@@ -210,7 +210,7 @@ fn a_newer_form_is_refused() {
     server.wait_for_log("a sale was not loaded: a newer version of the module saved it");
 }
 
-/// A snapshot with a broken sale stops the server at start with a message instead of a crash.
+/// An RDB file with a broken sale stops the server at its start with a message, without a crash.
 #[test]
 fn a_broken_snapshot_does_not_start() {
     let mut server = Options::new().line("rdbchecksum no").line("rdbcompression no").start();
@@ -219,7 +219,7 @@ fn a_broken_snapshot_does_not_start() {
     server.stop(true);
     let file = server.folder().join("dump.rdb");
     let bytes = std::fs::read(&file).expect("a snapshot");
-    // The place of the base, whose end the process may have changed.
+    // The offset of the base, whose end the process may have changed.
     let base = bytes.windows(20).position(|part| part == &base[..20]).expect("the base");
     let mut broken = bytes.clone();
     broken[base + FORM] = 9;

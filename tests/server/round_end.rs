@@ -1,8 +1,8 @@
-//! The moment at which a round ends and the next one begins: to the millisecond, after a long
-//! sleep, with a clock that steps back, and with a million winners in the round that is over.
+//! The end of a round and the start of the next one: to the millisecond, after a pause of several
+//! rounds, after the clock stepped back, and with 1,000,000 winners.
 //!
-//! The sale is sent ahead by APPLY, as in `clock`: then it judges by its own time, which a test can
-//! set to the millisecond, and the server's clock lies behind it, as after a step back.
+//! APPLY moves the sale's time ahead of the server's clock, as in `clock`. Then the sale uses its
+//! own time, which the test sets to the millisecond.
 
 use seckill_oracle::shorthand::effect;
 
@@ -16,12 +16,12 @@ pub const PERIOD_MS: i64 = 2 * HOUR_MS;
 const LASTS_MS: i64 = 60_000;
 const WINNERS: usize = 1_000_000;
 
-/// Makes the sale's time `moment`; it is paused then. Until it is first sent ahead no change of it
-/// may have come but INIT and those of APPLY, which move no time.
+/// Sets the sale's time; the sale is paused then. Before the first call only INIT and APPLY may
+/// have changed it, because they don't move time.
 #[track_caller]
 pub fn send_to(conn: &mut Conn, moment: i64) {
     let (now, version) = (number(conn, "k", "now"), number(conn, "k", "version"));
-    // STATUS shows the later of both clocks; APPLY counts from the sale's own.
+    // STATUS shows the later of both times, but APPLY counts from the sale's.
     let is_ahead = now > conn.clock_ms() + 1000;
     let from = if is_ahead { now } else { number(conn, "k", "created_at") };
     let position = position(conn, "k", version as usize);
@@ -31,14 +31,14 @@ pub fn send_to(conn: &mut Conn, moment: i64) {
     assert_eq!(number(conn, "k", "now"), moment);
 }
 
-/// [`send_to`], and the sale goes on selling.
+/// [`send_to`], then RESUME.
 #[track_caller]
 fn resume_at(conn: &mut Conn, moment: i64) {
     send_to(conn, moment);
     assert_eq!(conn.call("SECKILL.RESUME k"), "+OK");
 }
 
-/// A sale whose round 1 begins an hour from now; returns that moment.
+/// A sale whose round 1 begins an hour from now. Returns that time.
 pub fn hourly(conn: &mut Conn, terms: &str) -> i64 {
     let start = conn.clock_ms() + HOUR_MS;
     let offset = start - PERIOD_MS;
@@ -76,7 +76,7 @@ fn a_round_begins_and_ends_to_the_millisecond() {
     resume_at(&mut conn, start - 1);
     assert_eq!(conn.call("SECKILL.GRAB k a"), "['NOTOPEN' 1]");
     resume_at(&mut conn, start);
-    // The server's clock is an hour behind: it takes nothing back.
+    // The server's clock is an hour behind, but nothing is undone.
     conn.check(&[
         ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
         ("SECKILL.GRAB k a", "['ALREADY' 1 1 'HELD' T]"),
@@ -87,7 +87,8 @@ fn a_round_begins_and_ends_to_the_millisecond() {
     resume_at(&mut conn, start + LASTS_MS);
     let between = format!("['NOTOPEN' {}]", PERIOD_MS - LASTS_MS);
     assert_eq!(conn.call("SECKILL.GRAB k c"), between);
-    // Asleep over several rounds: straight to the one of now. Orders of round 1 are settled there.
+    // After several rounds without a call, the current round begins directly. Orders of round 1 can
+    // still be settled.
     resume_at(&mut conn, start + 4 * PERIOD_MS + 5);
     conn.check(&[
         ("SECKILL.ROUNDS k", "[[5 5 0 0] [1 5 0 2] [0 5 0 0]]"),
@@ -105,7 +106,7 @@ fn a_round_begins_and_ends_to_the_millisecond() {
     assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
 }
 
-/// Microseconds that the server spent on the last command of this name.
+/// Microseconds that the server needed for the last command of this name.
 #[track_caller]
 fn micros_of(conn: &mut Conn, command: &str) -> i64 {
     let log = conn.cmd("SLOWLOG GET 50");
@@ -114,19 +115,19 @@ fn micros_of(conn: &mut Conn, command: &str) -> i64 {
     entry.items()[2].int()
 }
 
-/// Puts a million winners into the current round of a sale that has had no change but INIT.
+/// Adds 1,000,000 winners to the current round of a sale with no change but INIT.
 fn fill(conn: &mut Conn, key: &str) {
     grow(conn, key, 0, WINNERS, |number| effect(&format!("guser:{number:012}")));
     assert_eq!(number(conn, key, "winners"), WINNERS as i64);
 }
 
-/// The cost of AUDIT, which walks all winners of that ledger, is measured beside it.
+/// The time is compared with AUDIT, which visits all winners of a ledger.
 #[test]
 fn a_round_with_a_million_winners_ends_in_no_time() {
     let (server, mut conn) = Options::new().line("slowlog-log-slower-than 0").start().with_conn();
     let start = hourly(&mut conn, "2000000 OUTBOX s");
     fill(&mut conn, "k");
-    // In a transaction it walks in one step.
+    // In a transaction AUDIT runs in one step.
     conn.check(&[("MULTI", "+OK"), ("SECKILL.AUDIT k", "+QUEUED")]);
     assert_eq!(conn.cmd("EXEC").items()[0].field("ok").int(), 1);
     let audit_us = micros_of(&mut conn, "SECKILL.AUDIT");
@@ -145,20 +146,20 @@ fn a_round_with_a_million_winners_ends_in_no_time() {
     );
     let kept = conn.cmd("MEMORY USAGE k").int();
     assert!(kept > full * 9 / 10, "the previous round is kept");
-    // The next turn frees the million grants, and no call is needed: background expiry gives the
-    // memory back in steps.
+    // The next round start drops 1,000,000 grants. Background expiry frees their memory in steps,
+    // without a call.
     let second_us = turn(&mut conn, 2);
     wait_until("memory is given back", || conn.cmd("MEMORY USAGE k").int() < full / 100);
     println!("turns {first_us} and {second_us} us, AUDIT {audit_us} us");
     for turn_us in [first_us, second_us] {
-        // Measured 35 and 120 us beside 150,000; the margin is for a machine that others use.
+        // Measured 35 and 120 us beside 150,000 us. The margin is for a busy machine.
         assert!(turn_us < audit_us / 10, "a turn took {turn_us} us, walking takes {audit_us}");
     }
     conn.check(&[("SECKILL.GRAB k a", "['GRANTED' 1000001 1 'SOLD' 0 1999999]")]);
     server.assert_sound("k");
 }
 
-/// Nothing else gives it back on a replica: it has no sweeper.
+/// A replica has no background expiry, so only APPLY frees the memory.
 #[test]
 fn a_replica_gives_memory_back_with_what_it_applies() {
     let (server, replica) = Server::pair();

@@ -1,14 +1,13 @@
-//! Sales that repeat: each round has its own supply, allowances and law, and older rounds stay
-//! what they were.
+//! Repeating sales: each round has its own supply, allowances and law. Older rounds stay unchanged.
 
 use crate::support::shop::{counter, entries, number, wait_for_clock};
 use crate::support::{logs, wait_until, Conn, Options, Server};
 
-/// Long enough for a few commands in one round also on a busy machine.
+/// Milliseconds: long enough for a few commands in one round, also on a busy machine.
 const PERIOD_MS: i64 = 1500;
 const LASTS_MS: i64 = 1000;
 
-/// The terms of rounds of which round 1000 begins a little after `now`.
+/// Terms under which round 1000 begins shortly after the current time.
 fn terms(conn: &mut Conn) -> (String, i64) {
     let start = conn.clock_ms() + 200;
     let offset = start - 1000 * PERIOD_MS;
@@ -78,7 +77,7 @@ fn each_round_starts_anew() {
     assert!(revs.windows(2).all(|two| two[1] == two[0] + 1), "{revs:?}");
 }
 
-/// Without any traffic the sweeper begins the round; a replica only follows.
+/// Without calls background expiry begins the round; a replica only follows.
 #[test]
 fn the_sweeper_begins_rounds() {
     let (server, replica) = (Server::start(), Server::start());
@@ -123,7 +122,7 @@ fn what_is_left_is_carried_or_dropped() {
     server.assert_sound("d");
 }
 
-/// A hold of an old round is settled in that round.
+/// A hold of an older round is settled in that round.
 // Rules: 4c72
 #[test]
 fn an_order_of_an_older_round_is_settled_there() {
@@ -169,7 +168,7 @@ fn the_series_as_a_whole_has_a_window() {
     assert_eq!(number(&mut conn, "k", "round"), 1000, "the last round stays");
 }
 
-/// Packets are packed again for each round.
+/// Each round has new packets.
 #[test]
 fn rounds_of_packets() {
     let (server, mut conn) = Server::start().with_conn();
@@ -185,12 +184,12 @@ fn rounds_of_packets() {
     server.assert_sound("k");
 }
 
-/// Rounds that are over, and those that are older and have a hold, are in every file.
+/// Every kind of file has older rounds, also very old ones with a hold.
 #[test]
 fn rounds_are_the_same_everywhere() {
     let fill = |conn: &mut Conn| {
         let (terms, first) = terms(conn);
-        // Nothing moves any more while pictures are compared.
+        // All rounds are closed, so nothing changes during the comparison.
         let close = start_of(first, 1002) + LASTS_MS;
         let init = format!("SECKILL.INIT k 9 LIMIT 2 HOLD 900000 CLOSEAT {close} {terms}");
         assert_eq!(conn.call(&init), "+OK");

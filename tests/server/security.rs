@@ -1,5 +1,5 @@
-//! The users of redis.conf.example, attacked: each tries every command that the server has, keys of
-//! others, and every way to hide a key. Also callers who ask for more memory than they send.
+//! Attacks by the users of redis.conf.example: each tries every command of the server, keys of
+//! others, and every way to hide a key. Also calls that ask for more memory than they send.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,11 +12,11 @@ use crate::support::conf_example::{self, login, options};
 use crate::support::shop::events;
 use crate::support::{wait_until, Conn, Reply, Server};
 
-/// Commands that the server allows to all users, whatever their permissions.
+/// Flag of commands that the server allows to all users.
 const FOR_ALL: &str = "no_auth";
 
-/// Calls that a user of the shop must never be allowed, in words that would do harm. `FLUSHALL`
-/// alone tells nothing about `EVAL`, so each is named.
+/// Calls that no user of the shop may run, with words that would do harm. Each is listed, because a
+/// refused `FLUSHALL` proves nothing about `EVAL`.
 const NEVER: [&str; 30] = [
     "FLUSHALL",
     "FLUSHDB",
@@ -50,15 +50,15 @@ const NEVER: [&str; 30] = [
     "SAVE",
 ];
 
-/// A command with as many arguments as it needs: each is a key that the users may touch, so that a
-/// refusal is of the command and not of the key.
+/// A command with the smallest number of arguments. Each argument is an allowed key, so that a
+/// refusal concerns the command.
 fn call_of(name: &str, arity: i64) -> Vec<String> {
     let mut words: Vec<String> = name.split('|').map(str::to_owned).collect();
     words.resize(words.len().max(arity.unsigned_abs() as usize), "sale:1".to_owned());
     words
 }
 
-/// Every command of a server with its subcommands, as calls; the names in lower case.
+/// Every command and subcommand of a server as a call, with its lower-case name.
 fn all_commands(conn: &mut Conn) -> Vec<(String, Vec<String>)> {
     let mut calls = Vec::new();
     let all = conn.cmd("COMMAND");
@@ -82,11 +82,11 @@ fn allowed(example: &str, user: &str) -> BTreeSet<String> {
     words.filter_map(|word| word.strip_prefix('+').map(str::to_owned)).collect()
 }
 
-/// Every command that is not named in the example is refused to every user but the admin, whatever
-/// this server has; and what is named is what the operator of a shop has read here.
+/// All users but admin are refused every command that the example does not name. The named commands
+/// are those in the list below.
 #[test]
 fn users_run_what_is_named_and_nothing_else() {
-    // With these doors closed, as the example has them, the server would not come to permissions.
+    // The example disables these commands. They are enabled here, so that permissions are checked.
     let doors = ["enable-debug-command yes", "enable-module-command yes"];
     let server = doors.iter().fold(options(), |options, line| options.line(line)).start();
     let calls = all_commands(&mut login(&server, "admin"));
@@ -96,7 +96,7 @@ fn users_run_what_is_named_and_nothing_else() {
         let (mut conn, allowed) = (login(&server, user), allowed(&example, user));
         assert!(allowed.iter().all(|name| !name.starts_with('@')), "{user}: by name only");
         for (name, call) in &calls {
-            // A name without its subcommand allows them all.
+            // A name without its subcommand allows all subcommands.
             let head = name.split('|').next().unwrap_or(name);
             if allowed.contains(name) || allowed.contains(head) {
                 continue;
@@ -118,7 +118,7 @@ fn can(allowed: &BTreeSet<String>, line: &str) -> bool {
     allowed.contains(&head) || allowed.contains(&format!("{head}|{next}"))
 }
 
-/// Two sales: one that the users of the example may touch, and one that they may not.
+/// Two sales: one that the users of the example may use, and one that they may not.
 fn with_two_sales() -> (Server, Conn) {
     let server = start();
     let mut admin = login(&server, "admin");
@@ -130,7 +130,7 @@ fn with_two_sales() -> (Server, Conn) {
     (server, admin)
 }
 
-/// The digest of everything that a user of the example must not reach.
+/// The digest of all data that a user of the example must not reach.
 fn foreign(admin: &mut Conn) -> String {
     let mut fields = Vec::new();
     for key in ["other:1", "other:stream", "other:new"] {
@@ -154,7 +154,7 @@ fn keys_of_others_stay_out_of_reach() {
         "SECKILL.APPLY sale:1 1 gu",
     ];
     assert_refused(&mut shop, &by_shop);
-    // Every command of the table that has a key, whoever calls it.
+    // Every command of the table with a key, by every user.
     let all: Vec<String> = calls::with_key("other:1").collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     for user in ["shop", "reader", "operator", "monitoring"] {
@@ -177,8 +177,8 @@ fn keys_of_others_stay_out_of_reach() {
     assert_eq!((status.field("version"), status.field("outbox")), (Reply::Int(1), Reply::Nil));
 }
 
-/// Numbers and words that the server and the module might read differently: then a key could pass
-/// the permissions and be touched all the same.
+/// Numbers and words that server and module might parse differently. Then a key could pass the
+/// permissions and still be used.
 #[test]
 fn no_spelling_hides_a_key() {
     let (server, mut admin) = with_two_sales();
@@ -215,8 +215,8 @@ fn no_spelling_hides_a_key() {
     assert_eq!(admin.cmd("SECKILL.STATUS sale:1").field("version"), Reply::Int(1));
 }
 
-/// A user who may only read a stream can't make a sale write there. Who may, creates the sale; then
-/// buyers cause entries without any permission for the stream.
+/// A user who may only read a stream can't create a sale that writes to it. After another user has
+/// created it, buyers cause entries without permission for the stream.
 #[test]
 fn an_outbox_needs_the_permission_to_write() {
     let (server, mut admin) = with_two_sales();
@@ -229,7 +229,7 @@ fn an_outbox_needs_the_permission_to_write() {
     assert_refused(&mut creator, &calls);
     assert_eq!(admin.call("XLEN other:stream"), "1");
     assert_eq!(creator.call("SECKILL.INIT sale:2 5 OUTBOX sale:2:orders"), "+OK");
-    // Only %W for the stream: that is what the sale needs, and enough.
+    // Only %W for the stream: the sale needs no more.
     assert_eq!(admin.call("ACL SETUSER creator %W~log:*"), "+OK");
     assert_eq!(creator.call("SECKILL.INIT sale:4 5 OUTBOX log:4"), "+OK");
     let mut shop = login(&server, "shop");
@@ -244,7 +244,7 @@ fn an_outbox_needs_the_permission_to_write() {
     assert_eq!(events(&mut admin, "log:4"), ["INIT", "GRANT"]);
 }
 
-/// Neither a transaction nor a script gives users more than they have.
+/// Neither a transaction nor a script gives users further permissions.
 #[test]
 fn detours_lead_nowhere() {
     let (server, mut admin) = with_two_sales();
@@ -263,7 +263,7 @@ fn detours_lead_nowhere() {
         "'SECKILL.RESTOCK','sale:1','5','REQ','r'",
     ] {
         let script = format!("return redis.call({call})");
-        // Once with the key told to the server, and once without.
+        // Once with the key declared, and once without.
         for keys in [&["0"][..], &["1", "sale:1"]] {
             let mut words = vec!["EVAL", &script];
             words.extend(keys);
@@ -275,7 +275,7 @@ fn detours_lead_nowhere() {
     assert_eq!(admin.cmd("SECKILL.STATUS sale:1").field("version"), Reply::Int(1));
 }
 
-/// The command without a key says what the docs say and nothing about any sale.
+/// HELP, the command without a key, shows the docs and no data of a sale.
 #[test]
 fn help_tells_nothing_of_sales() {
     let (server, mut admin) = with_two_sales();
@@ -288,15 +288,15 @@ fn help_tells_nothing_of_sales() {
     assert!(login(&server, "operator").cmd("SECKILL.HELP sale:1").is_error());
 }
 
-/// Most that a server's memory may grow by while it serves small requests: its own buffers.
+/// Largest growth of a server's memory by small requests, for its own buffers.
 const SMALL_BYTES: u64 = 4 << 20;
-/// The step in which the allocator takes addresses: some MB.
+/// Bytes that the allocator reserves at once.
 const ADDRESS_BYTES: u64 = 16 << 20;
-/// Most that it may grow by for each byte of a large request: the query buffer, the arguments, what
-/// is stored, what is replicated.
+/// Largest growth for each byte of a large request: query buffer, arguments, stored data,
+/// replication.
 const FACTOR: u64 = 8;
 
-/// Memory of a process at its highest so far, and the addresses that it has taken, in bytes.
+/// Peak memory and reserved addresses of a process, in bytes.
 fn peaks(server: &Server) -> [u64; 2] {
     let path = format!("/proc/{}/status", server.pid());
     let status = fs::read_to_string(path).expect("the process is there");
@@ -308,7 +308,7 @@ fn peaks(server: &Server) -> [u64; 2] {
     })
 }
 
-/// Small requests with the largest numbers: no memory is reserved for announced lengths.
+/// Small requests with the largest numbers: the module reserves no memory for announced lengths.
 #[test]
 fn numbers_alone_take_no_memory() {
     let (server, mut conn) = Server::start().with_conn();
@@ -332,7 +332,7 @@ fn numbers_alone_take_no_memory() {
         "SECKILL.USER k u COUNT 10000",
         "SECKILL.ROUNDS r COUNT #",
     ];
-    // And each number of every option of every command.
+    // Also each number of every option of every command.
     let is_number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
     let largest = EVERY_OPTION.iter().flat_map(|call| {
         let words: Vec<&str> = call.split_whitespace().collect();
@@ -342,7 +342,7 @@ fn numbers_alone_take_no_memory() {
             .map(move |at| [&words[..at], &["#"], &words[at + 1..]].concat().join(" "))
     });
     let calls: Vec<String> = calls.map(str::to_owned).into_iter().chain(largest).collect();
-    // Effects and pieces that announce as much as a number can say.
+    // Effects and pieces that announce the largest possible length.
     let long = b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
     let mut announced: Vec<Vec<u8>> = vec![effect("Gq9007199254740991:x")];
     for tag in 0..32 {
@@ -369,7 +369,7 @@ fn numbers_alone_take_no_memory() {
     server.assert_sound("k");
 }
 
-/// The largest requests that are taken: what the server needs for them is a few times their size.
+/// The largest accepted requests need a few times their size.
 #[test]
 fn large_requests_take_a_few_times_their_size() {
     let users: Vec<String> = (0..100_000).map(|number| format!("{number:0>200}")).collect();
@@ -406,8 +406,8 @@ fn large_requests_take_a_few_times_their_size() {
     }
 }
 
-/// A replica executes its primary's effects, which have the secret of a new sale. A user who may
-/// read SLOWLOG or MONITOR does not see the secret.
+/// A replica executes its primary's effects, which contain the secret of a new sale. A user who may
+/// read SLOWLOG or MONITOR does not see it.
 #[test]
 fn a_replica_shows_no_secret() {
     let primary = start();

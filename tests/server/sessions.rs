@@ -1,6 +1,7 @@
-//! The sessions in tests/sessions: a line is a call and its reply, `CALL -> REPLY`, in the notation of
-//! [`Reply::is`]. `CALL .name -> VALUE` compares one field of the reply, and `CALL ~> REPLY` asks until
-//! the reply is this one. Each session has a server of its own; at its end all sales are sound.
+//! Runs the sessions in tests/sessions. A line is a call and its reply, `CALL -> REPLY`, in the
+//! notation of [`Reply::is`]. `CALL .name -> VALUE` compares one field, and `CALL ~> REPLY` repeats
+//! the call until the reply matches. Each session has its own server, and at its end AUDIT checks
+//! all sales.
 
 use std::fs;
 use std::path::{Path, PathBuf};

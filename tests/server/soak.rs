@@ -1,5 +1,5 @@
-//! The slow versions of what other modules test, over and over: `make soak`. They take at least
-//! ten minutes, or `SECKILL_SOAK_SECONDS`, and show how far they are.
+//! Long versions of other tests, repeated: `make soak`. They run for ten minutes at least, or
+//! `SECKILL_SOAK_SECONDS`, and show their progress.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -11,21 +11,20 @@ use super::{crash, flood, promotion, races};
 use crate::support::Options;
 
 const SECONDS_DEFAULT: u64 = 600;
-/// 100,000 holds that fall due in the same millisecond, of one sale and of many.
+/// 100,000 holds that fall due in one millisecond, in one sale and in many.
 const CROWDS: [Crowd; 4] = [
     Crowd { sales: 1, holds: 100_000, outbox: false },
     Crowd { sales: 1, holds: 100_000, outbox: true },
     Crowd { sales: 500, holds: 200, outbox: false },
     Crowd { sales: 500, holds: 200, outbox: true },
 ];
-/// How much longer one PING of a thousand may wait meanwhile than in an idle server, in
-/// microseconds, with a release build.
+/// Largest p99.9 of PINGs above that of an idle server, in microseconds, with a release build.
 const PING_US_MAX: u64 = 10_000;
 
-/// Crafted ids, of each kind.
+/// Number of crafted ids of each family.
 const FLOOD_IDS: usize = 1_000_000;
 
-/// How far the soak is: a bar on a terminal, else a line for each step.
+/// The progress: a bar on a terminal, otherwise a line for each step.
 struct Progress {
     started: Instant,
     wanted: Duration,
@@ -60,8 +59,8 @@ fn wanted() -> Duration {
     Duration::from_secs(seconds.unwrap_or(SECONDS_DEFAULT))
 }
 
-/// Holds due at once never keep a PING waiting for long. What the machine itself adds is not ours:
-/// on a busy one the best of three attempts counts.
+/// Holds that fall due at once never delay a PING for long. On a busy machine the best of three
+/// attempts counts.
 fn many_holds_at_once(crowd: Crowd) {
     let mut attempts = (0..3).map(|_| fall_due(crowd).p999_above_idle_us());
     let best = attempts.find(|above| *above <= PING_US_MAX);
@@ -69,7 +68,7 @@ fn many_holds_at_once(crowd: Crowd) {
     assert!(best.is_some() || !is_release, "PINGs waited over {PING_US_MAX} us, three times");
 }
 
-/// The due holds alone, at once: `cargo test --release --workspace --test server -- --ignored
+/// Only the due holds: `cargo test --release --workspace --test server -- --ignored
 /// soak::holds_due_at_once`.
 #[test]
 #[ignore = "measures time, alone: part of make soak"]

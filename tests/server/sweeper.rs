@@ -1,5 +1,5 @@
-//! Background expiry: holds expire on keys that get no commands, wherever the key goes, and without
-//! a stall.
+//! Background expiry: holds expire on keys that get no commands, wherever the key is moved, and
+//! without long pauses.
 
 use seckill_domain::effect::{Change, Effect};
 use seckill_oracle::shorthand::effect;
@@ -12,19 +12,19 @@ use crate::support::shop::{
 use crate::support::valgrind::slowed;
 use crate::support::{logs, wait_until, Conn, Options, ReplicationStream, Server};
 
-/// A hold long enough to do something to its key first.
+/// Milliseconds of a hold, long enough for a command on its key before.
 const HOLD_MS: u32 = 300;
 
-/// Waits until the node has no hold left, without touching any key.
+/// Waits until the node has no holds, without a command on any key.
 #[track_caller]
 fn wait_until_settled(server: &Server, what: &str) {
     let holds = || server.info("seckill", "seckill_holds");
     wait_until(&format!("holds are settled after {what}"), || holds() == "0");
 }
 
-/// Waits until the node counts `holds`, which run out at `due`. After a reload it counts those of
-/// the old data as well until a thread of the server's has freed them; but none is ever missing
-/// before its time, and on a machine under load that time may be here already.
+/// Waits until the node counts `holds` with deadline `due`. After a reload it also counts those of
+/// the old data until a thread has freed them. No hold is missing before its deadline, which on a
+/// busy machine may be over already.
 #[track_caller]
 fn wait_until_counted(conn: &mut Conn, holds: u64, due: i64, what: &str) {
     wait_until(&format!("{holds} are counted after {what}"), || {
@@ -35,7 +35,7 @@ fn wait_until_counted(conn: &mut Conn, holds: u64, due: i64, what: &str) {
     });
 }
 
-/// Makes a sale with one hold and returns when that runs out.
+/// Creates a sale with one hold. Returns its deadline.
 fn hold_one(conn: &mut Conn) -> i64 {
     assert_eq!(conn.call(&format!("SECKILL.INIT k 5 HOLD {}", slowed(HOLD_MS))), "+OK");
     let grant = conn.cmd("SECKILL.GRAB k a");
@@ -43,7 +43,7 @@ fn hold_one(conn: &mut Conn) -> i64 {
     grant.items()[4].int()
 }
 
-/// A command on the key, and where the key is then: database and name.
+/// A command on the key, then the key's database and name.
 const MOVES: [(&[&str], &str, &str); 8] = [
     (&["RENAME k l"], "0", "l"),
     (&["RENAMENX k l", "SECKILL.INIT k 1"], "0", "l"),
@@ -98,7 +98,7 @@ fn a_restored_hold_runs_out() {
     }
 }
 
-/// After a restart the holds of the snapshot and of the log run out, also overdue ones.
+/// After a restart the holds of RDB file and AOF expire, also overdue ones.
 #[test]
 fn a_restart_goes_on_where_it_stopped() {
     let logged = || Options::new().line("appendonly yes").line("appendfsync always");
@@ -127,7 +127,7 @@ fn a_restart_goes_on_where_it_stopped() {
     }
 }
 
-/// Keys that are gone cost a look and nothing else; a sale of the same name is another one.
+/// A deleted key costs only a check. A new sale with its name is another sale.
 #[test]
 fn a_key_that_is_gone_costs_nothing() {
     let (server, mut conn) = Options::new().line("maxmemory-policy noeviction").start().with_conn();
@@ -151,7 +151,7 @@ fn a_key_that_is_gone_costs_nothing() {
     assert!(!server.log().contains("failed inside"));
 }
 
-/// The longest interval leaves holds alone; a shorter one takes force at once.
+/// With the longest interval holds stay; a shorter interval works at once.
 #[test]
 fn the_interval_can_be_changed_at_any_time() {
     let (server, mut conn) = Server::sleeping().with_conn();
@@ -166,7 +166,7 @@ fn the_interval_can_be_changed_at_any_time() {
     assert!(server.info("seckill", "seckill_expiry_lag_max_ms").parse::<i64>().expect("ms") >= 250);
 }
 
-/// A batch is the most that one round settles: with a batch of one, many holds still all go.
+/// A batch limits the holds of one run: with a batch of one, many holds still all expire.
 #[test]
 fn the_smallest_batch_gets_there() {
     let server = Options::new().module_args("sweep-batch 1 sweep-interval-ms 1").start();
@@ -181,20 +181,20 @@ fn the_smallest_batch_gets_there() {
     server.assert_sound("k");
 }
 
-/// A batch is the most that one round settles, of all sales together. What is settled of one sale is
-/// one command, and never a transaction with that of another one: a log could lose both.
+/// A batch limits the holds of one run over all sales. Expiries of one sale are one command, never
+/// in a transaction with another sale's, because an AOF could lose both.
 #[test]
 fn a_batch_is_the_most_that_a_round_settles() {
     let commands = expired_by_commands("");
     assert_eq!(commands.iter().sum::<usize>(), 20, "{commands:?}");
     assert!(commands.iter().all(|expired| *expired <= 7), "{commands:?}");
     assert_eq!((commands[0], commands[1]), (7, 7), "each sale has its turn: {commands:?}");
-    // Waiters are offered all units of one sale at once: more than a batch, although each offer is
-    // a hold again.
+    // All units of one sale are offered at once: more than a batch, although each offer is a hold.
     assert_eq!(expired_by_commands("WAITLIST 10 OFFER 900000"), [10, 10]);
 }
 
-/// Two sales on these terms, of which 10 holds each are due: how many expire in each command.
+/// Two sales with these terms, each with 10 due holds. Returns the number of expiries of each
+/// command.
 fn expired_by_commands(terms: &str) -> Vec<usize> {
     let server = Options::new().module_args("sweep-batch 7 sweep-interval-ms 60000").start();
     let mut conn = server.conn();
@@ -219,7 +219,7 @@ fn expired_by_commands(terms: &str) -> Vec<usize> {
     taken.iter().map(expired).collect()
 }
 
-/// Sales whose holds are due at one moment are swept one by one, and soon.
+/// Sales with holds of one deadline are handled one by one, and soon.
 #[test]
 fn many_sales_that_are_due_at_once_take_many_turns() {
     const SALES: usize = 1500;
@@ -232,7 +232,7 @@ fn many_sales_that_are_due_at_once_take_many_turns() {
     }
     let last_due = number(&mut conn, &format!("sale{}", SALES - 1), "next_deadline");
     wait_for_clock(&mut conn, last_due);
-    // INFO does not count further than this.
+    // INFO counts no further than 1000.
     assert_eq!(server.info("seckill", "seckill_sweeper_backlog"), "1000");
     let mut stream = ReplicationStream::attach(&server);
     let begun = conn.clock_ms();
@@ -246,7 +246,7 @@ fn many_sales_that_are_due_at_once_take_many_turns() {
     assert_eq!(server.info("seckill", "seckill_sweeper_backlog"), "0");
 }
 
-/// A replica, too, gives back the memory of a round that is over, with no further change.
+/// A replica also frees the memory of an ended round without a further change.
 #[test]
 fn a_replica_gives_back_the_memory_of_rounds_that_are_over() {
     const GRANTS: usize = 100_000;
@@ -281,7 +281,7 @@ fn expired_by(effect: &[u8]) -> usize {
     }
 }
 
-/// One huge sale does not keep small ones waiting.
+/// One huge sale does not delay small ones.
 #[test]
 fn small_sales_have_their_turn() {
     let (server, mut conn) = Server::sleeping().with_conn();
@@ -318,8 +318,8 @@ fn small_sales_have_their_turn() {
     }
 }
 
-/// While writes are paused nothing runs out; afterwards all of it does. A timer that replicated in
-/// the pause would stop the server.
+/// While writes are paused nothing expires; afterwards all due holds do. A timer that replicates
+/// during the pause would crash the server.
 #[test]
 fn a_pause_of_writes_is_kept() {
     let (server, replica) = Server::pair();

@@ -1,11 +1,11 @@
-//! Numbered units: which numbers a buyer gets, who has a number, and that every copy of the sale
-//! agrees.
+//! Numbered units: the numbers that a buyer gets, the owner of a number, and equal copies of the
+//! sale.
 
 use crate::support::logs::assert_same_everywhere;
 use crate::support::shop::{assert_whole, entries, events, Entry};
 use crate::support::{Conn, Server};
 
-/// The entries of everything that has a grant end with its numbers.
+/// Entries about a grant end with its numbers.
 #[test]
 fn the_outbox_tells_the_numbers() {
     let (_server, mut conn) = Server::sleeping().with_conn();
@@ -48,7 +48,7 @@ fn the_outbox_tells_the_numbers() {
     assert_eq!(events(&mut conn, "s").len(), told.len());
 }
 
-/// Numbers that are free, held, sold, given back and taken again, and some that were added.
+/// A sale with free, held, sold, returned, sold again, and added numbers.
 fn filled(conn: &mut Conn) {
     conn.check(&[("SECKILL.INIT k 3000 LIMIT 0 HOLD 900000 NUMBERED OUTBOX s", "+OK")]);
     for n in 0..900 {

@@ -1,4 +1,4 @@
-//! Parts of a grant of numbered units: what KEEP UNITS gives back, and what IMPORT takes again.
+//! Parts of a grant of numbered units: KEEP UNITS returns some, and IMPORT takes them again.
 
 use crate::keep::assert_no_trace;
 use crate::support::shop::{counter, entries, Entry};
@@ -24,7 +24,7 @@ fn a_part_is_given_back_by_name() {
             ("SECKILL.CANCEL k ann REQ a KEEP UNITS 5 9", NONE),
             ("SECKILL.CONFIRM k ann REQ a KEEP UNITS 5 9", NONE),
             ("SECKILL.REFUND k ann REQ a KEEP UNITS 5 9", "['HELD' 1 3 T [2 3 7]]"),
-            // The id is known with what was asked for, and by nothing else.
+            // The request id matches only the requested numbers.
             ("SECKILL.GRAB k ann UNITS 3 2 7 5 REQ a", "['REPLAY' 1 3 'HELD' T [2 3 7]]"),
             ("SECKILL.GRAB k ann QTY 4 REQ a", "['REPLAY' 1 3 'HELD' T [2 3 7]]"),
             ("SECKILL.GRAB k ann UNITS 2 3 7 REQ a", "-REQMISMATCH"),

@@ -1,4 +1,4 @@
-//! The waiting list: joining, leaving and every other end, what each is told, and the terms.
+//! The waiting list: joining, leaving and other ends, their replies, and the terms.
 
 use crate::support::shop::{
     assert_whole, counter, entries, events, number, wait_for_no_holds, Entry,
@@ -7,7 +7,7 @@ use crate::support::{wait_until, Conn, Server};
 
 const NEEDS: &str = "-ERR WAITLIST needs OFFER or HOLD, so that offers end";
 
-/// A sale of one unit that `winner` has, on this server.
+/// A sale of one unit that `winner` has.
 pub fn sold_out(server: Server, terms: &str) -> (Server, Conn) {
     let mut conn = server.conn();
     conn.check(&[
@@ -17,7 +17,7 @@ pub fn sold_out(server: Server, terms: &str) -> (Server, Conn) {
     (server, conn)
 }
 
-/// The entries after the first `n`, without their ids and epochs.
+/// The entries after the first `skipped`, without their ids and epochs.
 pub fn told(conn: &mut Conn, skipped: usize) -> Vec<String> {
     let all = entries(conn, "s");
     assert_whole(&all);
@@ -88,7 +88,7 @@ fn who_asks_too_late_waits_and_is_offered_what_comes_back() {
     server.assert_sound("k");
 }
 
-/// IMPORT of a grant takes the entry of its REQ off the waiting list.
+/// IMPORT of a grant removes the entry with its REQ from the waiting list.
 #[test]
 fn an_import_takes_its_entry_off_the_list() {
     let (server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 3 OUTBOX s");
@@ -132,7 +132,7 @@ fn without_a_list_wait_says_nothing() {
     assert!(status.pairs().iter().all(|(name, _)| name != "waiting_since"), "a plain sale");
 }
 
-/// Waiters keep their terms when the list is closed: no user can join, and the offers go on.
+/// Waiters keep their terms when the list is closed: no user can join, and offers continue.
 // Rules: 090a
 #[test]
 fn a_list_that_ends_serves_those_who_wait() {
@@ -195,7 +195,7 @@ fn entries_whose_time_is_over_are_dropped_by_the_sweeper() {
     assert_eq!(conn.call("SECKILL.GRAB k u0 REQ r WAIT"), "['WAITING' 5 1 1]", "judged anew");
     let said = events(&mut conn, "s");
     assert_eq!(said.iter().filter(|event| *event == "DROPPED").count(), 3);
-    // Waiters who are dropped in a later step are counted once, too.
+    // Entries that are dropped in a later step are counted once, too.
     let line = format!("SECKILL.GRAB k late REQ r WAIT UNTIL {}", conn.clock_ms() + 100);
     assert_eq!(conn.call(&line), "['WAITING' 6 2 2]");
     wait_until("it is dropped", || number(&mut conn, "k", "waiting") == 2);

@@ -1,4 +1,4 @@
-//! The waiting list through restarts, on replicas, and after a failover.
+//! The waiting list after restarts, on replicas, and after a failover.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use crate::support::logs::assert_same_everywhere;
 use crate::support::shop::{counter, entries, number};
 use crate::support::{wait_until, Conn, Server};
 
-/// A list with pending offers, and a head that was passed.
+/// A list with offers, and a head that was passed.
 fn filled(conn: &mut Conn) {
     conn.check(&[
         ("SECKILL.INIT k 4 LIMIT 0 HOLD 900000 WAITLIST 99 OVERTAKE 2 OUTBOX s", "+OK"),
@@ -26,7 +26,7 @@ fn filled(conn: &mut Conn) {
 fn a_list_is_the_same_everywhere() {
     assert_same_everywhere(&["k"], filled, |server| {
         assert_eq!(server.info("seckill", "seckill_waiters"), "3");
-        // The head was passed once and may be once more.
+        // The head was passed once and may be passed once more.
         server.conn().check(&[
             ("SECKILL.CANCEL k ann REQ a", "['CANCELLED' 3 1 0]"),
             ("SECKILL.PLACE k bob", "['NONE']"),
@@ -37,7 +37,7 @@ fn a_list_is_the_same_everywhere() {
     });
 }
 
-/// A step is replicated as one command, and the replica is its primary's equal.
+/// A step is replicated as one command, and replica and primary are equal.
 #[test]
 fn a_replica_that_is_promoted_between_offers_goes_on() {
     let (mut primary, replica) = (Server::start(), Server::start());
@@ -66,7 +66,7 @@ fn a_replica_that_is_promoted_between_offers_goes_on() {
     replica.assert_sound("k");
 }
 
-/// A failover that lost the tail: a user who has paid is imported, and leaves the list.
+/// A failover lost the last changes: a user who has paid is imported and leaves the list.
 #[test]
 fn who_has_paid_on_a_lost_primary_is_imported() {
     let (mut primary, replica) = (Server::start(), Server::start());
@@ -86,7 +86,7 @@ fn who_has_paid_on_a_lost_primary_is_imported() {
         ("SECKILL.IMPORT k big 2 REQ b", "['GRANTED' 4 2 'SOLD' 0 0]"),
         ("SECKILL.PLACE k big", "['NONE']"),
         ("SECKILL.PLACE k bob", "['WAITING' 3 0 0]"),
-        // Units that come back pay the deficit of the import, and then go to waiters.
+        // Returned units reduce the deficit of the import, and then go to waiters.
         ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
         ("SECKILL.PLACE k bob", "['NONE']"),
     ]);

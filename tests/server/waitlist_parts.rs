@@ -1,10 +1,10 @@
-//! The waiting list of a part of a split: each part has its own, and what is there is not sent away.
+//! The waiting list of a part: each part has its own list and keeps its units for it.
 
 use crate::support::logs::assert_survives;
 use crate::support::shop::{assert_whole, entries, events, number};
 use crate::support::{wait_until, Conn, Options, Server};
 
-/// Two parts of two units. Dave and erin are at home in part 0, alice, carol and frank in part 1.
+/// Two parts of two units. Dave and erin belong to part 0, alice, carol and frank to part 1.
 fn two_parts(server: &Server) -> Conn {
     let mut conn = server.conn();
     for part in [0, 1] {
@@ -17,7 +17,7 @@ fn two_parts(server: &Server) -> Conn {
     conn
 }
 
-/// In part 0 one of two units is reserved for erin, who asks for both.
+/// In part 0 one of two units is reserved for erin, who asks for two.
 fn one_collects(conn: &mut Conn) {
     conn.check(&[
         ("SECKILL.GRAB p0 dave REQ d", "['GRANTED' 1 1 'HELD' T 1]"),
@@ -25,7 +25,7 @@ fn one_collects(conn: &mut Conn) {
     ]);
 }
 
-/// While anybody waits SEND moves nothing out, and RECEIVE makes offers.
+/// While anybody waits SEND moves no units out, and RECEIVE makes offers.
 #[test]
 fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {
     let server = Options::new().line("appendonly yes").start();
@@ -59,7 +59,7 @@ fn what_comes_from_another_part_is_offered_and_what_is_there_stays() {
     });
 }
 
-/// In a promoted part background expiry offers units that came while the primary was alive.
+/// On a promoted replica background expiry offers units that came while the primary was alive.
 #[test]
 fn a_promoted_part_makes_the_offers_that_are_left() {
     let (mut primary, replica) = (Server::start(), Server::start());

@@ -1,5 +1,5 @@
-//! The waiting list and the clock: offers end, entries end, and the sweeper goes on. Whose turn it is
-//! and whom a head is passed by is a matter of the domain's tests.
+//! The waiting list and time: offers and entries end, and background expiry continues. Tests of the
+//! domain check the order of waiters.
 
 use super::waitlist::{sold_out, told};
 use crate::support::shop::{assert_whole, counter, entries, number, state_of, wait_for_clock};
@@ -57,7 +57,7 @@ fn no_offer_is_made_after_until_or_close() {
     assert!(said[5].contains("ticket:3,qty:1,reason:closed} user=cy req=c"), "{said:?}");
 }
 
-/// No offers while the sale is paused or not open; then the sweeper makes them.
+/// No offers while the sale is paused or not open; background expiry makes them later.
 #[test]
 fn offers_wait_for_resume_and_for_the_opening() {
     let (_server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 9");
@@ -80,7 +80,7 @@ fn offers_wait_for_resume_and_for_the_opening() {
     assert!(row.items()[4].int() >= opens, "offered at the opening");
 }
 
-/// Once the sale goes on offers come at once, not after the sweeper's interval, which is a minute
+/// After RESUME offers come at once, not after the interval of background expiry, which is a minute
 /// here.
 #[test]
 fn what_waits_for_resume_is_offered_at_once() {

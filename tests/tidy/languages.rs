@@ -1,18 +1,17 @@
-//! Both languages say the same: a page and its Chinese twin have the same sections, and in each of
-//! them the same code, commands, options and figures, row by row in tables. Only comments in code
-//! are translated. Whoever changes a page changes its twin.
+//! Compares a page with its Chinese version: equal sections with equal code, commands, options and
+//! figures, row by row in tables. Only comments in code are translated.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// `make lab` writes both of its pages from one run, their schedules translated.
+/// `make lab` writes both of its pages from one run, with translated schedules.
 const WRITTEN_TOGETHER: &str = "lab.md";
 
-/// A page and its twin, from the root of the repository.
+/// A page and its Chinese version, as paths in the repository.
 fn twins() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    // Every page has a twin: reading it fails where it is missing.
+    // Every page has a Chinese version: a missing one fails here.
     let pages = fs::read_dir(root.join("docs")).expect("docs");
     let names = pages.map(|page| page.unwrap().file_name().into_string().unwrap());
     let names = names.filter(|name| name.ends_with(".md") && name != WRITTEN_TOGETHER);
@@ -26,7 +25,7 @@ struct Section {
     heading: String,
     /// Blocks of code, without their comments.
     code: Vec<String>,
-    /// Each row of its tables, and below them everything else, joined.
+    /// Each row of its tables, then all other text as one part.
     parts: Vec<String>,
 }
 
@@ -66,14 +65,14 @@ fn sections(text: &str) -> Vec<Section> {
     sections
 }
 
-/// The spans between backticks, and the rest of a text.
+/// The spans between backticks, and the other text.
 fn split_code(text: &str) -> (BTreeSet<&str>, String) {
     let spans = text.split('`').skip(1).step_by(2).collect();
     let rest = text.split('`').step_by(2).collect::<Vec<_>>().join(" ");
     (spans, without_targets(&rest))
 }
 
-/// Links by their text alone.
+/// The text with links replaced by their labels.
 fn without_targets(text: &str) -> String {
     let mut parts = text.split("](");
     let mut kept = parts.next().unwrap_or_default().to_owned();
@@ -84,7 +83,7 @@ fn without_targets(text: &str) -> String {
     kept
 }
 
-/// All numbers, in order of size of their text, without thousands separators.
+/// All numbers without thousands separators, sorted as text.
 fn figures(text: &str) -> Vec<String> {
     let inner = |letter: char| letter.is_ascii_digit() || letter == ',' || letter == '.';
     let numbers = text.split(|letter| !inner(letter));
@@ -102,9 +101,9 @@ fn names(text: &str) -> BTreeSet<&str> {
     words.filter(is_name).collect()
 }
 
-/// How a text and its translation differ.
+/// Adds the differences between a text and its translation to `found`.
 fn compare(place: &str, english: &str, chinese: &str, found: &mut Vec<String>) {
-    // A span of code may be broken over two lines.
+    // A span of code may continue on the next line.
     let [english, chinese] = [english, chinese].map(|text| text.replace('\n', " "));
     let ((spans, rest), (spans_zh, rest_zh)) = (split_code(&english), split_code(&chinese));
     for (what, words, words_zh) in
@@ -159,7 +158,7 @@ fn both_languages_say_the_same() {
     );
 }
 
-/// A page and its twin link to each other.
+/// A page and its Chinese version link to each other.
 #[test]
 fn each_twin_links_to_the_other() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -175,7 +174,7 @@ fn each_twin_links_to_the_other() {
     }
 }
 
-/// The site is not built when its menu lacks a page.
+/// Each page is in the menu of the site.
 #[test]
 fn each_page_is_in_the_menu_of_the_site() {
     let menu = Path::new(env!("CARGO_MANIFEST_DIR")).join("site/.vitepress/navigation.js");

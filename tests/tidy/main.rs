@@ -1,5 +1,5 @@
-//! House rules that no lint can hold: which room may use which, how long lines are, and what must
-//! not be left behind. The others are in Cargo.toml under `[workspace.lints]`.
+//! Rules that no lint can check: allowed names by folder, line length, and forbidden text. The
+//! other rules are in Cargo.toml under `[workspace.lints]`.
 
 // A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 
 const LINE_CHARS_MAX: usize = 100;
 
-/// Names that files under a folder must not use, not even in unit tests. Arrows run lib -> command
-/// -> server, and the domain is a package that knows none of them.
+/// Names that files of a folder must not use, also in unit tests. Uses go from lib to command to
+/// server. The domain is a package that uses none of them.
 const FORBIDDEN_NAMES: &[(&str, &[&str])] = &[
     ("domain/src/", &["std::time", "std::fs", "std::net", "std::env", "std::thread"]),
     ("src/server/", &["crate::command", "super::super::command"]),
@@ -27,7 +27,7 @@ struct Source {
 }
 
 impl Source {
-    /// All lines, with their numbers, without comments and texts.
+    /// All lines with their numbers, without comments and string contents.
     fn code(&self) -> impl Iterator<Item = (usize, String)> + '_ {
         let lines = self.lines.iter().enumerate();
         lines.map(|(at, line)| (at, bare(line))).filter(|(_, line)| !line.is_empty())
@@ -42,7 +42,7 @@ impl Source {
     }
 }
 
-/// A line without its comment and without what is between quotes.
+/// A line without its comment and without text between quotes.
 fn bare(line: &str) -> String {
     let mut code = String::new();
     let mut quoted = false;
@@ -66,7 +66,7 @@ fn sources() -> Vec<Source> {
     files_in(&folders, "rs")
 }
 
-/// The files in these folders whose names end so.
+/// The files of these folders with this extension.
 fn files_in(folders: &[&str], ext: &str) -> Vec<Source> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
@@ -141,7 +141,7 @@ fn lines_are_short() {
     let mut found = Vec::new();
     for source in sources() {
         for (at, line) in source.lines.iter().enumerate() {
-            // In tests an exact reply stays in one piece: there texts don't count.
+            // An exact reply in a test stays on one line, so strings don't count there.
             let counted = if source.path.contains("tests/") { &bare(line) } else { line };
             if counted.chars().count() > LINE_CHARS_MAX {
                 found.push(source.place(at));
@@ -153,7 +153,7 @@ fn lines_are_short() {
 
 #[test]
 fn nothing_unfinished_is_left() {
-    // Put together here, so that this file does not match its own search.
+    // Composed here, so that this file has no such mark itself.
     let marks = [["TO", "DO"], ["FIX", "ME"], ["XX", "X"], ["todo", "!("], ["HA", "CK"]];
     let marks = marks.map(|parts| parts.concat());
     let mut found = Vec::new();
@@ -167,8 +167,8 @@ fn nothing_unfinished_is_left() {
     assert_none("unfinished", found);
 }
 
-/// A function of the module API that is called without a check for null is in the list of functions
-/// that loading requires.
+/// A function of the module API that is called without a null check must be in the list of
+/// functions that loading requires.
 #[test]
 fn functions_of_the_server_are_looked_for() {
     let sources = sources();
@@ -188,7 +188,7 @@ fn functions_of_the_server_are_looked_for() {
     assert_eq!(looked_for, called);
 }
 
-/// `file`: `test` of a table in ARCHITECTURE.md, which is about tests/server.
+/// `file`: `test` in tables of ARCHITECTURE.md about tests/server.
 #[test]
 fn the_tests_that_architecture_names_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,7 +1,7 @@
-//! Each sentence of docs/commands.md has a test. Behind a rule of the command table stands a number for
-//! each of its sentences, which is a digest of its words; tests name it in a line `// Rules: 1a2b 3c4d`
-//! above `#[test]`, sessions in a line that begins with `#`. A sentence whose words change has a new number, which nobody names until somebody
-//! has looked at its tests. An error is a rule that tests name by quoting it, word for word.
+//! Each sentence of docs/commands.md has a test. Every sentence of a rule has a number, a digest of
+//! its words. Tests name it in a line `// Rules: 1a2b 3c4d` above `#[test]`, and sessions in a line
+//! that begins with `#`. If a sentence changes, its number changes, and its tests must be reviewed.
+//! Tests name an error by quoting it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,11 +9,11 @@ use super::{assert_none, files_in, sources, Source};
 
 const PAGE: &str = include_str!("../../docs/commands.md");
 const MARK: &str = " Rules: ";
-/// Where errors stand with the calls that get them.
+/// Files that list errors with the calls that cause them.
 const ERRORS: [&str; 2] =
     [include_str!("../server/errors/mistakes.txt"), include_str!("../server/errors/refused.txt")];
 
-/// Errors that no test can bring about, and why.
+/// Errors that no test can cause, with the reason.
 const NOT_QUOTED: &[(&str, &str)] = &[
     (
         "ERR a list of users must stay within 3758096384 bytes",
@@ -29,8 +29,7 @@ const NOT_QUOTED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Each number with the first line or the last of the paragraph that it belongs to, and which of its
-/// sentences it is.
+/// Each number with the first or last line of its paragraph, and the index of its sentence.
 fn rules() -> BTreeMap<&'static str, (usize, &'static str)> {
     let mut rules = BTreeMap::new();
     for line in PAGE.lines() {
@@ -59,7 +58,7 @@ fn tests() -> Vec<Source> {
     sources().into_iter().filter(is_test).chain(sessions).collect()
 }
 
-/// Each number that stands above a test, with that place.
+/// Each number above a test, with its file and line.
 fn named() -> Vec<(String, String)> {
     let mut named = Vec::new();
     for source in tests() {
@@ -97,7 +96,7 @@ fn each_rule_of_the_commands_has_a_test() {
 
 #[test]
 fn each_error_of_the_commands_is_quoted_by_a_test() {
-    // A text may go on in the next line.
+    // A string may continue on the next line.
     let joined = |source: Source| {
         let lines = source.lines.iter().map(|line| line.trim_start().trim_end_matches('\\'));
         lines.collect::<String>()

@@ -1,5 +1,5 @@
-//! A newer form, here a made-up one: the older module refuses it aloud and loads none of it, and
-//! `seckill.effects-version` holds it back.
+//! A newer, made-up form: the older module refuses it with an error and loads none of it, and
+//! `seckill.effects-version` makes newer modules not write it.
 
 use seckill_harness::assortment::{buy, fill, state};
 use seckill_harness::shop::number;
@@ -10,7 +10,7 @@ use crate::{Version, HELD_BACK, NEWEST};
 const PAGE: &str = include_str!("../../docs/loading.md");
 const NOT_LOADED: &str = "a sale was not loaded: its data is altered, or of a newer version";
 
-/// Only a newer module with a form of its own can be tested here.
+/// Whether the newer module has a form that the older one lacks; otherwise nothing can be tested.
 fn has_newer_form() -> bool {
     let is_so = std::env::var_os("SECKILL_MADE_UP").is_some();
     if !is_so {
@@ -38,10 +38,10 @@ fn an_older_replica_refuses_a_newer_form_aloud_and_is_mended_by_a_resync() {
     buy(&primary, "newer");
     wait_until("the replica refuses", || refused(&replica) > 0);
     replica.wait_in_sync(&primary);
-    // The refused effect changed nothing: the sales are sound and as they were.
+    // The refused effect changed nothing: the sales are sound and unchanged.
     assert_eq!(state(&replica), before);
     replica.wait_for_log("SECKILL.APPLY refused");
-    // Held back again, and with a fresh copy, it follows as ever.
+    // With the older form and after a full resync, the replica follows again.
     assert_eq!(primary.call("CONFIG SET seckill.effects-version 1"), "+OK");
     replica.stop(false);
     replica.start_again();
@@ -52,8 +52,8 @@ fn an_older_replica_refuses_a_newer_form_aloud_and_is_mended_by_a_resync() {
     replica.assert_took_all();
 }
 
-/// The setting is changed during the sale: from then on the log, a snapshot and the link have the
-/// older form.
+/// The setting changes during the sale: from then on AOF, RDB file and replication have the older
+/// form.
 #[test]
 #[ignore = "needs two modules: make upgrade-test"]
 fn files_with_a_newer_form_are_refused_whole_until_it_is_held_back() {
@@ -68,7 +68,7 @@ fn files_with_a_newer_form_are_refused_whole_until_it_is_held_back() {
         server.set_module_file(&Version::Older.file());
         let log = match server.try_start_again() {
             Err(log) => log,
-            // A log's commands are refused one by one, and counted: no sale is there.
+            // The commands of an AOF are refused one by one and counted: no sale is there.
             Ok(()) => {
                 assert!(is_log, "a snapshot of a newer form was loaded");
                 assert!(refused(&server) > 0);
@@ -82,7 +82,7 @@ fn files_with_a_newer_form_are_refused_whole_until_it_is_held_back() {
         assert!(is_log || log.contains(NOT_LOADED), "{log}");
         assert!(!log.contains("BUG REPORT"), "{log}");
         server.stop_if_it_runs();
-        // The newer one reads it all, and writes what the older one reads.
+        // The newer module reads all of it, and writes the older form.
         server.set_module_file(&Version::Newer.file());
         server.start_again();
         let before = state(&server);
@@ -116,7 +116,7 @@ fn a_payload_of_a_newer_form_is_an_error() {
     assert_eq!(target.call("EXISTS plain"), "0");
 }
 
-/// In the made-up module PAUSE is a command that needs the newer form.
+/// In the made-up module PAUSE needs the newer form.
 #[test]
 #[ignore = "needs two modules: make upgrade-test"]
 fn a_command_that_needs_a_newer_form_waits_for_it() {

@@ -1,8 +1,7 @@
-//! Two versions of the module with each other, as COMPATIBILITY.md promises: `make upgrade-test`.
+//! Tests two versions of the module together, as COMPATIBILITY.md promises: `make upgrade-test`.
 //!
-//! `SECKILL_OLDER` and `SECKILL_NEWER` name their files. The newer one may have a form of its own for
-//! what it writes; as long as there is none, one is made up (made_up.patch), and
-//! `SECKILL_MADE_UP=1` says so.
+//! `SECKILL_OLDER` and `SECKILL_NEWER` name their files. If the newer version has no form of its
+//! own, made_up.patch adds one, and `SECKILL_MADE_UP=1` says so.
 
 // A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
@@ -14,7 +13,7 @@ use std::path::PathBuf;
 
 use seckill_harness::{Options, Server};
 
-/// The version of the effects that the older module knows.
+/// The setting for the version of effects that the older module knows.
 const HELD_BACK: &str = "effects-version 1";
 /// The default setting: the newest version of each form.
 const NEWEST: &str = "effects-version 0";

@@ -1,4 +1,4 @@
-//! Primary and replicas of both versions, and files of either read by the other.
+//! Primary and replicas of both versions, and files of one version read by the other.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use seckill_harness::{Options, Server};
 
 use crate::{Version, BOTH, HELD_BACK};
 
-/// A primary of each version with replicas of both, one of which has a replica of its own; then
-/// each replica is promoted and goes on.
+/// A primary of each version with replicas of both; one of them has a replica of its own. Then each
+/// replica is promoted and works.
 #[test]
 #[ignore = "needs two modules: make upgrade-test"]
 fn primaries_and_replicas_of_all_mixes_agree() {
@@ -37,7 +37,7 @@ fn mix(version: Version, promoted: usize) {
     let all = [&replicas[0], &replicas[1], &last];
     let agree = |primary: &Server, replicas: &[&Server]| {
         for replica in replicas {
-            // A replica of a replica is in sync with the primary when it is with its own.
+            // A replica of a replica must be in sync with its own primary.
             replica.wait_in_sync(primary);
             assert_eq!(state(replica), state(primary), "{version:?}");
             assert_eq!(replica.digest("brief"), primary.digest("brief"));
@@ -112,9 +112,8 @@ fn payloads_of_either_are_restored_by_the_other() {
     }
 }
 
-/// An upgrade as COMPATIBILITY.md describes it: replicas first, then a failover, the old primary
-/// last. Then the newer forms are allowed, and taken back for a downgrade. Each acknowledged grant
-/// is still there.
+/// An upgrade as in COMPATIBILITY.md: replicas first, then a failover, the old primary last. Then
+/// newer forms are allowed, and forbidden again for a downgrade. No acknowledged grant is lost.
 #[test]
 #[ignore = "needs two modules: make upgrade-test"]
 fn a_pair_of_servers_is_upgraded_while_it_sells_and_back() {
@@ -145,7 +144,7 @@ fn a_pair_of_servers_is_upgraded_while_it_sells_and_back() {
     buy(&second, "newest");
     first.wait_in_sync(&second);
     assert_eq!(state(&first), state(&second));
-    // The way back: the older forms first, then the older module.
+    // Downgrade: the older forms first, then the older module.
     for server in [&first, &second] {
         assert_eq!(server.call("CONFIG SET seckill.effects-version 1"), "+OK");
     }

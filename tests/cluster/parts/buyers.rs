@@ -1,5 +1,5 @@
-//! Buyers of a split sale: each user at home in one part, most calls for one of the parts, and each
-//! answer written down with its time.
+//! Buyers of a split sale. Each user belongs to one part, most calls go to one part, and each
+//! answer is recorded with its time.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,14 +15,14 @@ use crate::support::wait::{holds_in_time, SetAtEnd};
 use crate::support::{wait_until, Random, Reply};
 
 const BUYERS: u64 = 8;
-/// Names at home in each part; with a limit of 2 more than it will ever sell.
+/// Users of each part: with LIMIT 2 more than the part can sell to.
 const USERS_EACH: usize = 6_000;
-/// Answers that are a while.
+/// Number of answers that `let_buy` waits for.
 const ANSWERS: u64 = 50;
-/// How long a buyer waits for a replica; without a replica each WAIT takes this long.
+/// Milliseconds that a buyer waits for a replica. Without a replica each WAIT takes this long.
 const WAIT_MS: u64 = 100;
 
-/// An order as its buyer's answer has it, and the part it was placed in.
+/// An order in the buyer's answer, and its part.
 pub struct Order {
     pub part: usize,
     pub told: Told,
@@ -33,9 +33,9 @@ pub struct Order {
 pub struct History {
     pub orders: HashMap<String, Order>,
     pub detours: Detours,
-    /// When a buyer was first told that nothing will come back.
+    /// Time of the first answer that nothing will come back.
     pub sold_out: Option<Instant>,
-    /// When the last call was sent that still moved a unit.
+    /// Time of the last call that still moved a unit.
     pub last_change: Option<Instant>,
 }
 
@@ -53,12 +53,12 @@ pub struct Crowd {
     ports: Vec<u16>,
     users: Vec<Vec<String>>,
     stopped: AtomicBool,
-    /// Nine of ten calls are for this part.
+    /// The part that gets nine of ten calls.
     hot: AtomicU64,
-    /// Units that may be granted before buyers pause.
+    /// Number of units that may be granted before buyers pause.
     allowed: AtomicU64,
     granted: AtomicU64,
-    /// Calls that were answered, and those that found no sale.
+    /// Number of answered calls, and of calls that found no sale.
     answered: AtomicU64,
     missed: AtomicU64,
 }
@@ -80,7 +80,7 @@ impl Crowd {
         Crowd { ports, users, stopped, hot, allowed, granted, answered, missed }
     }
 
-    /// Lets buyers buy while `script` runs, and returns their answers.
+    /// Runs `script` while buyers buy. Returns their answers.
     pub fn during(&self, script: impl FnOnce()) -> History {
         thread::scope(|scope| {
             let buyers = (0..BUYERS).map(|name| scope.spawn(move || Buyer::new(self, name).buy()));
@@ -97,26 +97,26 @@ impl Crowd {
         })
     }
 
-    /// Allows this number of further units to be granted, most of them of part `hot`.
+    /// Allows this many further units, most of them in part `hot`.
     pub fn allow(&self, units: u64, hot: usize) {
         self.hot.store(hot as u64, Ordering::SeqCst);
         self.allowed.fetch_add(units, Ordering::SeqCst);
     }
 
-    /// Waits until this many calls were answered after everything was sold.
+    /// Waits until this many calls were answered after all units were sold.
     #[track_caller]
     pub fn wait_until_heard(&self) {
         let answered = self.answered.load(Ordering::SeqCst) + 2 * BUYERS + ANSWERS;
         wait_until("buyers hear of it", || self.answered.load(Ordering::SeqCst) >= answered);
     }
 
-    /// Waits until what is allowed was granted.
+    /// Waits until all allowed units are granted.
     #[track_caller]
     pub fn wait_until_granted(&self) {
         wait_until("buyers were granted what is allowed", || !self.may_buy());
     }
 
-    /// Lets buyers buy for a while, unless they have all that is allowed.
+    /// Lets buyers buy for a short time, unless all allowed units are granted.
     #[track_caller]
     pub fn let_buy(&self) {
         let answered = self.answered.load(Ordering::SeqCst) + ANSWERS;
@@ -125,7 +125,7 @@ impl Crowd {
         });
     }
 
-    /// Waits until at most this many units may still be granted.
+    /// Waits until at most this many allowed units are left.
     #[track_caller]
     pub fn wait_until_left(&self, units: u64) {
         let allowed = self.allowed.load(Ordering::SeqCst);
@@ -151,7 +151,7 @@ impl Crowd {
 struct Buyer<'a> {
     crowd: &'a Crowd,
     name: u64,
-    /// A client for each part, as its slot may be on any node.
+    /// A client for each part, because its slot may be on any node.
     clients: Vec<Routed>,
     random: Random,
     history: History,
@@ -188,7 +188,7 @@ impl Buyer<'_> {
         let line = format!("SECKILL.GRAB {} {user} QTY {qty} REQ {req}", key(part));
         let Some(answer) = self.call(part, &line) else { return };
         let outcome = answer.text(0);
-        // A part is PAUSED for a moment before it is made again.
+        // A repaired part is PAUSED for a short time.
         if outcome == "SOLDOUT" && answer.reply.items()[1].int() == 0 {
             self.history.sold_out.get_or_insert_with(Instant::now);
         }
@@ -204,7 +204,7 @@ impl Buyer<'_> {
         };
         let line = format!("SECKILL.{deed} {} {user} REQ {req}", key(part));
         let Some(answer) = self.call(part, &line) else { return };
-        // NOGRANT: the grant was lost, which the check finds, too.
+        // NOGRANT means that the grant was lost. The check finds that, too.
         if answer.text(0) != "NOGRANT" && answer.reply.items()[1].int() != 0 {
             self.note(part, &user, req, &answer, 0);
         }
@@ -217,7 +217,7 @@ impl Buyer<'_> {
         let (started, before) = (Instant::now(), client.detours);
         let reply = client.cmd(line);
         let now = client.detours;
-        // If the call was sent twice, the connection that wrote the grant is not known.
+        // If the call was sent twice, it is unknown which connection wrote the grant.
         self.crowd.answered.fetch_add(1, Ordering::SeqCst);
         let is_first = (before.unheard, before.asked) == (now.unheard, now.asked);
         if matches!(&reply, Reply::Error(text) if text.starts_with(b"NOSALE")) {

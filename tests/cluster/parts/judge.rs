@@ -1,4 +1,4 @@
-//! Compares the answers that buyers got with all parts at the end.
+//! Compares the buyers' answers with the final state of all parts.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::routed::Routed;
 use crate::support::shop::{assert_whole, Entry};
 use crate::support::Reply;
 
-/// Counts of a split, all of whose parts obey the law.
+/// Counts of a split whose parts all obey the law.
 pub struct Found {
     sold: i64,
     grants: usize,
@@ -59,7 +59,7 @@ pub fn judge(cluster: &Cluster, history: &History, views: &[View]) -> Found {
     Found { sold, grants, kept: history.orders.values().filter(is_kept).count() }
 }
 
-/// Every unit that was sent has arrived, once; every unit put in is where it was put.
+/// Checks that every sent unit was received once, and that no part has other units.
 #[track_caller]
 fn check_pairs(views: &[View]) {
     for (from, view) in views.iter().enumerate() {
@@ -70,7 +70,7 @@ fn check_pairs(views: &[View]) {
     }
 }
 
-/// Nothing is lost that a replica had. The part that was lost is made again with what was paid.
+/// Checks that no grant is lost that a replica had. A lost part must have all paid orders again.
 #[track_caller]
 fn check_told(history: &History, part: usize, rows: &HashMap<String, Row>) {
     for (req, Order { told, .. }) in history.orders.iter().filter(|(_, one)| one.part == part) {
@@ -85,7 +85,7 @@ fn check_told(history: &History, part: usize, rows: &HashMap<String, Row>) {
     }
 }
 
-/// One entry a grant, from the first change of this sale to its last one.
+/// Checks that the outbox has one entry for each grant, from the first change to the last.
 #[track_caller]
 fn check_outbox(client: &mut Routed, part: usize, grants: usize) {
     let entries = entries_of(client, &stream(part));
@@ -102,7 +102,7 @@ fn check_outbox(client: &mut Routed, part: usize, grants: usize) {
     assert_eq!(entered, grants, "one entry a grant in part {part} of {ID}");
 }
 
-/// No call that was sent after a buyer was told that nothing comes back has moved a unit.
+/// Checks that no unit moved after a buyer was told that nothing will come back.
 #[track_caller]
 fn check_sold_out(history: &History) {
     let told = history.sold_out.expect("somebody was told");

@@ -1,6 +1,6 @@
-//! One sale over three primaries, in 16 parts that two balancers look after, while buyers come in
-//! crowds to one part after the other and everything fails: replication, balancers, slots that move,
-//! connections, a primary, and a part that is gone. At the end each unit is accounted for.
+//! One sale in 16 parts on three primaries, with two balancers. Buyers crowd at one part after the
+//! other, while replication, balancers, slots, connections, a primary and a part fail. At the end
+//! each unit is accounted for.
 
 mod buyers;
 mod judge;
@@ -25,18 +25,18 @@ const NAME: &str = "drop";
 const ID: &str = "drop-1";
 const OUTBOX: &str = "orders";
 const PARTS: NonZeroU16 = NonZeroU16::new(16).expect("some");
-/// The units of each part at first.
+/// Initial units of each part.
 const SHARE: i64 = 1_000;
 const SUPPLY: i64 = SHARE * PARTS.get() as i64;
 const LIMIT: i64 = 2;
 const TERMS: &str = "LIMIT 2 HOLD 1000";
 const NODE_TIMEOUT_MS: u64 = 2_000;
-/// Units granted from one trouble to the next: more than a part begins with, though half of them
-/// come back.
+/// Units granted between two faults. That is more than the initial units of a part, although half
+/// of them come back.
 const STAGE: u64 = 3_500;
-/// Calls granted before a replica freezes; fewer than a part has units at the start.
+/// Units granted before a replica freezes, fewer than a part's initial units.
 const SOLD_BEFORE: u64 = 500;
-/// The part that gets lost.
+/// The part that is lost.
 const LOST: usize = 9;
 
 fn key(part: usize) -> String {
@@ -47,7 +47,7 @@ fn stream(part: usize) -> String {
     format!("{OUTBOX}:{{p{part}}}")
 }
 
-/// The node that has a part.
+/// The node that owns a part.
 fn node_of(cluster: &Cluster, part: usize) -> usize {
     let mut client = Routed::new(&cluster.ports());
     client.cmd(&format!("EXISTS {}", key(part)));
@@ -67,16 +67,16 @@ fn balancers(cluster: &Cluster) -> [Balancer; 2] {
     [Balancer::start(&cluster.ports()), Balancer::start(&cluster.ports())]
 }
 
-/// The replica of a primary freezes. Units leave this primary's parts, no balancer may let them
-/// arrive, and both are killed there: between SEND and RECEIVE.
+/// Freezes the replica of a primary. Units leave this primary's parts, but no balancer may forward
+/// them without the replica. Then both balancers are killed, between SEND and RECEIVE.
 fn kill_balancers(cluster: &Cluster, crowd: &Crowd, balancers: [Balancer; 2]) -> [Balancer; 2] {
     let node = node_of(cluster, 0);
     let ours: Vec<usize> =
         (0..PARTS.get().into()).filter(|part| node_of(cluster, *part) == node).collect();
     let hot = (0..PARTS.get().into()).find(|part| !ours.contains(part)).expect("another node");
     let replica = &cluster.nodes[node + 3];
-    // Most of what the part began with is sold before, as balancers send nothing any more once they
-    // see that a replica is away.
+    // Most initial units are sold first, because a balancer that finds a replica missing sends
+    // nothing more.
     crowd.allow(STAGE, hot);
     crowd.wait_until_left(STAGE - SOLD_BEFORE);
     signal(replica, "STOP");
@@ -117,7 +117,7 @@ fn kill_balancers(cluster: &Cluster, crowd: &Crowd, balancers: [Balancer; 2]) ->
     next
 }
 
-/// The slot of a part that sells moves from node to node, in each way that this server knows.
+/// Moves the slot of a part that sells between nodes, in each way that this server supports.
 fn move_slots(cluster: &Cluster, crowd: &Crowd, hot: usize) -> Vec<How> {
     let slot = cluster.slot(&key(hot));
     let ways = ways(&cluster.nodes[0]);
@@ -140,7 +140,7 @@ fn move_slots(cluster: &Cluster, crowd: &Crowd, hot: usize) -> Vec<How> {
     ways
 }
 
-/// All connections of clients, of the balancers too, end again and again.
+/// Closes all client connections again and again, also the balancers'.
 fn cut_connections(cluster: &Cluster, crowd: &Crowd, hot: usize) {
     crowd.allow(STAGE, hot);
     for time in 0..60 {
@@ -150,7 +150,7 @@ fn cut_connections(cluster: &Cluster, crowd: &Crowd, hot: usize) {
     crowd.wait_until_granted();
 }
 
-/// A primary dies, its replica takes over, and it comes back as a replica.
+/// Kills a primary. Its replica is promoted, and it comes back as a replica.
 fn kill_primary(cluster: &mut Cluster, crowd: &Crowd, hot: usize) -> u128 {
     let node = node_of(cluster, hot);
     crowd.allow(STAGE, hot);
@@ -170,7 +170,7 @@ fn kill_primary(cluster: &mut Cluster, crowd: &Crowd, hot: usize) -> u128 {
     away_ms
 }
 
-/// A part is deleted while buyers come to it, and made again.
+/// Deletes a part while buyers use it, and repairs it.
 fn lose_a_part(cluster: &Cluster, crowd: &Crowd) -> usize {
     crowd.allow(STAGE, LOST);
     crowd.wait_until_left(STAGE / 2);

@@ -31,7 +31,7 @@ pub fn run(ports: &[u16], words: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// A running balancer. It is killed when it goes, as by a power cut.
+/// A running balancer. Dropping it kills the process.
 pub struct Balancer {
     process: Child,
     log: NamedTempFile,
@@ -47,7 +47,7 @@ impl Balancer {
         Balancer { process, log }
     }
 
-    /// Stops the program by its signal, and returns its last line, which has its numbers.
+    /// Stops the program by SIGTERM and returns its last line with the counts.
     #[track_caller]
     pub fn stop(mut self) -> String {
         let told = Command::new("kill").arg(self.process.id().to_string()).status();
@@ -59,7 +59,7 @@ impl Balancer {
 
 impl Drop for Balancer {
     fn drop(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if the process has already exited.
         let _ = self.process.kill();
         let _ = self.process.wait();
         if std::thread::panicking() {

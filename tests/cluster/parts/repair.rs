@@ -1,4 +1,4 @@
-//! A part that is lost is made again, from its peers and from what the database knows.
+//! Repairs a lost part from its peers and from the orders in the database.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::nodes::Cluster;
 use crate::routed::Routed;
 use crate::support::shop::{entry, Entry};
 
-/// Orders that are paid, as a database has them that followed the outbox: user and units by REQ.
+/// Paid orders in the form of a database that followed the outbox: user and units by REQ.
 fn paid(client: &mut Routed, part: usize) -> BTreeMap<String, (String, i64)> {
     let mut paid = BTreeMap::new();
     let all = client.cmd(&format!("XRANGE {} - +", stream(part)));

@@ -1,4 +1,4 @@
-//! A part as PARTS shows it.
+//! Reads parts by PARTS.
 
 use super::{key, PARTS};
 use crate::routed::Routed;
@@ -36,7 +36,7 @@ pub fn read_all(client: &mut Routed) -> Vec<View> {
     (0..PARTS.get().into()).map(|part| read(client, part)).collect()
 }
 
-/// Units that parts received, and those that they were sent and have not received.
+/// Units that parts have received, and units that were sent but not yet received.
 pub fn moved(views: &[View]) -> (i64, i64) {
     let sum = |of: &dyn Fn(&View) -> &Vec<i64>| views.iter().flat_map(of).sum::<i64>();
     let (sent, received) = (sum(&|view| &view.sent), sum(&|view| &view.received));

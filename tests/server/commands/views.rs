@@ -6,7 +6,7 @@ use seckill_domain::terms::{Section, TERMS};
 use crate::support::shop::counters;
 use crate::support::{Reply, Server};
 
-/// First the answers, then the changes.
+/// Checks the order of the counters: answers first, then changes.
 fn assert_counter_names(status: &Reply) {
     let names: Vec<String> =
         status.field("counters").pairs().into_iter().map(|(name, _)| name).collect();
@@ -25,7 +25,7 @@ fn assert_counter_names(status: &Reply) {
     assert_eq!(names, ["attempts"].into_iter().chain(answers).chain(changes).collect::<Vec<_>>());
 }
 
-/// The terms of a sale as STATUS shows them: these two, and all others 0.
+/// The terms in STATUS: these two, and 0 for all others.
 fn terms(limit: &str, grabs: &str) -> Vec<String> {
     let shown = TERMS.iter().filter(|term| term.section() == Some(Section::Sale));
     let names = shown.filter_map(|term| Some(term.field?.0));
@@ -108,7 +108,7 @@ fn status_shows_every_number() {
     assert_eq!(shown, before.chain(terms("limit 3", "grabs 9")).chain(after).collect::<Vec<_>>());
 }
 
-/// The sale and the node count a GRAB once, answered at once or judged, and none that fails.
+/// Sale and node count each answered GRAB once, and no GRAB that is an error.
 #[test]
 fn every_grab_is_counted_once() {
     let server = Server::start();
@@ -191,7 +191,7 @@ fn as_reply(value: &serde_json::Value) -> Reply {
     }
 }
 
-/// A row without the two values that differ from run to run, time and epoch, which are checked.
+/// A row without time and epoch, which are checked here, because they differ in each run.
 fn row(server: &Server, row: &Reply) -> String {
     let [seq, user, qty, state, at, deadline, req, epoch, round] = row.items() else {
         panic!("nine elements were expected: {row}");

@@ -1,4 +1,4 @@
-//! IMPORT, and calls that are sent again.
+//! IMPORT, and repeated calls.
 
 use crate::support::shop::{counter, wait_for_no_holds};
 use crate::support::{Conn, Reply, Server};
@@ -31,7 +31,7 @@ fn an_import_is_entered_once() {
     server.assert_sound("k");
 }
 
-/// Units promised beyond the supply are paid off by whatever comes back first.
+/// Units that come back reduce the deficit first.
 // Rules: abd1 3f97
 #[test]
 fn a_deficit_is_paid_off_first() {
@@ -62,7 +62,7 @@ fn a_deficit_is_paid_off_first() {
 
 const TOO_LARGE: &str = "-ERR supply must be 0 to 9007199254740991";
 
-/// Orders from their first to their last day. `WAIT` lets what is held run out.
+/// Orders from the first to the last command. `WAIT` waits until holds have expired.
 const LIVES: [&[&str]; 10] = [
     &[
         "GRAB k u REQ o",
@@ -123,7 +123,7 @@ fn no_duplicate_changes_anything_however_late() {
                 let reply = conn.cmd(&format!("SECKILL.{step}"));
                 assert!(!reply.is_error(), "{step}: {reply}");
             }
-            // While an order of a WAIT is still held, its time may run out between two looks.
+            // A held order of a WAIT may expire between two reads.
             if long || life[..=place].contains(&"WAIT") {
                 assert_repeats_do_nothing(&server, &mut conn, &life[..=place]);
             }

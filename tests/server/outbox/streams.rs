@@ -1,5 +1,5 @@
-//! The stream of an outbox: one that takes nothing, one that is missing, who reads it and who may
-//! write to it.
+//! The stream of an outbox: one that refuses entries, a missing one, its readers, and the
+//! permission to write.
 
 use crate::support::shop::{
     assert_whole, entries, entry, events, number, state_of, wait_for_no_holds,
@@ -10,7 +10,7 @@ use crate::support::{wait_until, Conn, ReplicationStream, Reply, Server};
 const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
 const LAST_ID: &str = "18446744073709551615-18446744073709551615";
 
-/// Changes of every kind, each of which could be made if the stream took its entry.
+/// Changes of every kind, each possible if the stream accepted its entry.
 const CHANGES: [&str; 10] = [
     "SECKILL.GRAB k new",
     "SECKILL.GRAB k new QTY 3 REQ n",
@@ -50,7 +50,7 @@ fn a_stream_that_takes_nothing_stops_every_change() {
             assert_eq!((server.digest("k"), conn.call("XLEN s")), (digest.clone(), length.clone()));
             assert_eq!(number(&mut conn, "k", "outbox_error"), 1);
         }
-        // A call that changes nothing needs no entry.
+        // A call without a change needs no entry.
         conn.check(&[("SECKILL.RESUME k", "+OK"), ("SECKILL.CONFIRM k sold", "['SOLD' 2 1 0]")]);
         assert_eq!(conn.call("DEL s"), "1");
         conn.check(&[("SECKILL.PAUSE k", "+OK"), ("SECKILL.RESUME k", "+OK")]);
@@ -60,7 +60,8 @@ fn a_stream_that_takes_nothing_stops_every_change() {
     server.assert_sound("k");
 }
 
-/// The stream has room for one entry and the grab needs two: neither is left, nor the grant.
+/// The stream has room for one entry, but the grab needs two: neither is added, and nothing is
+/// granted.
 #[test]
 fn two_entries_are_appended_both_or_none() {
     let (server, mut conn) = Server::start().with_conn();
@@ -84,7 +85,7 @@ fn two_entries_are_appended_both_or_none() {
     }
 }
 
-/// The clock can't be refused: the sweeper comes again until the stream takes the event.
+/// An expiry can't be refused: background expiry retries until the stream accepts the entry.
 #[test]
 fn an_expiry_waits_for_the_stream_and_loses_nothing() {
     let (server, replica) = Server::pair();
@@ -98,7 +99,7 @@ fn an_expiry_waits_for_the_stream_and_loses_nothing() {
     wait_until("the sweeper was refused", || number(&mut conn, "k", "outbox_error") == 1);
     assert_eq!(state_of(&mut conn, "k", "a"), "HELD");
     assert_eq!(number(&mut conn, "k", "held"), 3);
-    // Judged by its deadline all the same: it does not become SOLD.
+    // Its deadline is over, so it does not become SOLD.
     assert_eq!(conn.call("SECKILL.CONFIRM k a"), REFUSED);
     assert_eq!(conn.call("RENAME kept s"), "+OK");
     wait_for_no_holds(&server, "k");
@@ -113,7 +114,8 @@ fn an_expiry_waits_for_the_stream_and_loses_nothing() {
     assert_eq!(replica.digest("k"), server.digest("k"));
 }
 
-/// One command makes the sale, its stream and the entry: no transaction, which a log can lose.
+/// One command creates the sale, its stream and the entry. It is no transaction, which an AOF can
+/// lose.
 // Rules: bb47
 #[test]
 fn a_missing_stream_is_made_by_the_same_command() {
@@ -161,7 +163,7 @@ fn a_late_payment_is_told_either_way() {
     assert_eq!((all[0].text("state"), all[2].text("state")), ("SOLD", "EXPIRED"));
 }
 
-/// A sale is no stream, least of all its own.
+/// A sale can't be the stream of an outbox.
 #[test]
 fn a_sale_is_not_its_own_outbox() {
     let (_server, mut conn) = Server::start().with_conn();
@@ -188,7 +190,7 @@ fn a_sale_is_not_its_own_outbox() {
     assert_eq!(entries(&mut conn, "s")[0].number("rev"), 1);
 }
 
-/// A client that waits for entries is woken, on primary and replica, by commands and by the clock.
+/// Blocked readers of the stream are woken on primary and replica, by commands and by expiry.
 #[test]
 fn readers_that_wait_are_woken() {
     let (server, replica) = Server::pair();
@@ -221,7 +223,7 @@ fn readers_that_wait_are_woken() {
     }
 }
 
-/// The operator must be allowed to write the stream; a buyer needs no permission for it.
+/// INIT needs the permission to write the stream; buyers do not.
 #[test]
 fn the_stream_needs_permission_at_init_alone() {
     let (server, mut conn) = Server::start().with_conn();
