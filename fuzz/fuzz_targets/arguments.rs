@@ -1,4 +1,4 @@
-//! Reads arguments, which NULs divide, as every parser would.
+//! Parses arguments, separated by NULs, with every parser.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -17,7 +17,7 @@ fn check(data: &[u8]) {
     }
     let _ = Options::of_alter(&mut words());
     if let Ok(options) = Options::of_init(&mut words()) {
-        // Parsed terms can be asked whether a sale can keep them.
+        // Parsed terms can be checked for a sale.
         let _ = seckill_domain::request::Terms::default().altered(&options.change).check();
         if let Some(draw) = &options.draw {
             let _ = draw.check(

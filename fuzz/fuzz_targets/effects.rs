@@ -1,4 +1,4 @@
-//! Applies altered effects to a sale: refused without a trace, or the sale is sound afterwards.
+//! Applies altered effects to a sale: it refuses them and stays unchanged, or is sound afterwards.
 
 #![cfg_attr(fuzzing, no_main)]
 
@@ -9,7 +9,7 @@ seckill_fuzz::target!(check);
 fn check(data: &[u8]) {
     seckill_fuzz::with_choice(data, |corpus, sample, rest| {
         let Some((from, [place, rest @ ..])) = seckill_fuzz::choose(corpus, rest) else { return };
-        // Up to three effects in a row of another sale's history.
+        // Up to three consecutive effects of another sale's history.
         let texts = from.texts.iter().skip(usize::from(*place) % from.texts.len().max(1)).take(3);
         let texts = seckill_fuzz::altered(texts.map(|(_, text)| text.clone()).collect(), rest);
         let mut sale = sample.sale.clone();

@@ -1,4 +1,5 @@
-//! Loads altered snapshots, as a dump and as a rewritten log: what is not refused is a sound sale.
+//! Loads altered snapshots, as a dump and as a rewritten AOF: each is refused or gives a sound
+//! sale.
 
 #![cfg_attr(fuzzing, no_main)]
 

@@ -1,17 +1,17 @@
-//! Shared parts of the targets: the models of the tests, sales to alter, and the reading of the
-//! fuzzer's bytes as alterations.
+//! Shared parts of the fuzz targets: the models of the tests, sales to alter, and the meaning of
+//! the fuzzer's bytes.
 //!
-//! The first byte chooses a sale that the simulation ends with. The rest are alterations of five
-//! bytes each, so that the fuzzer gets behind every check from an empty corpus; or, behind an 0xff,
-//! the strings themselves, each after two bytes of length.
+//! The first byte chooses a sale at the end of a simulation. The other bytes are alterations of
+//! five bytes each, so that the fuzzer passes all checks even with an empty corpus. After an 0xff
+//! they are the strings themselves, each after two bytes of length.
 
 use std::cell::LazyCell;
 use std::process::ExitCode;
 
 use seckill_oracle::sim::{samples, Sample};
 
-/// The program of a target: `check` takes the fuzzer's bytes. Without cargo-fuzz it takes the bytes
-/// of files that the fuzzer has found.
+/// The main function of a target: `check` gets the fuzzer's bytes. Without cargo-fuzz it gets the
+/// bytes of files that the fuzzer has written.
 #[macro_export]
 macro_rules! target {
     ($check:path) => {
@@ -25,7 +25,7 @@ macro_rules! target {
     };
 }
 
-/// Has `check` take the bytes of each file that the command line names.
+/// Calls `check` with the bytes of each file on the command line.
 pub fn try_files(check: fn(&[u8])) -> ExitCode {
     let mut tried = 0;
     for file in std::env::args_os().skip(1) {
@@ -42,10 +42,10 @@ pub fn try_files(check: fn(&[u8])) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// How the fuzzer says that its bytes are the strings.
+/// The byte after which the fuzzer's bytes are the strings themselves.
 const RAW: u8 = 0xff;
 
-/// Bytes of one alteration: which string, where (2), how, with what.
+/// Bytes of one alteration: string, position (2), kind, value.
 const EDIT_BYTES: usize = 5;
 
 thread_local! {
@@ -53,7 +53,7 @@ thread_local! {
     static CORPUS: LazyCell<Vec<Sample>> = LazyCell::new(|| (0..40).flat_map(samples).collect());
 }
 
-/// Tries what the bytes choose, if they choose a sample.
+/// Calls `body` with the sample that the bytes choose, if any.
 pub fn with_choice(data: &[u8], body: impl FnOnce(&[Sample], &Sample, &[u8])) {
     CORPUS.with(|corpus| {
         if let Some((sample, rest)) = choose(corpus, data) {
@@ -62,13 +62,13 @@ pub fn with_choice(data: &[u8], body: impl FnOnce(&[Sample], &Sample, &[u8])) {
     });
 }
 
-/// The sample that the bytes choose, and the rest of them.
+/// The sample that the bytes choose, and the other bytes.
 pub fn choose<'s, 'd>(from: &'s [Sample], data: &'d [u8]) -> Option<(&'s Sample, &'d [u8])> {
     let (first, rest) = data.split_first()?;
     Some((&from[usize::from(*first) % from.len()], rest))
 }
 
-/// The strings as the bytes alter them.
+/// The strings, altered as the bytes say.
 pub fn altered(mut strings: Vec<Vec<u8>>, data: &[u8]) -> Vec<Vec<u8>> {
     if data.first() == Some(&RAW) {
         return raw(&data[1..]);

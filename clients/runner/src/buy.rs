@@ -1,4 +1,4 @@
-//! The programs of `examples/clients/`, which are what README.md shows.
+//! Runs the programs of `examples/clients/`, which README.md shows.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,14 +7,14 @@ use seckill_harness::program::Server;
 
 use crate::{may_run, Options};
 
-/// One language: how its program is started, and a command that succeeds when that can work.
+/// One language: how its program starts, and a command that succeeds if it is installed.
 struct Language {
     name: &'static str,
-    /// The library below it.
+    /// The Redis library of the program.
     over: &'static str,
     run: &'static [&'static str],
     present: &'static [&'static str],
-    /// phpredis wants host and port, the others a URL.
+    /// phpredis needs host and port, the others a URL.
     takes_url: bool,
 }
 
@@ -49,7 +49,7 @@ const LANGUAGES: [Language; 4] = [
     },
 ];
 
-/// Buyers of a sale of one unit, and the answers that they must get.
+/// Buyers of a sale of one unit, with their expected answers.
 const SCENES: [(&str, &str, &str); 4] = [
     ("alice", "order-1", "GRANTED 1 unit, number 1"),
     ("alice", "order-1", "REPLAY 1 unit, number 1"),
@@ -71,7 +71,7 @@ pub fn run(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// All scenes in a sale of this language's own, then a mistake.
+/// Plays all scenes in a separate sale for this language, then an error.
 fn play(language: &Language, server: &Server) -> Result<(), String> {
     let key = format!("sale:{}", language.name);
     let mut connection = server.connect()?;
@@ -105,7 +105,7 @@ fn expect(
         .output()
         .map_err(|e| format!("{runtime} does not start: {e}"))?;
     let said = if success { &output.stdout } else { &output.stderr };
-    // Jedis brings a logger that has its own say.
+    // Jedis adds a line about its logger.
     let said = String::from_utf8_lossy(said);
     let said = said.lines().filter(|line| !line.starts_with("SLF4J:")).collect::<Vec<_>>();
     let said = said.join("\n");

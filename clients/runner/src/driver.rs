@@ -1,4 +1,4 @@
-//! The client libraries, and how the driver of each is started.
+//! The client libraries, and how their drivers start.
 
 use std::process::{Command, Stdio};
 
@@ -7,24 +7,25 @@ use serde_json::json;
 
 use crate::place::On;
 
-/// A client library, and one way of using it.
+/// A client library, and one Redis library for it.
 pub struct Client {
     pub name: &'static str,
-    /// Another name that `--skip` takes.
+    /// Another name for `--skip`.
     pub language: &'static str,
-    /// A command that succeeds when it is here.
+    /// A command that succeeds if the library is installed.
     pub present: &'static [&'static str],
-    /// How the driver starts, below `clients/`.
+    /// The command line of the driver, below `clients/`.
     pub run: &'static [&'static str],
     pub flavour: &'static str,
     pub resp: u8,
-    /// The library decodes strings by itself.
+    /// The Redis library decodes strings by itself.
     pub text: bool,
-    /// The library puts this before keys, but not before those of calls by name.
+    /// The prefix that the Redis library puts before keys, but not before those of unknown
+    /// commands.
     pub prefix: &'static str,
-    /// The library repeats a lost call by itself and does not report it.
+    /// The Redis library retries a lost call by itself and does not report it.
     pub resends: bool,
-    /// The servers that the client is made for: one, Sentinels or a cluster.
+    /// The servers that the client supports: one, Sentinels or a cluster.
     pub on: On,
 }
 
@@ -83,7 +84,7 @@ const LETTUCE: Client = Client {
 const REDIS_RS: Client = Client {
     name: "redis-rs",
     language: "Rust",
-    // The driver is built with this program.
+    // The driver is built together with this program.
     present: &["test", "-x", "target/release/examples/driver"],
     run: &["../target/release/examples/driver"],
     flavour: "redis-rs",
@@ -149,7 +150,7 @@ pub const CLIENTS: &[Client] = &[
     Client { resp: 3, on: On::Cluster, ..GO_REDIS },
 ];
 
-/// Clients with one rule left out, see `clients/cases.md`.
+/// Clients that lack one rule, see `clients/cases.md`.
 pub const WRONG: [&str; 29] = [
     "new-req",
     "no-req",
@@ -187,7 +188,7 @@ pub fn wrong(flavour: &'static str, on: On) -> Client {
 }
 
 impl Client {
-    /// Its driver, with a client of this port.
+    /// Starts the driver with a client for this port.
     ///
     /// # Errors
     /// A message if it does not start.

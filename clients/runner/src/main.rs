@@ -1,7 +1,7 @@
-//! Runs the client libraries of `clients/` against servers of its own: all that is in the table
-//! `clients/cases.json`, a rush, then the programs of `examples/clients/`, and with three of the
-//! libraries below them the whole work of the users of redis.conf.example. A library that is not
-//! here is a failure, unless it is named with --skip.
+//! Tests the client libraries of `clients/` with real servers: the cases of `clients/cases.json`, a
+//! rush, then the programs of `examples/clients/`. With three of the Redis libraries it also tests
+//! all commands of the users of redis.conf.example. A missing library is an error, unless --skip
+//! names it.
 
 mod buy;
 mod driver;
@@ -29,30 +29,30 @@ use driver::{Client, CLIENTS, WRONG};
 use page::Results;
 use place::{On, Place};
 
-/// The name of the programs of `examples/clients/` for `--only`.
+/// The value of `--only` for the programs of `examples/clients/`.
 const EXAMPLES: &str = "examples";
 
 /// Buys with real client libraries.
 #[derive(Parser)]
 struct Options {
-    /// Leave this language or library out; may be given several times
+    /// Skip this language or library; may be given several times
     #[arg(long, value_name = "NAME")]
     skip: Vec<String>,
-    /// This library can't be had on this machine: it is not run, which is said
+    /// This library can't be installed on this machine: it is skipped, with a message
     #[arg(long, value_name = "NAME")]
     absent: Vec<String>,
-    /// Only this language or library, and of it only the table; or `wrong`, or one of those; or
+    /// Only this language or library, and only its cases; or `wrong`, or a wrong client; or
     /// `examples`
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Play the wrong clients, too, which must fail
+    /// Also run the wrong clients, which must fail
     #[arg(long)]
     wrong: bool,
-    /// Keep what came of the table in this file
+    /// Save the results of the cases in this file
     #[arg(long, value_name = "FILE")]
     results: Option<PathBuf>,
-    /// Write these files, kept of all servers, into clients/TESTED.md and its Chinese twin, and do
-    /// nothing else
+    /// Write these saved results of all servers into clients/TESTED.md and its Chinese version, and
+    /// do nothing else
     #[arg(long, value_name = "FILE", num_args = 1..)]
     page: Vec<PathBuf>,
 }
@@ -65,16 +65,16 @@ fn main() -> ExitCode {
     })
 }
 
-/// Number of clients that are played at the same time, each with its own servers. Mostly they wait.
+/// Number of clients that are tested at the same time, each with its own servers. Mostly they wait.
 const AT_ONCE: usize = 4;
 
-/// A run of the table: by a client of ours, or by a client with a rule left out.
+/// A run of the cases: by one of our clients, or by a wrong one.
 enum Task {
     Client(&'static Client),
     Wrong(&'static str),
 }
 
-/// The results of the tasks so far.
+/// The results so far.
 struct Outcome {
     results: Results,
     failures: Vec<String>,
@@ -110,7 +110,7 @@ fn run(options: &Options) -> Result<(), String> {
     work::run(options)
 }
 
-/// All that is to be played.
+/// All tasks to run.
 fn tasks(options: &Options) -> Result<VecDeque<Task>, String> {
     let mut tasks = VecDeque::new();
     for client in CLIENTS {
@@ -134,7 +134,7 @@ fn tasks(options: &Options) -> Result<VecDeque<Task>, String> {
     Ok(tasks)
 }
 
-/// Takes one task after the other until there are none.
+/// Runs one task after the other until none is left.
 fn work_off(
     tasks: &Mutex<VecDeque<Task>>,
     module: &Path,
@@ -143,7 +143,7 @@ fn work_off(
 ) -> Result<(), String> {
     let Some(mut task) = lock(tasks).pop_front() else { return Ok(()) };
     let places = {
-        // A port that was free a moment ago must not be taken by another one's servers.
+        // A port that was free a short time ago must not be used by another task's servers.
         let _alone = lock(starting);
         [Place::single(module)?, Place::with_sentinel(module)?, Place::cluster(module)?]
     };
@@ -189,7 +189,7 @@ fn try_client(place: &Place, client: &Client, outcome: &Mutex<Outcome>) -> Resul
     Ok(())
 }
 
-/// The cases that failed, and why.
+/// The failed cases, with the reasons.
 fn play(
     place: &Place,
     client: &Client,
@@ -202,8 +202,9 @@ fn play(
         results.add(client, &case.name, played.is_ok());
         if let Err(why) = played {
             failed.push((case.name.clone(), why));
-            // A driver that still waits for this case's answer would take it for the next case's.
-            // A cluster may need a moment to finish the move of a slot.
+            // Another driver runs the case again, because a late answer of the first driver would
+            // be taken for the next case's. A cluster may also need time to finish the move of a
+            // slot.
             let mut again = client.start(place.port());
             holds_in_time(|| {
                 if again.is_err() {
@@ -217,7 +218,7 @@ fn play(
     Ok(failed)
 }
 
-/// The table is worth something if a client that leaves a rule out fails where it must.
+/// Checks that a client that lacks a rule fails in the right cases.
 fn catches(places: &[Place; 3], flavour: &'static str) -> Result<(), String> {
     let mut failed = Vec::new();
     for place in places {
@@ -231,7 +232,7 @@ fn catches(places: &[Place; 3], flavour: &'static str) -> Result<(), String> {
     }
     let is_meant = |case: &table::Case| case.catches.iter().any(|name| name == flavour);
     let mut expected: Vec<table::Case> = table::cases()?.into_iter().filter(is_meant).collect();
-    // In the order in which they are played.
+    // In the order in which they are run.
     expected.sort_by_key(|case| case.on as usize);
     let expected: Vec<String> = expected.into_iter().map(|case| case.name).collect();
     if !failed.iter().map(|(case, _)| case).eq(&expected) || expected.is_empty() {
@@ -247,7 +248,7 @@ fn is_named(told: &str, name: &str, language: &str) -> bool {
     [name, language].iter().any(|known| known.eq_ignore_ascii_case(told))
 }
 
-/// False when it shall be skipped.
+/// False if the library must be skipped.
 ///
 /// # Errors
 /// A message that says what is missing.

@@ -1,5 +1,5 @@
-//! The table client x case of clients/TESTED.md and its Chinese twin, from the results of all
-//! servers.
+//! The table of clients and cases in clients/TESTED.md and its Chinese version, from the results of
+//! all servers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,16 +12,16 @@ use crate::driver::{Client, CLIENTS};
 use crate::rush::{self, Rush};
 use crate::table;
 
-/// Around the tables of a page.
+/// Marks around the tables of a page.
 const MARKS: [&str; 2] = ["<!-- written by make clients -->\n", "<!-- end -->\n"];
 
 /// The results of the cases on one server.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Results {
     server: String,
-    /// By the client's name and the case's: whether all ways of using it passed.
+    /// By names of client and case: whether it passed with all Redis libraries.
     passed: BTreeMap<String, BTreeMap<String, bool>>,
-    /// By the client's name and the rush's.
+    /// By names of client and rush.
     rushes: BTreeMap<String, BTreeMap<String, Rush>>,
 }
 
@@ -72,7 +72,7 @@ pub fn write(files: &[PathBuf]) -> Result<(), String> {
     let mut results: Vec<Results> = Vec::new();
     for file in files {
         let more: Results = read(file)?;
-        // Libraries that were run one after the other, on the same server.
+        // Results of libraries that ran at different times on one server.
         match results.iter_mut().find(|known| known.server == more.server) {
             Some(known) => {
                 known.passed.extend(more.passed);
@@ -87,7 +87,7 @@ pub fn write(files: &[PathBuf]) -> Result<(), String> {
     write_between(&folder.join("TESTED.zh-CN.md"), MARKS, &chinese)
 }
 
-/// In English and in Chinese.
+/// The tables in English and Chinese.
 fn tables(results: &[Results]) -> Result<(String, String), String> {
     let mut names: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
     names.dedup();
@@ -121,7 +121,7 @@ fn tables(results: &[Results]) -> Result<(String, String), String> {
     Ok((english, chinese))
 }
 
-/// Heads of the table of rushes.
+/// Header of the table of rushes.
 const RUSHES: &str = "
 The rushes in figures, all servers together:
 
@@ -136,7 +136,7 @@ const RUSHES_ZH: &str = "
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 ";
 
-/// The figures of a rush, of all servers together.
+/// The sums of a rush over all servers.
 fn rush_cells(results: &[Results], name: &str, rush: &str) -> String {
     let came: Vec<Rush> =
         results.iter().filter_map(|on| on.rushes.get(name)?.get(rush)).copied().collect();

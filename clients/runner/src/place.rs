@@ -1,5 +1,5 @@
-//! Where cases are played: a server with a replica, the same watched by a Sentinel, or a cluster of
-//! three with three replicas; each server behind a proxy that breaks.
+//! The servers of the cases: a server with a replica, the same with a Sentinel, or a cluster of
+//! three primaries with replicas. Each server is behind a proxy that can break connections.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -13,14 +13,14 @@ use serde_json::Value;
 
 use crate::proxy::Troubles;
 
-/// The servers that clients connect to, in the order in which `main` makes them.
+/// The servers that clients connect to, in the order in which `main` starts them.
 #[derive(Clone, Copy, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum On {
     /// A server with a replica, behind one address.
     #[default]
     Single,
-    /// A server and its replica behind two addresses; a Sentinel names the primary's.
+    /// A server and its replica behind two addresses; a Sentinel knows the primary's.
     Sentinel,
     Cluster,
 }
@@ -30,7 +30,7 @@ pub struct Place {
     pub proxies: Vec<Link>,
     pub troubles: Troubles,
     pub on: On,
-    /// Index of the replica, where there is a server with one replica.
+    /// Index of the replica, if there is exactly one.
     pub(crate) replica: Cell<usize>,
     pub(crate) sentinel: Option<Sentinel>,
 }
@@ -74,7 +74,7 @@ impl Place {
         }
     }
 
-    /// Where a client connects to.
+    /// The port for clients.
     pub fn port(&self) -> u16 {
         if let Some(sentinel) = &self.sentinel {
             return sentinel.port();
@@ -82,10 +82,10 @@ impl Place {
         self.proxies.first().map_or(0, Link::port)
     }
 
-    /// Of a server and its replica.
+    /// The primary of a server and its replica.
     ///
     /// # Errors
-    /// None, in truth.
+    /// Never.
     pub fn primary(&self) -> Result<&Server, String> {
         self.servers.get(1 - self.replica.get().min(1)).ok_or_else(|| "no server".to_owned())
     }
@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    /// A command of another client; those that `clients/cases.md` adds to the server's are known.
+    /// Runs a command of another client. Also knows the commands that `clients/cases.md` adds.
     ///
     /// # Errors
     /// A message that says what failed.
@@ -155,7 +155,7 @@ impl Place {
         seckill_crowd::sale::status(&mut connect(self.port_of(key)?)?, key)
     }
 
-    /// The replica takes over; clients of the old primary stay connected to it.
+    /// Promotes the replica; clients of the old primary stay connected to it.
     fn fail_over(&self) -> Result<(), String> {
         let (old, new) = (self.primary()?.port(), self.replica().port());
         self.replica_is_there()?;

@@ -1,6 +1,6 @@
-//! What breaks between a client library and a server: connections end in the middle of a reply, so
-//! the server has executed the call, and the client does not know. A link can also answer in place
-//! of a server that is no longer the right one, and add words to replies.
+//! Faults between a client library and a server: connections end in the middle of a reply, so the
+//! server has executed the call, but the client does not know. A link can also answer as a server
+//! that is no longer the primary, and add words to replies.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,22 +11,22 @@ use seckill_harness::process::lock;
 
 pub use seckill_harness::link::Then;
 
-/// The faults for the calls of one step.
+/// The faults during one step.
 #[derive(Default)]
 pub struct Trouble {
-    /// Replies to the library's commands break off after this many bytes, one after the other.
+    /// Byte counts after which replies to the library's commands are cut, one after the other.
     pub cut: VecDeque<usize>,
-    /// Done at the first cut, or at the first reply that is an error.
+    /// Called at the first cut, or at the first error reply.
     pub then: Option<Then>,
-    /// An error that connections get which were there before the first call.
+    /// An error for connections that existed before the first call.
     pub sick: Option<String>,
-    /// Words that each reply gets at its end.
+    /// Number of words that are added to each reply.
     pub more_words: usize,
-    /// The newest connection that is sick, once there was a call.
+    /// The newest connection that gets this error, once there was a call.
     pub sick_until: Option<u64>,
 }
 
-/// Shared by all links of a place.
+/// The faults, shared by all links of a place.
 #[derive(Clone, Default)]
 pub struct Troubles {
     now: Arc<Mutex<Trouble>>,
@@ -38,12 +38,12 @@ impl Troubles {
         *lock(&self.now) = trouble;
     }
 
-    /// Ends the trouble. Returns the number of cuts that did not happen.
+    /// Ends the faults. Returns the number of cuts that did not occur.
     pub fn end(&self) -> usize {
         std::mem::take(&mut *lock(&self.now)).cut.len()
     }
 
-    /// A link that has these troubles. It leads nowhere yet.
+    /// A link with these faults, without a server yet.
     ///
     /// # Errors
     /// A message if no port is free.
@@ -58,7 +58,7 @@ impl Troubles {
 
 struct Connection {
     id: u64,
-    /// Whether a command of the library came over it.
+    /// Whether the connection has carried a command of the library.
     asked: AtomicBool,
     troubles: Troubles,
 }
@@ -103,7 +103,7 @@ impl Connection {
     }
 }
 
-/// How many commands these bytes are.
+/// Number of commands in these bytes.
 fn commands(mut request: &[u8]) -> usize {
     let mut commands = 0;
     let mut words = 0;
@@ -125,8 +125,8 @@ fn commands(mut request: &[u8]) -> usize {
 }
 
 impl Trouble {
-    /// After how many of these bytes the connection ends, if it does. All replies of ours count,
-    /// whatever connection they come over.
+    /// The number of these bytes after which the connection ends, if it does. Replies of all
+    /// connections are counted together.
     fn breaks(&mut self, bytes: usize) -> Option<usize> {
         let left = self.cut.front_mut()?;
         match left.checked_sub(bytes) {
@@ -139,7 +139,7 @@ impl Trouble {
     }
 }
 
-/// An array with this many more words.
+/// An array with additional words.
 fn longer(reply: Vec<u8>, more: usize) -> Vec<u8> {
     let text = String::from_utf8_lossy(&reply);
     let count = text.strip_prefix('*').and_then(|rest| rest.split_once("\r\n"));

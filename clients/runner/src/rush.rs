@@ -1,6 +1,6 @@
-//! A rush on a sale behind Sentinel or in a cluster: 300 buyers through one library, while replies
-//! break off, a replica takes over and, in a cluster, the slot moves. Buyers who were told that
-//! they have a unit must be the users who have one in the sale.
+//! A rush on a sale behind Sentinel or in a cluster: 300 buyers use one library while replies are
+//! cut, a replica is promoted and, in a cluster, the slot moves. The users with a GRANTED answer
+//! must be exactly those with a grant in the sale.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -26,23 +26,23 @@ pub const NAMES_ZH: [&str; 2] = [
 ];
 const BUYERS: usize = 300;
 const UNITS: usize = 200;
-/// Programs that buy at the same time.
+/// Number of programs that buy at the same time.
 const PROGRAMS: usize = 3;
-/// The reply to one buyer of this many breaks off.
+/// The reply to one buyer in this many is cut.
 const CUT_EVERY: usize = 5;
-/// How many buyers have finished when each fault comes.
+/// Number of finished buyers when each fault occurs.
 const FAIL_OVER_AT: usize = 60;
 const MOVE_AT: usize = 140;
-/// Buyers ask again, as people do, until they are told something.
+/// A buyer asks at most this often until there is an answer.
 const ASKED_MAX: usize = 20;
 
-/// The result of one rush, or of the rushes on several servers together.
+/// The result of one rush, or the sum of rushes on several servers.
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub struct Rush {
     pub buyers: u64,
-    /// Replies that did not come whole.
+    /// Number of incomplete replies.
     pub lost: u64,
-    /// Units of buyers whose answer was GRANTED.
+    /// Units in GRANTED answers.
     pub told: u64,
     /// Granted units in the sale. The grants are compared one by one.
     pub sold: u64,
@@ -59,7 +59,7 @@ impl Rush {
     }
 }
 
-/// The rush's name on these servers, if there is a rush on them.
+/// The name of the rush with these servers, if any.
 pub fn name(on: On) -> Option<&'static str> {
     match on {
         On::Single => None,
@@ -68,7 +68,7 @@ pub fn name(on: On) -> Option<&'static str> {
     }
 }
 
-/// The figures of the rush.
+/// Runs the rush and returns its numbers.
 ///
 /// A message about a buyer who was told something wrong.
 pub fn play(place: &Place, client: &Client) -> Result<Rush, String> {

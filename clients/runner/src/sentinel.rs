@@ -1,4 +1,4 @@
-//! A server and its replica that a Sentinel watches, and its failovers.
+//! A server and its replica with a Sentinel, and failovers.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -11,14 +11,15 @@ use crate::place::{run, On, Place};
 use crate::proxy::Troubles;
 use crate::slots::catches_up;
 
-/// When a Sentinel takes a server for dead: late enough for a machine that is busy.
+/// Time after which a Sentinel declares a server down: long enough for a busy machine.
 const SETTINGS: [&str; 2] =
     ["sentinel down-after-milliseconds mymaster 3000", "sentinel failover-timeout mymaster 5000"];
-/// Sentinels ask every second instead of every ten, so that they report a failover's end soon.
+/// Sentinels read INFO every second instead of every ten, so that they notice the end of a failover
+/// soon.
 const HURRY: &str = "SENTINEL DEBUG INFO-PERIOD 1000 PUBLISH-PERIOD 500";
 
 impl Place {
-    /// Clients, the Sentinel and the servers among themselves see the ports of the proxies.
+    /// Clients, Sentinel and servers see only the ports of the proxies.
     ///
     /// # Errors
     /// A message that says what does not start.
@@ -53,8 +54,8 @@ impl Place {
         place.settle().map(|()| place)
     }
 
-    /// Waits, after a server was frozen or made a replica, until the Sentinel names the primary and
-    /// sees its replica. Other places need no waiting.
+    /// After a server was frozen or demoted, waits until the Sentinel reports the primary with its
+    /// replica. Other places need no wait.
     ///
     /// # Errors
     /// A message if the Sentinel does not know them in time.
@@ -79,8 +80,8 @@ impl Place {
         self.replica_is_there()
     }
 
-    /// A failover as docs/sentinel.md does it: the primary is paused until the replica has all, and
-    /// sells nothing more without a replica. (The Sentinel can't demote a paused server.)
+    /// A failover as in docs/sentinel.md: the primary is paused until the replica has all changes,
+    /// and refuses writes without a replica. (The Sentinel can't demote a paused server.)
     pub(crate) fn ask_for_failover(&self) -> Result<(), String> {
         self.settle()?;
         let Some(sentinel) = &self.sentinel else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! A cluster of three with three replicas, and what its operator does: moves slots, fails over.
+//! A cluster of three primaries with replicas, and its operations: moving slots, failover.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::proxy::Troubles;
 const PRIMARIES: usize = 3;
 const NODE_TIMEOUT_MS: &str = "5000";
 
-/// Waits until the only replica of this server has all data; no other client may write then.
+/// Waits until the only replica of this server has all changes. No other client may write then.
 pub(crate) fn catches_up(port: u16) -> Result<(), String> {
     in_time("the replica has all", || {
         let info: String = run(port, "INFO replication").unwrap_or_default();
@@ -24,7 +24,7 @@ pub(crate) fn catches_up(port: u16) -> Result<(), String> {
 }
 
 impl Place {
-    /// Clients see the proxies' ports, nodes among themselves the ports of their bus.
+    /// Clients see the proxies' ports; nodes see each other's bus ports.
     ///
     /// # Errors
     /// A message that says what does not start.
@@ -53,12 +53,12 @@ impl Place {
         place.settles().map(|()| place)
     }
 
-    /// All nodes are up, and each primary has its replica.
+    /// Waits until all nodes are up and each primary has its replica.
     fn settles(&self) -> Result<(), String> {
         for server in &self.servers {
             cluster::is_up(server.port(), PRIMARIES)?;
         }
-        // A slot that was moved has raised the epoch of one node; who takes over raises it again.
+        // A moved slot has raised the epoch of one node; a promotion raises it again.
         in_time("all nodes have one epoch", || {
             let epochs = self.servers.iter().map(|server| {
                 let info: String = run(server.port(), "CLUSTER INFO").unwrap_or_default();
@@ -75,10 +75,10 @@ impl Place {
         run(self.servers[0].port(), &format!("CLUSTER KEYSLOT {key}"))
     }
 
-    /// The number of the node that says that the slot is its own.
+    /// The number of the node that owns the slot.
     ///
     /// # Errors
-    /// A message if none does.
+    /// A message if no node owns it.
     pub(crate) fn owner(&self, slot: usize) -> Result<usize, String> {
         let has = |line: &str| {
             line.split(' ').skip(8).any(|range| {
@@ -99,7 +99,7 @@ impl Place {
         run(self.servers[node].port(), "CLUSTER MYID")
     }
 
-    /// Where the slot goes: to the next primary.
+    /// The next primary, to which the slot moves.
     fn taker(&self, owner: usize) -> Result<usize, String> {
         let is_primary =
             |node: &usize| says(self.servers[*node].port(), "INFO replication", "role:master");
@@ -144,7 +144,7 @@ impl Place {
         })
     }
 
-    /// The replica of the node that has the key takes over, and nothing is lost.
+    /// Promotes the replica of the node with this key, without a loss.
     pub(crate) fn promote(&self, key: &str) -> Result<(), String> {
         self.settles()?;
         let slot = self.slot(key)?;
@@ -157,8 +157,9 @@ impl Place {
         let replica = line.and_then(|line| line.split(' ').next()).ok_or("it has no replica")?;
         let ids = (0..self.servers.len()).find(|node| self.id(*node).is_ok_and(|id| id == replica));
         let port = self.servers[ids.ok_or("its replica is none of ours")?].port();
-        // A replica that was elected a moment ago counts its old votes again, and is not elected.
-        // So its primary is paused until the replica has all data, and the replica takes over.
+        // A replica that was promoted a short time ago is not elected again, because old votes
+        // count. So its primary is paused until the replica has all data, and then it is promoted
+        // by TAKEOVER.
         let old = self.servers[self.owner(slot)?].port();
         run::<redis::Value>(old, "CLIENT PAUSE 20000 WRITE")?;
         catches_up(old)?;

@@ -1,5 +1,5 @@
-//! The table of cases, `clients/cases.json`: what every client must tell, whatever breaks. Its
-//! words are explained in `clients/cases.md`.
+//! The cases in `clients/cases.json`: the answers that every client must give under each fault. The
+//! words of the file are explained in `clients/cases.md`.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc;
@@ -14,7 +14,7 @@ use crate::driver::Client;
 use crate::place::{connect, On, Place};
 use crate::proxy::{Then, Trouble};
 
-/// One sale and what happens to it. `KEY` in a command is its key.
+/// One case: a sale and its steps. `KEY` in a command is the sale's key.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
@@ -25,19 +25,19 @@ pub struct Case {
     setup: Vec<String>,
     #[serde(default)]
     steps: Vec<Step>,
-    /// Number of users; the reply to each of them is cut off at some byte.
+    /// Number of users of a storm: the reply to each is cut at another byte.
     #[serde(default)]
     storm: usize,
-    /// Number of parts that the sale of the storm is split into.
+    /// Number of parts of the storm's sale.
     #[serde(default)]
     parts: usize,
     /// The servers of the case: one, Sentinels or a cluster.
     #[serde(default)]
     pub on: On,
-    /// Wrong clients that must fail here, and nowhere else.
+    /// Wrong clients that must fail in this case, and in no other.
     #[serde(default)]
     pub catches: Vec<String>,
-    /// Languages whose compiler finds the mistake.
+    /// Languages whose compiler finds the error.
     #[serde(default)]
     pub not_for: Vec<String>,
 }
@@ -50,21 +50,21 @@ struct Step {
     before: Vec<String>,
     /// The client's call.
     call: Map<String, Value>,
-    /// After this many bytes the replies to it break off, one after the other.
+    /// Byte counts after which the replies to the call are cut, one after the other.
     #[serde(default)]
     cut: Vec<usize>,
-    /// An error that all connections of now get.
+    /// An error for all existing connections.
     sick: Option<String>,
-    /// Words that each reply gets at its end.
+    /// Number of words that are added to each reply.
     #[serde(default)]
     more_words: usize,
-    /// Commands of another client, at the moment of the first cut or error.
+    /// Commands of another client at the time of the first cut or error.
     #[serde(default)]
     then: Vec<String>,
-    /// The replica does not answer meanwhile.
+    /// The replica does not answer during the step.
     #[serde(default)]
     stalled: bool,
-    /// The server does not answer meanwhile.
+    /// The server does not answer during the step.
     #[serde(default)]
     frozen: bool,
     /// The call must end within this many milliseconds.
@@ -72,10 +72,10 @@ struct Step {
     /// Fields that the answer must have; others are ignored.
     #[serde(default)]
     expect: Map<String, Value>,
-    /// Fields that STATUS must have afterwards.
+    /// Fields that STATUS must have after the step.
     #[serde(default)]
     status: Map<String, Value>,
-    /// The key of the part, where the sale is split.
+    /// The key of the part, if the sale is split.
     #[serde(default = "whole")]
     of: String,
 }
@@ -84,21 +84,21 @@ fn whole() -> String {
     "KEY".into()
 }
 
-/// One more than the bytes of a reply to a GRAB that is granted.
+/// The length of a GRANTED reply plus 1.
 const CUTS: usize = 46;
-/// A server that hangs goes on this long after the call should have been over.
+/// A frozen server stays frozen for this long after the timeout of the call.
 const THAW_AFTER: Duration = Duration::from_secs(2);
 
 impl Case {
-    /// Whether this client takes part in it.
+    /// Whether the case is for this client.
     pub fn is_for(&self, client: &Client) -> bool {
         self.on == client.on && !self.not_for.iter().any(|name| name == client.language)
     }
 
-    /// The client's mistake in this case, or `None`.
+    /// Runs the case. Returns the client's error, if any.
     ///
     /// # Errors
-    /// A message that says so.
+    /// A message if the case itself can't run.
     pub fn play(
         &self,
         place: &Place,
@@ -114,7 +114,7 @@ impl Case {
             _ => format!("{title}:{at}:{pid}"),
         };
         let key = format!("{}{name}", client.prefix);
-        // A case that failed may have left the server without memory.
+        // A failed case may have left the server with a memory limit.
         place.order("CONFIG SET maxmemory 0", &key)?;
         self.setup.iter().try_for_each(|command| place.order(command, &key))?;
         self.steps.iter().try_for_each(|step| step.play(place, client, driver, [&name, &key]))?;
@@ -140,7 +140,7 @@ impl Step {
         let (asked_then, then) = mpsc::channel();
         let run_then: Then = Box::new(move || {
             let (tell, done) = mpsc::channel::<()>();
-            // The reply is passed on when the hook is done.
+            // The reply is passed on after the hook.
             let _ = (asked_then.send(tell), done.recv());
         });
         place.troubles.begin(Trouble {
@@ -185,7 +185,7 @@ impl Step {
         fits(&json!(self.status), &status).map_err(|why| format!("{order}: STATUS: {why}"))
     }
 
-    /// A server that is told to hang does so until the call is over, but not forever.
+    /// A frozen server continues after the call, or after a time limit.
     fn with_hangs<T>(
         &self,
         place: &Place,
@@ -218,7 +218,7 @@ impl Step {
     }
 }
 
-/// Every answer agrees with the sale's own record.
+/// Compares every answer with the sale's grants.
 fn storm(
     place: &Place,
     driver: &mut Driver,
@@ -244,10 +244,10 @@ fn storm(
     compare(place, &keys, &told)
 }
 
-/// A grant: its number, its user, its units.
+/// A grant: its number, its user, its number of units.
 pub type Grant = (u64, String, u64);
 
-/// The answer that a buyer got.
+/// The grant in a buyer's answer, if any.
 ///
 /// An answer that is wrong in a storm.
 pub fn heard(order: &Value, answer: &Value) -> Result<Option<Grant>, String> {
@@ -259,7 +259,7 @@ pub fn heard(order: &Value, answer: &Value) -> Result<Option<Grant>, String> {
     }
 }
 
-/// Compares the grants that buyers were told of with those of the sales.
+/// Compares the grants in buyers' answers with those of the sales.
 ///
 /// # Errors
 /// A message with the differences.
@@ -292,7 +292,7 @@ pub fn cases() -> Result<Vec<Case>, String> {
     }
 }
 
-/// Whether all that is expected is there; objects may have more.
+/// Checks that all expected fields are there; objects may have more.
 fn fits(expected: &Value, actual: &Value) -> Result<(), String> {
     match (expected, actual) {
         (Value::Object(fields), Value::Object(_)) => fields.iter().try_for_each(|(name, field)| {

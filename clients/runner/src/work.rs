@@ -1,5 +1,5 @@
-//! The whole work of every user of redis.conf.example, done with client libraries as people use
-//! them: each introduces itself when it connects, reads the outbox and listens in its own way.
+//! All commands of the users of redis.conf.example, through client libraries. Each connects, reads
+//! the outbox and listens in its own way.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use seckill_harness::{Conn, Server};
 
 use crate::{may_run, Options};
 
-/// Pauses and resumes a sale all the time, so that a listener gets notifications.
+/// A sale that is paused and resumed all the time, so that a listener gets notifications.
 const TICKER: &str = "sale:ticker";
 const TICK_EVERY: Duration = Duration::from_millis(20);
 const TIME_LIMIT_SECONDS: u64 = 60;
@@ -21,7 +21,7 @@ const TIME_LIMIT_SECONDS: u64 = 60;
 /// Commands that Redis 7.0 does not have.
 const MORE_WORK: &str = "shop WAITAOF 1 0 9000\nreader WAITAOF 1 0 9000\n";
 
-/// One library: its name, how its program is started, and a command that succeeds when it is here.
+/// One library: its name, how its program starts, and a command that succeeds if it is installed.
 struct Library {
     name: &'static str,
     run: [&'static str; 2],
@@ -46,10 +46,10 @@ const LIBRARIES: [Library; 3] = [
     },
 ];
 
-/// Runs all libraries that are not to be skipped.
+/// Runs all libraries that are not skipped.
 ///
 /// # Errors
-/// A message that says which one failed, and how.
+/// A message with the failed library and its error.
 pub fn run(told: &Options) -> Result<(), String> {
     let server = options().try_start()?;
     let (mut admin, mut operator) = (login(&server, "admin"), login(&server, "operator"));
@@ -89,7 +89,7 @@ fn tick(operator: &mut Conn, is_over: &AtomicBool) {
 fn work_with(library: &Library, server: &Server, work: &Path) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/clients");
     let [runtime, program] = library.run;
-    // A library may wait for ever for a refused reply.
+    // A library may wait forever for a refused reply.
     let output = Command::new("timeout")
         .args([&TIME_LIMIT_SECONDS.to_string(), runtime])
         .arg(folder.join(program))

@@ -1,4 +1,4 @@
-//! The picture: used units, and reserved units on top of them, over time.
+//! The picture: used units over time, with reserved units on top.
 
 use std::path::Path;
 use std::time::Duration;

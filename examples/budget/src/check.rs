@@ -1,4 +1,4 @@
-//! The final check: the sale's entries, compared with the answers that workers got.
+//! The final check: compares the sale's entries with the workers' answers.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use crate::{told, Kept, Told, MOST, STREAM};
 
 const PAGE: usize = 2_000;
 
-/// The newest entry about a call.
+/// The newest entry of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Call {
     state: String,
     units: u64,
 }
 
-/// Goes through all entries. Returns what was found, in a sentence.
+/// Checks all entries. Returns a summary for people.
 pub fn all(conn: &mut Connection, budget: u64, kept: &[Kept]) -> Told<String> {
     let (mut calls, mut last, mut most) = (BTreeMap::new(), "-".to_owned(), 0);
     loop {
@@ -40,7 +40,7 @@ pub fn all(conn: &mut Connection, budget: u64, kept: &[Kept]) -> Told<String> {
     ))
 }
 
-/// Checks one entry: the budget is whole, and a call keeps its cost of what it reserved.
+/// Checks one entry: the units add up to the budget, and a call keeps exactly its cost.
 fn look(fields: &[String], budget: u64, calls: &mut BTreeMap<String, Call>) -> Told<u64> {
     let field = |name: &str| fields.chunks(2).find(|pair| pair[0] == name).map(|pair| &pair[1]);
     let data = field("data").ok_or("an entry without data")?;
@@ -60,8 +60,8 @@ fn look(fields: &[String], budget: u64, calls: &mut BTreeMap<String, Call>) -> T
     Ok(held + sold)
 }
 
-/// Checks that nothing is reserved, and that each call whose worker was told so has kept its units.
-/// Returns the units that were kept.
+/// Checks that nothing is reserved, and that each confirmed call has kept its units. Returns the
+/// number of kept units.
 fn settle(calls: &BTreeMap<String, Call>, kept: &[Kept]) -> Told<u64> {
     if let Some((req, call)) = calls.iter().find(|(_, call)| call.state == "HELD") {
         return Err(format!("{req} is {call:?} in the end"));

@@ -1,8 +1,8 @@
-//! One budget and many workers, as a gateway has for paid calls. A worker does not know what a call
-//! will cost: it reserves the highest cost, and afterwards keeps the real one. Workers are
+//! One budget and many workers, as in a gateway for paid calls. A worker does not know the cost of
+//! a call in advance: it reserves the highest cost, and afterwards keeps the real one. Workers are
 //! processes, and some are killed all the time. In the end every entry and every grant is checked:
-//! the budget was never exceeded, each call whose worker was told so has kept its units, and
-//! nothing is left reserved.
+//! the budget was never exceeded, each confirmed call has kept its units, and nothing is still
+//! reserved.
 //! ```text
 //! make demo-budget
 //! cargo run --release -p budget -- --workers 100 --budget 5000000
@@ -24,7 +24,7 @@ use clap::{Args, Parser, Subcommand};
 use redis::Connection;
 use seckill_harness::program::{exit, module_file, Server};
 
-/// Lets workers share a budget, kills some of them, and checks every unit.
+/// Runs workers that share a budget, kills some of them, and checks every unit.
 #[derive(Parser)]
 struct Options {
     #[command(flatten)]
@@ -35,26 +35,26 @@ struct Options {
 
 #[derive(Args)]
 struct Play {
-    /// Workers that call at the same time
+    /// Workers that run at the same time
     #[arg(long, default_value_t = 500, value_parser = from_to(1, 5_000))]
     workers: u32,
-    /// Units that all calls together may cost
+    /// Units in the budget, which all calls share
     #[arg(long, default_value_t = 6_000_000, value_parser = from_to(1_000, 1 << 31))]
     budget: u32,
-    /// How long a reservation stands, in ms
+    /// Time until an unused reservation expires, in ms
     #[arg(long, default_value_t = 1_500, value_parser = from_to(300, 60_000))]
     hold_ms: u32,
-    /// A process of workers is killed every so many ms
+    /// Interval between two kills of worker processes, in ms
     #[arg(long, default_value_t = 100, value_parser = from_to(10, 60_000))]
     kill_ms: u32,
-    /// Where the picture is written
+    /// File for the picture
     #[arg(long, value_name = "FILE", default_value = "target/budget.svg")]
     svg: PathBuf,
 }
 
 #[derive(Subcommand)]
 enum Part {
-    /// A process of workers; the demo starts these itself
+    /// A process of workers; the demo starts it
     #[command(hide = true)]
     Work(worker::Team),
 }
@@ -63,20 +63,20 @@ fn from_to(least: i64, most: i64) -> RangedI64ValueParser<u32> {
     RangedI64ValueParser::new().range(least..=most)
 }
 
-/// The most that a call costs.
+/// The highest cost of a call, in units.
 pub const MOST: u64 = 1_000;
-/// The key of the budget, and that of its entries.
+/// The key of the budget, and the key of its outbox.
 pub const KEY: &str = "budget";
 pub const STREAM: &str = "budget:entries";
 
-/// Workers of one process, which are killed together.
+/// Workers of one process; they are killed together.
 const TOGETHER: u32 = 20;
 const SAMPLED_EVERY: Duration = Duration::from_millis(40);
 const PATIENCE: Duration = Duration::from_secs(120);
 
 type Told<T> = Result<T, String>;
 
-/// A reading of one moment.
+/// The units at one time.
 #[derive(Clone, Copy)]
 pub struct Sample {
     pub at: Duration,
@@ -84,7 +84,7 @@ pub struct Sample {
     pub used: u64,
 }
 
-/// A call whose worker was told that it keeps this many units.
+/// A confirmed call, with the number of kept units.
 pub struct Kept {
     pub req: String,
     pub units: u64,
@@ -118,7 +118,8 @@ fn play(options: &Play) -> Told<()> {
     Ok(())
 }
 
-/// Looks until the budget can't pay for another call and nothing is reserved. Kills meanwhile.
+/// Reads until the budget can't pay for another call and nothing is reserved. Kills processes
+/// meanwhile.
 fn watch(
     options: &Play,
     conn: &mut Connection,
@@ -140,7 +141,8 @@ fn watch(
         if at > PATIENCE {
             return Err(format!("{available} are left after {PATIENCE:?}"));
         }
-        // The last processes live until all that others left behind has come back.
+        // The last processes are not killed, so that they use all units that killed processes had
+        // reserved.
         if at >= next_kill && available >= MOST {
             teams.kill_one()?;
             killed.push(at);
@@ -157,15 +159,15 @@ fn numbers(conn: &mut Connection) -> Told<[u64; 3]> {
     Ok(["available", "held", "sold"].map(|name| status[name].as_u64().unwrap_or(u64::MAX)))
 }
 
-/// The processes.
+/// The running processes.
 struct Teams {
     url: String,
     running: Vec<(Child, u32)>,
-    /// Processes started so far: names the calls of each.
+    /// Number of started processes, used in the names of calls.
     started: u32,
-    /// Dropped at the end: the receiver then sees that the channel is closed.
+    /// Dropped at the end, so that the receiver sees the end of the channel.
     tell: Option<Sender<Kept>>,
-    /// Chooses the workers that are killed.
+    /// Random number that chooses the killed process.
     drawn: u64,
 }
 
@@ -199,7 +201,7 @@ impl Teams {
         Ok(())
     }
 
-    /// Kills one process, whatever its workers are doing, and starts another one in its place.
+    /// Kills one process at any point of its work, and starts another one.
     fn kill_one(&mut self) -> Told<()> {
         self.drawn = self.drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         let place = (self.drawn >> 33) as usize % self.running.len();
@@ -221,7 +223,7 @@ impl Drop for Teams {
 }
 
 fn end(mut child: Child) {
-    // An error says that it has ended already.
+    // Fails only if the process has already exited.
     let _ = child.kill();
     let _ = child.wait();
 }

@@ -13,23 +13,23 @@ use crate::{told, Told, KEY, MOST};
 pub struct Team {
     /// The server
     url: String,
-    /// Number of the process: no two name a call alike
+    /// Number of the process, used in the names of its calls
     number: u32,
-    /// Workers in it
+    /// Workers in the process
     workers: u32,
 }
 
-/// How long a call takes, in ms.
+/// Shortest and longest call, in ms.
 const TAKES_MS: (u64, u64) = (20, 200);
-/// How long a worker waits that finds nothing to reserve.
+/// Pause of a worker that could not reserve.
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// The cost of the call of this name: less than what is reserved for it.
+/// The cost of the call with this name, at most the reserved units.
 pub fn cost(req: &str) -> u64 {
     1 + drawn(req, 7) % MOST
 }
 
-/// A number that follows from the name of a call.
+/// A pseudo-random number made from the name of a call.
 fn drawn(req: &str, salt: u64) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let hash = req.bytes().fold(0xcbf2_9ce4_8422_2325 ^ salt, step);
@@ -65,7 +65,7 @@ fn run(client: &Client, number: u32, worker: u32) -> Told<()> {
     Ok(())
 }
 
-/// Whether the most that the call may cost is reserved for it.
+/// Reserves the highest cost of a call. False if the budget does not have it.
 fn reserve(conn: &mut Connection, user: &str, req: &str) -> Told<bool> {
     let mut grab = redis::cmd("SECKILL.GRAB");
     grab.arg(KEY).arg(user).arg("QTY").arg(MOST).arg("REQ").arg(req);
@@ -77,7 +77,7 @@ fn reserve(conn: &mut Connection, user: &str, req: &str) -> Told<bool> {
     }
 }
 
-/// Keeps what the call cost, and says so. Whoever comes too late says nothing: the units went back.
+/// Keeps the cost of a call and prints it. Prints nothing if the reservation has expired.
 fn keep(conn: &mut Connection, user: &str, req: &str) -> Told<()> {
     let units = cost(req);
     let mut confirm = redis::cmd("SECKILL.CONFIRM");
@@ -85,7 +85,7 @@ fn keep(conn: &mut Connection, user: &str, req: &str) -> Told<()> {
     let reply: Vec<Value> = confirm.query(conn).map_err(told)?;
     match word(&reply).as_str() {
         "SOLD" => {
-            // One write, so that a kill leaves no half of a line.
+            // One write, so that a kill can't leave half a line.
             let line = format!("{req} {units}\n");
             std::io::stdout().lock().write_all(line.as_bytes()).map_err(|e| e.to_string())
         }

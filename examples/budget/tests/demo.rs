@@ -1,4 +1,4 @@
-//! The demo as its user starts it, with less of everything.
+//! Runs the demo as its user does, with smaller numbers.
 
 // A test that can't continue panics with a message.
 #![allow(clippy::expect_used)]
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use seckill_harness::module_path;
 
-/// The demo ends with 0, and its picture has all its parts.
+/// The demo exits with 0, and its picture is complete.
 #[test]
 fn a_small_budget_is_used_up() {
     let svg = std::env::temp_dir().join(format!("budget-{}.svg", std::process::id()));

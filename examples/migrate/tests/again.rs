@@ -1,10 +1,10 @@
-//! Runs a move's command again: the sale belongs to the operator, and no buyer is entered twice.
+//! Runs the command of a move again: the sale's settings stay, and no buyer is entered twice.
 
 use std::process::Command;
 
 use crate::{output, root, Move, LATE};
 
-/// 000: the new page goes on writing into the old record of winners.
+/// 000: the new page still writes into the old record of winners.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn a_hash_that_the_new_page_writes_to() {
@@ -18,7 +18,7 @@ fn a_hash_that_the_new_page_writes_to() {
     shop.old.call("HSET mywatchlist new 1517828063");
     assert!(shop.run(&[]).contains("left as it is: state open, supply 10, available 7"));
     assert_eq!(shop.books("sale:prize"), [10, 7, 0, 3, 0]);
-    // A user who is only in the hash won from the old page.
+    // A user who is only in the hash has won on the old page.
     shop.old.call("HSET mywatchlist mei 1517828064");
     for (more, books, code) in [
         (&[][..], [10, 7, 0, 3, 0], LATE),
@@ -30,7 +30,7 @@ fn a_hash_that_the_new_page_writes_to() {
         assert_eq!((shop.books("sale:prize"), ended), (books, code), "{told}");
     }
     shop.new.call("SECKILL.PAUSE sale:prize");
-    // An old request wrote the number that it had read, too: the old page would sell again.
+    // An old request also wrote its outdated number, with which the old page would sell again.
     shop.old.call("SET mywatchkey 3");
     let (told, code) = shop.end(&[]);
     assert!(told.contains("--enter-late yes sets it again") && code == LATE, "{told}");
@@ -46,7 +46,8 @@ fn a_hash_that_the_new_page_writes_to() {
     assert_eq!(shop.old.call("GET mywatchkey"), "'4'");
 }
 
-/// A winner who is entered late, before anybody used the new page, is not reported as a new buyer.
+/// A winner who is entered late, before the first click on the new page, is not reported as a new
+/// buyer.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn who_is_entered_late_has_not_come() {
@@ -59,7 +60,7 @@ fn who_is_entered_late_has_not_come() {
     assert!(shop.run(&[]).contains("WINNERS sale:prize 3"));
 }
 
-/// A closed old side is looked at again, in every family.
+/// A closed old side is checked again, for every kind of program.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn an_old_side_that_was_opened_again() {
@@ -82,7 +83,7 @@ fn an_old_side_that_was_opened_again() {
     }
 }
 
-/// A line that says something else than the one that moved the sale is not taken for done.
+/// A line that differs from the one that moved the sale is refused.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn a_line_that_says_something_else() {

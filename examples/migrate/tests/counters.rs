@@ -1,4 +1,4 @@
-//! Counters, those that lie included, and how the programs reach a server.
+//! Counters, also wrong ones, and the ways in which the programs reach a server.
 
 use std::process::Command;
 
@@ -17,7 +17,7 @@ fn counter() {
     assert!(shop.before("003-printed.php").contains("库存不足"));
     let told = shop.after(&["counter", "sale:goods", "a", "order-a"]);
     assert!(told.contains("暂停"), "nobody buys before it is looked at: {told}");
-    // Once it is carried over it is the operator's: a second run opens and pauses nothing.
+    // A second run changes nothing in the sale: it neither opens nor pauses it.
     assert!(shop.run(&[]).contains("left as it is: state paused, supply 4, available 4"));
     shop.new.call("SECKILL.RESUME sale:goods");
     assert!(shop.run(&["--open=no"]).contains("left as it is: state open, supply 4, available 4"));
@@ -25,7 +25,7 @@ fn counter() {
         let told = shop.after(&["counter", "sale:goods", user, &format!("order-{user}")]);
         assert!(told.contains("秒杀成功"), "{told}");
     }
-    // The order of a second click holds nothing, so it is not told as sold.
+    // A second click with another order gets no unit, and the page does not say so.
     let told = shop.after(&["counter", "sale:goods", "a", "order-2"]);
     assert!(told.contains("已经抢到过"), "{told}");
     assert_eq!(shop.books("sale:goods"), [4, 2, 0, 2, 0]);
@@ -33,7 +33,7 @@ fn counter() {
     assert!(shop.after(&["counter", "sale:goods", "c", "order-c"]).contains("暂停"));
     assert_eq!(shop.old.call("GET goods"), "'2'");
     assert!(shop.before("003-printed.php").contains("秒杀成功"));
-    // A second --back is refused: the old program has sold a unit since.
+    // A second --back is refused, because the old page has sold a unit since the first.
     assert!(!shop.try_run(shop.new.port(), &["--back=yes"]).1);
     assert_eq!(shop.old.call("GET goods"), "'1'");
     assert_eq!(shop.books("sale:goods"), [2, 0, 0, 2, 0]);
@@ -43,7 +43,7 @@ fn counter() {
     assert_eq!(shop.old.call("MGET goods goods:moved"), "['1' nil]");
 }
 
-/// Both programs sell for a while, each its own units; then the old one ends.
+/// Both pages sell for some time, each its own units; then the old page ends.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn side_by_side() {
@@ -66,8 +66,8 @@ fn side_by_side() {
     assert!(shop.before("003-printed.php").contains("库存不足"));
 }
 
-/// 001 counts up in packets; its coins are a sale of their own. A counter that is below zero has
-/// oversold or not, which only the orders tell.
+/// 001 counts packets upwards, and its coins are a separate sale. A counter below zero may mean
+/// oversold or not; only the orders show it.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn counters_that_count_up_or_are_oversold() {
@@ -93,7 +93,7 @@ fn counters_that_count_up_or_are_oversold() {
     assert!(coins("a", "order-1", "40").contains("\"count\":40"));
     assert!(coins("b", "order-2", "1000").contains("\"count\":57"));
     assert!(coins("a", "order-3", "40").contains("\"count\":0"), "nothing is credited twice");
-    // Coins have no counter, neither way.
+    // Coins have no counter that goes up or down.
     let options = ["--counter=totalkey", "--sale=sale:coins", "--counts-up-to=10"];
     let shop = Move::of("counter.php", &options);
     shop.old.call("SET totalkey 9");
@@ -109,7 +109,7 @@ fn counters_that_count_up_or_are_oversold() {
     assert_eq!(shop.old.call("MGET totalkey totalkey:moved"), "['9' nil]");
 }
 
-/// Whether 0 means "sold out" or "nothing sold" is not to be guessed.
+/// The program does not guess whether 0 means "sold out" or "nothing sold".
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn the_direction_has_to_be_said() {
@@ -128,7 +128,7 @@ fn the_direction_has_to_be_said() {
     assert_eq!(shop.old.call("GET totalkey"), "'99'");
 }
 
-/// A unit that the old page has sold since the move is not given back to the old page.
+/// A unit that the old page has sold since the move is not given back to it.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn a_late_sale_is_not_given_back() {
@@ -146,7 +146,7 @@ fn a_late_sale_is_not_given_back() {
     assert_eq!(shop.old.call("GET goods"), "'12'");
 }
 
-/// DECR goes below zero for those who are refused, too: what is left is the total minus the orders.
+/// DECR goes below zero for refused users, too: the remaining stock is the total minus the orders.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn what_a_counter_below_zero_says() {
@@ -167,7 +167,7 @@ fn what_a_counter_below_zero_says() {
     assert_eq!(shop.books("sale:goods"), [1, 1, 0, 0, 0]);
 }
 
-/// A password, a database, and terms that can't be carried.
+/// A password, a database number, and terms that can't be moved.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn addresses_and_terms() {

@@ -1,5 +1,5 @@
-//! The first quarter of an hour with a page of docs/migrate*.md: a program is seen to break, the page in its place is
-//! tried as it stands, and those who have bought are written down. Each line runs as it is shown.
+//! The first 15 minutes with a page of docs/migrate*.md: a program is shown to break, the new page
+//! is tried unchanged, and the buyers are written to a file. Each line runs as shown.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use seckill_harness::server::{Options, Server};
 use crate::tables::{dsn, sql};
 use crate::{output, pages, root};
 
-/// Each block of a shell that begins with `start` in one of its lines, and the next block of text.
+/// Each shell block with a line that begins with `start`, and the next text block.
 fn shown(page: &str, start: &str) -> Vec<(String, String)> {
     let blocks: Vec<_> = page.split("```").skip(1).step_by(2).collect();
     let mut found = Vec::new();
@@ -24,14 +24,14 @@ fn shown(page: &str, start: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Runs a line of the page where it is to run.
+/// Runs a line of the page in its folder.
 fn shell(line: &str) -> String {
     let (told, went_well) = output(Command::new("sh").args(["-c", line]).current_dir(root()));
     assert!(went_well, "{line}: {told}");
     told.trim_end().to_owned()
 }
 
-/// Ids of users, times, tokens and amounts are others each time.
+/// Replaces user ids, times, tokens and amounts, which differ in each run.
 fn without_chance(told: &str) -> String {
     let is_word = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     let mut kept = String::new();
@@ -44,7 +44,7 @@ fn without_chance(told: &str) -> String {
     kept
 }
 
-/// "See it break": seconds, the program itself, and the answer that the page explains.
+/// "See it break": the time, the program, and the answer that the page explains.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn programs_break_as_shown() {
@@ -60,7 +60,7 @@ fn programs_break_as_shown() {
     }
 }
 
-/// A right program, and one that waits for the other's lock, is not reported as broken.
+/// A correct program, and one that waits for another's lock, is not reported as broken.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn programs_that_are_right_do_not_break() {
@@ -76,7 +76,7 @@ fn programs_that_are_right_do_not_break() {
     }
 }
 
-/// break.php runs a reader's program against empty servers only, never against live ones.
+/// break.php runs a reader's program only with empty servers, never with live ones.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn programs_talk_to_nothing_else() {
@@ -100,7 +100,7 @@ fn programs_talk_to_nothing_else() {
     ));
     assert!(went_well && told.contains("there were 1, and 2 of 2"), "{told}");
     assert_eq!(live.call("GET goods"), "'8'");
-    // A file that talks to the old side and to something else, and one that talks to nothing.
+    // A file that connects to the old server and another one, and a file without a connection.
     let connects = "$r = new Redis(); $r->connect('x');";
     let others = [
         "$p = new \\PDO('x');",
@@ -120,7 +120,8 @@ fn programs_talk_to_nothing_else() {
         let (told, went_well) = run(&format!("<?php {other}"));
         assert!(!went_well && told.contains("a single file"), "{other}: {told}");
     }
-    // Names made at run time find nothing, and what ends before it sells is not said to be right.
+    // Key names made at run time are not found. A program that ends before it sells is not called
+    // correct.
     let of_chance = |name: &str, at: &str| {
         let call = format!("{name}; $s = $f({at}); fwrite($s, \"DECR goods\\r\\n\"); fgets($s);");
         format!("{connects} {call}")
@@ -143,7 +144,7 @@ fn temporary(server: &Server) -> PathBuf {
     folder
 }
 
-/// A page in this folder that talks to this server and database.
+/// Writes a page that uses this server and database into the folder.
 fn write_page(server: &Server, folder: &Path, name: &str, dsn: Option<&str>) {
     let page = root().join("examples/migrate/pages").join(name);
     let mut text = fs::read_to_string(page).expect(name);
@@ -157,7 +158,7 @@ fn write_page(server: &Server, folder: &Path, name: &str, dsn: Option<&str>) {
     fs::write(folder.join(name), text).expect("a page");
 }
 
-/// A folder of a shop with one page and the client.
+/// A shop's folder with one page and the client.
 fn shop(server: &Server, name: &str, dsn: Option<&str>) -> PathBuf {
     let folder = temporary(server);
     let client = root().join("clients/php/Seckill.php");
@@ -166,7 +167,7 @@ fn shop(server: &Server, name: &str, dsn: Option<&str>) -> PathBuf {
     folder
 }
 
-/// A page that is at work is not tried: it would sell. One that has no password says so at once.
+/// A page in use is not tried, because it would sell. A missing password is reported at once.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn pages_that_are_not_to_be_tried() {
@@ -187,7 +188,7 @@ fn pages_that_are_not_to_be_tried() {
     }
 }
 
-/// The servers and folders for a page's lines: an old server and a database with the small sale of
+/// Servers and folders for the lines of a page: an old server and a database with the small sale of
 /// the samples, a server with the module, and the folder of a web server.
 struct Sample<'d> {
     old: Server,
@@ -215,7 +216,7 @@ impl Sample<'_> {
         Sample { old, new, database, folder }
     }
 
-    /// A line of the page with the names of this test; `None` for what a whole machine is needed for.
+    /// A line of the page with the names of this test; `None` if it needs a whole machine.
     fn ours(&self, line: &str) -> Option<String> {
         let needs_a_machine = ["apt-get", "make "];
         if needs_a_machine.iter().any(|word| line.starts_with(word)) {
@@ -236,7 +237,7 @@ impl Sample<'_> {
         Some(line)
     }
 
-    /// A page that was copied talks to the servers of this test.
+    /// Makes a copied page use the servers of this test.
     fn move_in(&self) {
         for name in ["coins.php", "counter.php", "lists.php", "order.php", "watch.php"] {
             let its = format!("seckill-{name}");
@@ -250,9 +251,9 @@ impl Sample<'_> {
     }
 }
 
-/// Every line of every page, as it stands and in order, on a small sale of its kind: the page is tried, the
-/// data is carried with the answer that is shown, the books are right, a click while it is paused is told so,
-/// and all goes back.
+/// Every line of every page, unchanged and in order, with a small sale. The page is tried, the data
+/// is moved with the shown answer, and the numbers are right. A click during the pause gets a
+/// message, and the move back works.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn pages_are_walked_as_shown() {
@@ -297,7 +298,8 @@ fn pages_are_walked_as_shown() {
                     assert_eq!(told, shown.trim_end(), "{heading}: {line}");
                     moved = told;
                 } else if line.starts_with("sed ") {
-                    // The page stays as it was edited: the old one comes over $PAGE on the way back.
+                    // The page stays as it was edited. On the way back the old page is copied over
+                    // $PAGE.
                     let click = "cmp $NEW $PAGE && php examples/migrate/try.php $PAGE as me";
                     let told = shell(&format!("{names}{click}"));
                     assert!(told.contains("活动暂停中"), "{heading}: {told}");
@@ -313,7 +315,8 @@ fn pages_are_walked_as_shown() {
     assert_eq!(walked, 9, "each family, and codes");
 }
 
-/// A shop whose orders have a number already needs no ALTER: the page's line puts its name in.
+/// A shop whose orders already have a number needs no ALTER: a line of the page sets the column's
+/// name.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn an_order_number_that_is_there() {
@@ -335,7 +338,7 @@ fn an_order_number_that_is_there() {
     assert_eq!(sql(&database, &[rows]), "try-1 1 1");
 }
 
-/// The lines that write the file of buyers from what is no table.
+/// The lines that write the file of buyers from sources other than tables.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn buyers_from_redis_and_from_a_file() {

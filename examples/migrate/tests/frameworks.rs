@@ -1,4 +1,4 @@
-//! The controllers of docs/migrate-more.md, as they are shown, in a fresh app of the framework.
+//! The controllers of docs/migrate-more.md, unchanged, in a new app of the framework.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use seckill_harness::wait::wait_until;
 use crate::tables::sql;
 use crate::{output, root, Move};
 
-/// The framework as Debian's package php-laravel-framework brings it.
+/// The framework of Debian's package php-laravel-framework.
 const LARAVEL: &str = "/usr/share/php/Illuminate/autoload.php";
 
 /// The block of docs/migrate-more.md that begins with this comment.
@@ -62,7 +62,7 @@ impl App {
         app
     }
 
-    /// One POST of a user with this token: status and body.
+    /// One POST of a user with this token. Returns status and body.
     fn click(&self, path: &str, token: &str) -> String {
         let mut curl = Command::new("curl");
         curl.args(["-s", "-X", "POST", "-w", " %{http_code}", "-H", "Accept: application/json"]);
@@ -87,7 +87,7 @@ impl App {
     }
 }
 
-/// The way of "In a framework": carried, sold by the controller, taken back.
+/// The steps of "In a framework": the move, sales by the controller, and the way back.
 #[test]
 #[ignore = "needs Laravel and MariaDB: make migrate-test"]
 fn laravel() {
@@ -124,7 +124,7 @@ fn laravel() {
     assert!(shop.before("003-printed.php").contains("秒杀成功"), "the old program sells again");
 }
 
-/// The jars of Spring 4.3 that Debian has, and what they need.
+/// The jars of Debian's Spring 4.3, and those that they need.
 const SPRING: [&str; 14] = [
     "spring3-core",
     "spring3-beans",
@@ -142,7 +142,7 @@ const SPRING: [&str; 14] = [
     "hamcrest-core",
 ];
 
-/// The controller in Spring's own MVC: it sells, and what failed is a new order.
+/// The controller in Spring MVC: it sells, and a failed order is followed by a new one.
 #[test]
 #[ignore = "needs Spring and a JDK: make migrate-test"]
 fn spring() {
@@ -164,7 +164,7 @@ fn spring() {
     shop.run(&[]);
     let mut java = Command::new("java");
     java.args(["-cp", &format!("{jars}:{}", folder.display()), "Play"]);
-    // A minus: the shop's own work fails.
+    // A minus before the user: the shop's own work fails.
     java.arg(shop.new.port().to_string()).args(["lin", "lin", "-wei", "wei", "gao"]);
     let (told, _) = output(&mut java);
     let said: Vec<_> = told.lines().filter_map(|line| line.strip_prefix("{\"msg\":\"")).collect();

@@ -1,4 +1,5 @@
-//! Refusals, and moves that stop in the middle: the shop sells as before, or gets back all it had.
+//! Refused moves, and moves that stop in the middle: the shop sells as before, or gets everything
+//! back.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ const LOCKS: [&str; 3] = ["--counter=goods", "--lock=lock:goods", "--sale=sale:g
 const UNTOUCHED: &str = "['8' nil nil]";
 const KEYS: &str = "MGET goods goods:moved lock:goods";
 
-/// Nothing of the old side is closed before all that may be refused was asked.
+/// The old side is closed only after all checks that may refuse the move.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn a_refused_run_leaves_the_shop_open() {
@@ -42,7 +43,7 @@ fn a_refused_run_leaves_the_shop_open() {
     }
 }
 
-/// Stopped between any two steps, the way back gives the old side all it had, once.
+/// After a stop between any two steps, the way back returns everything to the old side, once.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn the_way_back_from_halfway() {
@@ -50,7 +51,8 @@ fn the_way_back_from_halfway() {
         let shop = Move::of("locks.php", &LOCKS);
         shop.old.call("SET goods 8");
         let first = buyers("halfway", "lin,order-1\nwei,order-2\n");
-        // An order that the sale has with another quantity is refused after the old side is closed.
+        // The sale has this order with another quantity. That is refused after the old side is
+        // closed.
         shop.new.call("SECKILL.INIT sale:goods 0");
         shop.new.call("SECKILL.RESTOCK sale:goods 2 REQ own");
         shop.new.call("SECKILL.PAUSE sale:goods");
@@ -60,7 +62,7 @@ fn the_way_back_from_halfway() {
         assert!(!went_well && told.contains("order order-2, 1: REQMISMATCH"), "{told}");
         assert!(told.contains("1 of 2 buyers were refused"), "{told}");
         assert_eq!(shop.old.call(KEYS), "['0' '8' 'moved']", "closed");
-        // After the mend the same command goes on where it stopped.
+        // After a repair the command continues where it stopped.
         if mended {
             let buyers = buyers("mended", "lin,order-1\nwei,order-2,2\n");
             shop.run(&["--add=yes", &buyers]);
@@ -83,7 +85,8 @@ fn the_way_back_from_halfway() {
     }
 }
 
-/// A user without the right to close the old side closes nothing; one with it goes on from there.
+/// A user without the permission to close the old side closes nothing. A user who has it continues
+/// the move.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn rights_on_the_old_side() {
@@ -100,7 +103,7 @@ fn rights_on_the_old_side() {
     }
 }
 
-/// A misspelt record of winners would let all of them win again.
+/// A wrong name of the record of winners would let all winners buy again, so it is refused.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn a_record_that_is_not_there() {
@@ -119,7 +122,7 @@ fn a_record_that_is_not_there() {
     }
 }
 
-/// Stock that another move put aside is another sale's.
+/// Stock that another move put aside belongs to another sale.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn what_is_aside_belongs_to_its_own_sale() {
@@ -134,7 +137,7 @@ fn what_is_aside_belongs_to_its_own_sale() {
     assert_eq!(code, LATE);
 }
 
-/// Buyers that only the database has keep their units, which come on top of the rest.
+/// Buyers that only the database knows keep their units, in addition to the remaining stock.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn buyers_of_a_file() {
@@ -158,7 +161,7 @@ fn buyers_of_a_file() {
     }
 }
 
-/// Orders that are counted are those that are entered; an export that failed is not an empty shop.
+/// The number of counted orders is that of the entered ones. A failed export is no empty shop.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn orders_that_do_not_add_up() {
@@ -178,7 +181,7 @@ fn orders_that_do_not_add_up() {
         assert_eq!(shop.old.call("MGET goods goods:moved"), "['8' nil]", "{words:?}");
     }
     assert!(shop.run(&["--total=10", &rows]).contains("supply 10, available 7, held 0, sold 3"));
-    // A number that an old request writes back opens the old sale, until it is shut again.
+    // An old request that writes its number back opens the old sale, until it is closed again.
     shop.old.call("SET goods 6");
     assert_eq!(shop.end(&["--total=10", &rows]).1, crate::LATE);
     let told = shop.run(&["--total=10", &rows, "--late=1"]);

@@ -1,14 +1,14 @@
-//! `--lang zh`: what break, try and the carrying programs say, in Chinese.
+//! `--lang zh`: the output of break, try and the moving programs, in Chinese.
 
 use std::fs;
 use std::process::Command;
 
 use crate::{output, root, Move, LATE};
 
-/// Texts behind these words of a program are shown to its user.
+/// Calls of a program that show text to its user.
 const TELLS: [&str; 4] = ["fail(", "echo ", "print(", "fwrite(STDERR, "];
 
-/// A new message without its Chinese fails here: its first piece of text has to be in the table.
+/// Fails if a message has no Chinese text in the table.
 #[test]
 fn each_message_has_its_chinese() {
     let folder = root().join("examples/migrate");
@@ -34,7 +34,7 @@ fn each_message_has_its_chinese() {
     assert!(seen > 40, "{seen} pieces of messages are found");
 }
 
-/// The texts of at least three words between the names in a piece of a program.
+/// Texts of at least three words in a piece of a program.
 fn plain(piece: &str) -> Vec<&str> {
     let code = [" . ", " ?? ", "=>", "||", "&&", "->", ") :", " ? ", "(int)", "//", "fn ("];
     if code.iter().any(|sign| piece.contains(sign)) {
@@ -48,7 +48,7 @@ fn plain(piece: &str) -> Vec<&str> {
     texts.into_iter().map(str::trim).filter(is_told).collect()
 }
 
-/// Three words of English in a row, which no reply and no option has.
+/// Three English words in a row, which no reply and no option has.
 fn english_in(told: &str) -> Option<String> {
     let is_word = |word: &&str| word.len() > 1 && word.bytes().all(|b| b.is_ascii_lowercase());
     told.lines().find_map(|line| {

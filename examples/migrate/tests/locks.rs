@@ -1,8 +1,8 @@
-//! A lock around the stock.
+//! A lock for the stock.
 
 use crate::{Move, LATE};
 
-/// 003, demo4 to demo8: a lock beside the stock, held by a process that died.
+/// 003, demo4 to demo8: a lock beside the stock, held by a crashed process.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn locks() {
@@ -20,7 +20,7 @@ fn locks() {
     assert!(told.contains("已经抢到过"), "{told}");
     assert!(buy("b", "no").contains("秒杀失败"));
     assert_eq!(shop.books("sale:goods"), [4, 3, 0, 1, 0], "the failed one is for sale again");
-    // A request was still inside, twice; each is booked once.
+    // A request was still running, twice; each is entered once.
     for left in [2, 1] {
         shop.old.call("DECR goods");
         let (told, code) = shop.end(&[]);
@@ -30,14 +30,14 @@ fn locks() {
         assert!(!shop.run(&[]).contains("late:"), "it is booked");
         assert_eq!(shop.books("sale:goods"), [left + 1, left, 0, 1, 0]);
     }
-    // One buyer does not pay: the way back waits until that unit is free again.
+    // One buyer does not pay: the way back waits until that unit is free.
     shop.new.call("SECKILL.ALTER sale:goods HOLD 300");
     assert!(shop.new.call("SECKILL.GRAB sale:goods c REQ order-1").contains("HELD"));
     shop.run(&["--back=yes"]);
     assert_eq!(shop.old.call("MGET goods lock:goods"), "['1' nil]");
 }
 
-/// 003, demo4 to demo6 as printed: the key of the lock is the key of the stock.
+/// 003, demo4 to demo6, unchanged: the lock has the key of the stock.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn a_lock_that_is_the_stock_is_not_overwritten() {
@@ -49,7 +49,7 @@ fn a_lock_that_is_the_stock_is_not_overwritten() {
     assert!(shop.new.call("SECKILL.STATUS sale:goods").contains("NOSALE"), "nothing was made");
 }
 
-/// Without a HOLD a grant is sold before the work is done; what is over needs a new order.
+/// Without HOLD a grant is sold before the work is done, so a failed order needs a new number.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn work_needs_a_hold_and_a_new_order_after_it_failed() {
@@ -67,7 +67,7 @@ fn work_needs_a_hold_and_a_new_order_after_it_failed() {
     let told = buy("yes");
     assert!(told.contains("秒杀成功"), "{told}");
     assert_eq!(buy("no"), told, "the same order, and the work is not done again");
-    // A user who was refused keeps the order number for the next click.
+    // A refused user keeps the order number for the next click.
     let refused = |works| shop.after(&["order", "sale:goods", "b", "", works]);
     let told = refused("yes");
     assert!(told.contains("库存不足"), "{told}");

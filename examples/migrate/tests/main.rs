@@ -1,6 +1,6 @@
-//! The programs of examples/migrate carry a sale from what a shop has to a working one, and back:
-//! `make migrate-test`. The shops' programs are the posts' own, from lab/php; the old server
-//! is a plain Redis. They need PHP and MariaDB, so they run when they are asked for.
+//! Tests of examples/migrate: its programs move a sale from a shop's own program to seckill, and
+//! back. `make migrate-test`. The shops' programs are those of the posts, from lab/php; the old
+//! server is a Redis without the module. They need PHP and MariaDB, so they only run on request.
 
 // A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -22,14 +22,14 @@ use std::process::{Command, ExitStatus};
 
 use seckill_harness::server::{Options, Server};
 
-/// The end of a program that has found the old page selling after the move.
+/// Exit code of a program that found the old page selling after the move.
 const LATE: i32 = 2;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The pages about moving a sale: docs/migrate.md and one for each kind of program.
+/// The pages about moving: docs/migrate.md, and one for each kind of program.
 fn pages() -> Vec<String> {
     let files = fs::read_dir(root().join("docs")).expect("docs").map(|file| file.unwrap().path());
     let is_one = |path: &PathBuf| {
@@ -42,7 +42,7 @@ fn pages() -> Vec<String> {
     files.iter().map(|file| fs::read_to_string(file).expect("a page")).collect()
 }
 
-/// A shop's plain server, and one with the module.
+/// A shop's old server, and a server with the module.
 struct Move {
     old: Server,
     new: Server,
@@ -58,7 +58,7 @@ impl Move {
         Move { old, new: Server::start(), program, options: all }
     }
 
-    /// Runs the program; what it printed.
+    /// Runs the program. Returns its output.
     #[track_caller]
     fn run(&self, more: &[&str]) -> String {
         let (said, went_well) = self.try_run(self.new.port(), more);
@@ -87,7 +87,7 @@ impl Move {
         php
     }
 
-    /// One page of the shop as it was, for one buyer.
+    /// Runs the shop's old page for one buyer.
     fn before(&self, page: &str) -> String {
         let lab = root().join("lab/php");
         let prepend = format!("auto_prepend_file={}", lab.join("prepend.php").display());
@@ -96,7 +96,7 @@ impl Move {
         output(php.arg(lab.join(page))).0
     }
 
-    /// The page in its place.
+    /// Runs the new page.
     #[track_caller]
     fn after(&self, words: &[&str]) -> String {
         let (said, went_well) = self.try_after(words);

@@ -1,4 +1,4 @@
-//! The programs that docs/migrate*.md shows are those that run.
+//! The programs in docs/migrate*.md are equal to those that run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::{output, pages, root, Move};
 
-/// The session's user and order; a shop's database where none is needed.
+/// The session's user and order, and a dummy for the shop's database.
 const PREPEND: &str = r#"<?php
 session_save_path(getenv('SESSIONS'));
 session_id(bin2hex(getenv('BUYER')));
@@ -26,8 +26,8 @@ class Shop
 }
 "#;
 
-/// A whole page as it is shown, with the names of this test: `counter SALE USER [ORDER [COINS|no]]`.
-/// Without an order it has the one of the user's session.
+/// A whole page as shown, with the names of this test: `counter SALE USER [ORDER [COINS|no]]`.
+/// Without ORDER it uses the order of the user's session.
 pub fn command(port: u16, words: &[&str], dsn: Option<&str>) -> Command {
     let [family, sale, user, more @ ..] = words else { panic!("{words:?}") };
     let pages = root().join("examples/migrate/pages");
@@ -78,7 +78,8 @@ pub fn command(port: u16, words: &[&str], dsn: Option<&str>) -> Command {
     php
 }
 
-/// A framework's proxy in place of a client is a mistake to mend, not an answer that was lost.
+/// A framework's proxy instead of a client is reported as an error of the program, not as a lost
+/// answer.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn a_client_of_another_type_is_a_mistake() {
@@ -90,7 +91,7 @@ fn a_client_of_another_type_is_a_mistake() {
     assert_eq!(output(&mut php).0, "TypeError");
 }
 
-/// Each replacement that docs/migrate*.md shows is in the programs that run.
+/// Each new page in docs/migrate*.md is equal to the program that runs.
 #[test]
 fn replacements_are_those_that_run() {
     let read = |path: PathBuf| fs::read_to_string(path).expect("a page");
@@ -116,7 +117,7 @@ fn replacements_are_those_that_run() {
     }
 }
 
-/// The Java of the page is Java, and the client's, whose core needs no other client.
+/// The page's Java compiles. The client's core needs no Redis client library.
 #[test]
 #[ignore = "needs a JDK: make migrate-test"]
 fn java_compiles() {
@@ -133,7 +134,7 @@ fn java_compiles() {
     assert!(output.status.success(), "{told}");
 }
 
-/// A refused user takes no connection of the shop's pool; a winner takes one for their row.
+/// A refused user takes no connection of the shop's pool; a winner takes one for the row.
 #[test]
 #[ignore = "needs a JDK: make migrate-test"]
 fn java_takes_a_connection_for_winners_alone() {
@@ -177,7 +178,7 @@ public class Pool {
     assert_eq!(told, format!("{refused}GRANTED took a connection; "));
 }
 
-/// The commands on the page have only options that their programs take.
+/// The commands on the page have only options of their programs.
 #[test]
 fn calls_are_those_that_the_programs_take() {
     let folder = root().join("examples/migrate");
@@ -196,8 +197,8 @@ fn calls_are_those_that_the_programs_take() {
     }
 }
 
-/// The lines of redis-cli, page by page, are calls that a server takes: a sale that they name may
-/// be missing where a program would have made it.
+/// The redis-cli lines of each page are valid calls. A sale that they name may be missing, if a
+/// program creates it.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn lines_of_redis_cli_are_calls() {
@@ -216,7 +217,7 @@ fn lines_of_redis_cli_are_calls() {
     assert!(calls > 15, "they are found: {calls}");
 }
 
-/// A page tells a user something whatever the sale says, and has an order a round.
+/// A page shows a message for each state of the sale, and has one order for each round.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn pages_tell_a_user_something() {
@@ -240,7 +241,7 @@ fn pages_tell_a_user_something() {
     }
 }
 
-/// A user who was paid back can buy again: the session's order is over, the next click a new one.
+/// A refunded user can buy again: the session's order has ended, and the next click is a new one.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn who_was_paid_back_can_buy_again() {
@@ -263,7 +264,7 @@ fn who_was_paid_back_can_buy_again() {
         let order = held.split('\'').rev().nth(1).expect("an order").to_owned();
         let back = shop.new.call(&format!("SECKILL.REFUND {sale} a REQ {order}"));
         assert!(back.contains("REFUNDED"), "{family}: {held}: {back}");
-        // order.php withdraws the row at the first click, and buys at the second.
+        // order.php removes the row at the first click, and buys at the second.
         let told =
             format!("{}{}", click(), if family == "order" { click() } else { String::new() });
         assert!(told.contains(won), "{family}: {told}");
@@ -271,8 +272,8 @@ fn who_was_paid_back_can_buy_again() {
     }
 }
 
-/// A controller without a session: each click of a user has one order on whichever server it comes, work that
-/// fails gives the unit back, and who was paid back can buy again.
+/// A controller without a session. All clicks of a user are one order, on every server. Failed work
+/// returns the unit, and a refunded user can buy again.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn a_controller_without_a_session() {

@@ -1,4 +1,4 @@
-//! Records of winners in the old server: a hash, a list, a set.
+//! Records of winners on the old server: a hash, a list, a set.
 
 use seckill_harness::reply::Reply;
 
@@ -34,7 +34,7 @@ fn watch() {
     assert!(shop.before("000-3-printed.php").contains("抢购成功"), "sells again");
 }
 
-/// 000 draws ids: who draws another's takes their place in the hash, but the counter has both.
+/// 000 draws ids: a user with another's id replaces it in the hash, but the counter has both.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn winners_with_the_same_id() {
@@ -57,7 +57,7 @@ fn winners_with_the_same_id() {
     }
 }
 
-/// A move that is stopped halfway gives the counter its old value back.
+/// A move that is stopped halfway restores the old value of the counter.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn winners_with_the_same_id_from_halfway() {
@@ -66,7 +66,7 @@ fn winners_with_the_same_id_from_halfway() {
     let shop = Move::of("watch.php", &options);
     shop.old.call("HSET mywatchlist user_id_7 1517828061 user_id_8 1517828062");
     shop.old.call("SET mywatchkey 5");
-    // A winner whom the sale knows with another quantity is refused behind the closing.
+    // A winner whom the sale has with another quantity is refused after the old side is closed.
     for line in [
         "INIT sale:prize 0",
         "RESTOCK sale:prize 2 REQ own",
@@ -82,7 +82,7 @@ fn winners_with_the_same_id_from_halfway() {
     assert_eq!(shop.old.call("GET mywatchkey"), "'5'");
 }
 
-/// More winners than prizes: all are booked, and the sale says by how many it was oversold.
+/// More winners than prizes: all are entered, and the sale reports the number of oversold units.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn an_oversold_hash_is_a_deficit() {
@@ -92,7 +92,7 @@ fn an_oversold_hash_is_a_deficit() {
     assert!(shop.run(&[]).contains("deficit 1"));
     assert_eq!(shop.books("sale:prize"), [4, 0, 0, 4, 1]);
     assert_eq!(shop.new.call("SECKILL.GRAB sale:prize z REQ o"), "['SOLDOUT' 0]");
-    // Units that come back pay the deficit first.
+    // Returned units reduce the deficit first.
     shop.new.call("SECKILL.REFUND sale:prize a");
     assert_eq!(shop.books("sale:prize"), [3, 0, 0, 3, 0]);
 }
@@ -129,8 +129,8 @@ fn lists() {
     assert_eq!(shop.old.call("LRANGE packets 0 -1"), "['20' '10']");
 }
 
-/// Each token is a code: its number is its place in the list, and the free numbers become the list
-/// again.
+/// Each token is a code: its unit number is its position in the list. The free numbers become the
+/// list again.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn codes_are_numbers() {
@@ -154,7 +154,7 @@ fn codes_are_numbers() {
     let first = shop.after(&["lists", "sale:codes", "mei", "order-1"]);
     assert_eq!(first, "success: order order-1, number 1, 1");
     shop.new.call("SECKILL.GRAB sale:codes han UNITS 3 REQ order-2");
-    // The unit that comes back has its code again.
+    // The returned unit has its code again.
     shop.new.call("SECKILL.GRAB sale:codes ann UNITS 4 REQ order-3");
     shop.new.call("SECKILL.REFUND sale:codes ann");
     shop.run(&["--back=yes"]);
@@ -162,7 +162,7 @@ fn codes_are_numbers() {
     assert_eq!(shop.new.call("SECKILL.GRAB sale:codes zoe REQ order-4"), "['PAUSED']");
 }
 
-/// The script of 003's comment: a counter and a hash of users; or a set.
+/// The script of 003's comment: a counter and a hash of users, or a set.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn lua() {
@@ -194,7 +194,7 @@ fn lua() {
     }
 }
 
-/// Earlier winners take the first numbers, so codes and seats of the new page begin behind them.
+/// Earlier winners get the first numbers, so codes and seats of the new page begin after them.
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn numbers_go_on_behind_the_winners() {

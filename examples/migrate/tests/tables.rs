@@ -1,4 +1,4 @@
-//! A number and a table of orders in a database.
+//! A stock column and a table of orders in a database.
 
 use std::process::Command;
 
@@ -7,11 +7,11 @@ use seckill_harness::wait::holds_in_time;
 
 use crate::{output, page, Move, LATE};
 
-/// Each row takes longer than a hold of 1 ms.
+/// Makes each INSERT take longer than a hold of 1 ms.
 const SLOW_ROWS: &str = "CREATE TRIGGER shop.slow BEFORE INSERT ON shop.orders
     FOR EACH ROW SET NEW.user = IF(SLEEP(0.1), NEW.user, NEW.user)";
 
-/// Runs SQL, and gives the first column of the last statement's rows.
+/// Runs SQL statements. Returns the first column of the last statement's rows.
 pub fn sql(database: &MariaDb, statements: &[&str]) -> String {
     let program = "$pdo = new PDO(getenv('DSN'), 'root');
         foreach (array_slice($argv, 1) as $sql) { $rows = $pdo->query($sql); }
@@ -23,7 +23,7 @@ pub fn sql(database: &MariaDb, statements: &[&str]) -> String {
     said
 }
 
-/// A database server's address in the form that PDO takes.
+/// A database server's address in PDO's form.
 pub fn dsn(database: &MariaDb) -> String {
     let url = database.url("shop");
     let socket = url.split_once("socket=").expect("a socket").1;
@@ -61,7 +61,7 @@ fn sql_tables() {
     assert!(!shop.try_run(shop.new.port(), &["--where=seckill_id = 9"]).1, "no such row");
     assert!(!shop.try_run(shop.new.port(), &["--terms=HODL 1"]).1, "no such terms");
     assert_eq!(stock(), "3 50", "nothing is closed");
-    // Refused after the old side was closed: the way back gives the table all its units.
+    // Refused after the old side was closed: the way back returns all units to the table.
     shop.new.call("SECKILL.IMPORT sale:goods wei 2 REQ 2");
     let (told, went_well) = shop.try_run(shop.new.port(), &["--add=yes"]);
     assert!(!went_well && told.contains("1 of 2 buyers were refused"), "{told}");
@@ -88,12 +88,12 @@ fn sql_tables() {
     assert!(page("mei", "order-3").contains("秒杀成功"));
     assert!(page("mei", "order-4").contains("已经抢到过"));
     assert_eq!(orders(), "1 2 order-3");
-    // A row that takes longer than its hold is an order without a unit, and does not stay.
+    // If the INSERT takes longer than the hold, the row is an order without a unit and is removed.
     sql(&database, &[SLOW_ROWS]);
     shop.new.call("SECKILL.ALTER sale:goods HOLD 1");
     assert!(page("gao", "order-5").contains("秒杀失败"));
     assert_eq!(orders(), "1 2 order-3");
-    // An order whose page died after the INSERT does not stay either.
+    // An order whose page crashed after the INSERT is removed, too.
     sql(&database, &["INSERT INTO shop.orders (order_no, user) VALUES ('order-5', 'gao')"]);
     assert!(page("gao", "order-5").contains("秒杀失败"));
     assert_eq!(orders(), "1 2 order-3");
@@ -104,7 +104,7 @@ fn sql_tables() {
     assert!(!shop.try_run(shop.new.port(), &["--back=yes"]).1, "it is back already");
 }
 
-/// 001: coins that were paid, with names as users choose them; the old counter is full.
+/// 001: paid coins, with unusual user names; the old counter is full.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn coins() {
@@ -136,7 +136,8 @@ fn coins() {
     let name = winners.items()[1].items()[1].items()[1].text().to_owned();
     assert_eq!(name, r#"o"h'a\b"#);
     assert!(shop.after(&["coins", "sale:coins", &name, "o", "40"]).contains("抢到过了"));
-    // Somebody was still inside, and writes what they read before. It is told, and entered when asked.
+    // An old request was still running and writes its outdated number. The program reports it, and
+    // enters it on request.
     shop.old.call("SET totalkey 3");
     sql(&database, &["INSERT INTO shop.packets VALUES (4, 'late', 50)", "SELECT 1"]);
     let again = |more: &[&str]| shop.end(&[&["--budget=1000", paid], more].concat());
@@ -152,7 +153,7 @@ fn coins() {
     assert!(told
         .contains("changed by this run as told above: state paused, supply 1000, available 550"));
     assert_eq!((shop.books("sale:coins"), code), ([1000, 550, 0, 450, 0], 0));
-    // The new page writes into the same table, with ids of its own: a rerun enters nobody twice.
+    // The new page writes into that table with its own ids. A second run enters no user twice.
     shop.new.call("SECKILL.RESUME sale:coins");
     for (user, row) in [("new", 5), ("late", 6)] {
         let told = shop.after(&["coins", "sale:coins", user, "o", "40"]);
@@ -166,7 +167,8 @@ fn coins() {
         assert!(told.contains("left as it is: state open, supply 1000, available 510"), "{told}");
         assert_eq!((shop.books("sale:coins"), code), ([1000, 510, 0, 490, 0], 0));
     }
-    // The way back: packets, not coins, and all of them, though there were more than the counter counts.
+    // The way back counts packets, not coins, and all of them, although there are more than the
+    // counter allows.
     sql(&database, &["INSERT INTO shop.packets VALUES (9, 'li na', 1)", "SELECT 1"]);
     let (told, code) = again(&["--back=yes"]);
     assert!(code == 1 && told.contains("say --enter-late yes"), "{told}");
@@ -174,7 +176,7 @@ fn coins() {
     assert_eq!(shop.old.call("MGET totalkey totalkey:moved"), "['4' nil]", "packets, not coins");
 }
 
-/// The line of docs/migrate*.md that writes the file of buyers, with names as users choose them.
+/// The line of docs/migrate*.md that writes the file of buyers, with unusual user names.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn buyers_from_a_database() {
@@ -207,7 +209,7 @@ fn buyers_from_a_database() {
     assert!(shop.run(&[&buyers]).contains("supply 10, available 8, held 0, sold 2"));
     let told = shop.after(&["counter", "sale:goods", r#"o"h'a\b,c"#, "new"]);
     assert!(told.contains("已经抢到过"), "{told}");
-    // A row without a user is not somebody else's.
+    // A row without a user belongs to nobody.
     sql(&database, &["INSERT INTO shop.orders (id, user) VALUES ('3', NULL)", "SELECT 1"]);
     assert_eq!(write(), (String::new(), true));
     shop.old.call("DEL goods:moved");
@@ -215,8 +217,8 @@ fn buyers_from_a_database() {
     assert!(!went_well && told.contains("row 3: [\"NULL\"]"), "{told}");
 }
 
-/// The new page writes into the table that is carried over, with ids of the table's own: what it sold
-/// is no unit of the old side, neither when both end up in one sale nor when the line is sent again.
+/// The new page writes into the moved table, with ids of the table. Its orders are no units of the
+/// old side, neither if both sides use one sale nor if the command is repeated.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn a_table_that_both_pages_write_to() {
@@ -250,12 +252,12 @@ fn a_table_that_both_pages_write_to() {
     };
     ["a", "b", "c"].into_iter().for_each(buy);
     shop.run(&["--add=yes"]);
-    // 7 of its own ten, and the 20: not 3 more for the rows that the new page wrote.
+    // 7 of its own ten, and the 20, but not 3 more for the new page's rows.
     assert_eq!(shop.books("sale:goods"), [32, 27, 0, 5, 0]);
     buy("d");
     assert!(shop.run(&[]).contains("left as it is"));
     assert_eq!(shop.books("sale:goods"), [32, 26, 0, 6, 0]);
-    // The old program sold after the move: the counter and the row show it.
+    // The old page sold after the move, as the counter and the row show.
     sql(
         &database,
         &[
@@ -273,7 +275,7 @@ fn a_table_that_both_pages_write_to() {
     assert_eq!(sql(&database, &["SELECT num FROM shop.goods"]), "25");
 }
 
-/// A click that is repeated finds its row: nothing is written, and no coin is added, a second time.
+/// A repeated click finds its row: nothing is written and no coin is added again.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn pages_write_one_row_an_order() {
@@ -303,7 +305,7 @@ fn pages_write_one_row_an_order() {
         let told = page(&["lists", "sale:award", user, ""]);
         assert!(told.contains("success"), "{told}");
     }
-    // A user who has lost their session has another order, which holds nothing.
+    // A user with a new session has another order, which gets no unit.
     assert!(page(&["coins", "sale:coins", "a", "other", "40"]).contains("抢到过了"));
     assert!(page(&["lists", "sale:award", "a", "other"]).contains("抢到过"));
     let rows = |query| sql(&database, &[query]);
@@ -313,8 +315,8 @@ fn pages_write_one_row_an_order() {
     assert_eq!(rows(all), "a1:30 b2:40 c3:50");
 }
 
-/// If the shop's user may not create tables, the notes are beside the sale. A run that was stopped
-/// between the note and the column is finished, or refused with the reason.
+/// If the shop's database user may not create tables, the records are kept beside the sale. After a
+/// stop between record and column, the run is finished, or refused with the reason.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn notes_without_a_table() {
@@ -334,8 +336,8 @@ fn notes_without_a_table() {
         "--db-user=app",
         "--stock=goods.num",
         "--where=id = 1",
-        // 002's log has no user: each row is an imported grant, but no user of the shop is refused
-        // for it.
+        // 002's log has no user. Each row is imported as a grant, but no user of the shop is
+        // refused because of it.
         "--orders=SELECT CONCAT('log-', id), id, 1, 0 FROM log",
         "--sale=sale:goods",
         "--terms=LIMIT 1",
@@ -356,7 +358,7 @@ fn notes_without_a_table() {
     shop.run(&["--notes=new", "--back=yes"]);
     assert_eq!(stock(), "6");
     assert!(!shop.try_run(shop.new.port(), &["--notes=new", "--back=yes"]).1, "once");
-    // Stopped on the way back, behind the column and before the note: not given twice.
+    // Stopped on the way back, after the column and before the record: not returned twice.
     let notes = |state: &str| shop.new.call(&format!("HSET sale:goods:carried state {state}"));
     notes("giving");
     shop.try_run(shop.new.port(), &["--notes=new", "--back=yes"]);
@@ -368,7 +370,7 @@ fn notes_without_a_table() {
     assert_eq!(stock(), "6");
 }
 
-/// Stopped between the note and the column on the way there.
+/// Stopped between record and column on the way there.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn notes_without_a_table_halfway() {

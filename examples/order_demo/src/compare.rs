@@ -1,4 +1,4 @@
-//! MariaDB against `SECKILL.WINNERS`, row by row.
+//! Compares MariaDB with `SECKILL.WINNERS`, row by row.
 
 use mysql::prelude::Queryable;
 use mysql::{params, Conn};
@@ -7,7 +7,7 @@ use seckill_crowd::sale;
 
 use crate::{number, status};
 
-/// One order, as both sides have it.
+/// One order, in the database or in Redis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Order {
     pub seq: u64,
@@ -20,21 +20,21 @@ pub struct Order {
     pub born: u64,
 }
 
-/// The counts that were compared and are equal.
+/// The compared counts, which are equal.
 pub struct Equal {
     pub orders: Vec<Order>,
     pub entries: u64,
 }
 
 impl Equal {
-    /// How many orders are in `state`.
+    /// Number of orders in `state`.
     pub fn count(&self, state: &str) -> usize {
         self.orders.iter().filter(|order| order.state == state).count()
     }
 }
 
-/// The database has taken in every entry that Redis knows, without a gap, and all orders that are
-/// not lost are the grants of Redis; AUDIT finds the sale right.
+/// Checks that the database has every entry of the stream, without a gap. Its orders that are not
+/// lost must be the grants of Redis, and AUDIT must find no difference.
 ///
 /// # Errors
 /// The first difference, as a message.
@@ -63,7 +63,7 @@ pub fn compare(redis: &mut Connection, database: &mut Conn, key: &str) -> Result
     Ok(Equal { orders, entries })
 }
 
-/// How many entries the database has of what Redis still knows. Their revs are 1, 2, 3 and so on.
+/// Number of the stream's entries in the database. Their revs must be 1, 2, 3 and so on.
 fn entries(database: &mut Conn, id: &str) -> Result<u64, String> {
     let counted: Option<(u64, u64, u64)> = database
         .exec_first(
@@ -99,7 +99,7 @@ fn orders(database: &mut Conn, id: &str) -> Result<Vec<Order>, String> {
         .map_err(failed)
 }
 
-/// Every grant that Redis has, whatever its state.
+/// All grants of the sale, in any state.
 fn winners(redis: &mut Connection, key: &str) -> Result<Vec<Order>, String> {
     let order = |row: seckill_client::Row| Order {
         seq: row.seq,

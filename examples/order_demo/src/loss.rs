@@ -1,8 +1,8 @@
-//! Redis loses its last second, and is repaired from the database.
+//! Redis loses the last second of changes and is repaired from the database.
 //!
-//! kill -9 of Redis alone loses nothing that was answered: the operating system has the bytes and
-//! writes them. A power cut loses what came after the last fsync: up to a second with everysec.
-//! Here Redis is killed, and its log file is cut to its length of one second before.
+//! SIGKILL of Redis alone loses no answered change: the operating system still writes the bytes to
+//! disk. A power cut loses all bytes after the last fsync: up to one second with everysec. So this
+//! kills Redis and truncates its AOF to the length of one second before.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
@@ -16,12 +16,12 @@ use crate::compare::{compare, lost, Equal};
 use crate::writer::pending;
 use crate::{ask, number, status, until, Shop};
 
-/// The side that acts in the first minute after the restart.
+/// The first to act after the restart.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum First {
-    /// Buyers, before the loss is noticed.
+    /// Buyers, before anybody notices the loss.
     Buyers,
-    /// The operator, who says PAUSE until all is repaired.
+    /// The operator, who pauses the sale until the repair is done.
     Operator,
 }
 
@@ -38,7 +38,7 @@ impl First {
     }
 }
 
-/// Shows the loss and the repair, and gives back the shop with the server that went on.
+/// Shows the loss and the repair. Returns the shop with the restarted server.
 ///
 /// # Errors
 /// A message that says what failed or differs.
@@ -74,7 +74,7 @@ pub fn show(shop: Shop, database: &mut Conn, first: First) -> Result<Shop, Strin
     Ok(shop)
 }
 
-/// The state on the disk: 60 grants, 40 of them paid.
+/// The state on disk: 60 grants, 40 of them paid.
 fn before(redis: &mut Connection, first: First) -> Result<(), String> {
     let (key, stream) = (first.key(), first.stream());
     ask::<()>(redis, &format!("SECKILL.INIT {key} 110 HOLD 60000 OUTBOX {stream}"))?;
@@ -85,8 +85,8 @@ fn before(redis: &mut Connection, first: First) -> Result<(), String> {
     Ok(())
 }
 
-/// Makes changes that only the database will know. Returns the orders whose buyers know how they
-/// ended, and that Redis must know again.
+/// Makes changes that Redis will lose and only the database has. Returns the orders that Redis must
+/// have again, with the states that their buyers know.
 fn last_second(
     redis: &mut Connection,
     first: First,
@@ -105,7 +105,7 @@ fn last_second(
             promised.insert(format!("order-{user}"), state);
         }
     }
-    // Redis loses the hold and its end; both need no repair.
+    // Redis loses the hold and its cancel; neither needs a repair.
     (86..=90).try_for_each(|user| one(redis, first, "CANCEL", user, "CANCELLED"))?;
     println!(
         "   In the next second 30 pay, 10 cancel, 3 are refunded, 5 hold; MariaDB has it all."
@@ -113,7 +113,7 @@ fn last_second(
     Ok(promised)
 }
 
-/// Sends one command for one user's order and looks at the first word of the reply.
+/// Sends one command for a user's order and checks the first word of the reply.
 fn one(
     redis: &mut Connection,
     first: First,
@@ -130,7 +130,7 @@ fn one(
     }
 }
 
-/// Waits until the writer has written and acknowledged everything.
+/// Waits until the writer has written and acknowledged all entries.
 fn caught_up(redis: &mut Connection, database: &mut Conn, first: First) -> Result<(), String> {
     until(|| {
         compare(redis, database, first.key())?;
@@ -141,7 +141,7 @@ fn caught_up(redis: &mut Connection, database: &mut Conn, first: First) -> Resul
     })
 }
 
-/// The part of the append-only file that grows, and its length when nothing waits to be written.
+/// The growing file of the AOF, and its length when no writes are pending.
 fn log_file(redis: &mut Connection) -> Result<(PathBuf, u64), String> {
     until(|| {
         let info: String = ask(redis, "INFO persistence")?;
@@ -182,7 +182,7 @@ fn tell_loss(redis: &mut Connection, first: First) -> Result<(), String> {
     Ok(())
 }
 
-/// Every order whose result its buyer got is in Redis with that result, whatever its number is now.
+/// Checks that Redis has every order with a result that its buyer knows, under any number.
 fn kept(equal: &Equal, promised: &BTreeMap<String, &'static str>) -> Result<(), String> {
     for (req, state) in promised {
         let found = equal.orders.iter().find(|order| order.req == *req);
@@ -209,7 +209,7 @@ fn tell_repair(
          Deficit {deficit}: so many units were promised twice.",
         equal.orders.len()
     );
-    // 50 were left over and 8 came back; 20 unknown orders and the 45 new buyers needed a unit.
+    // 50 units were left and 8 came back. 20 restored orders and the 45 new buyers needed units.
     let expected = if first == First::Buyers { (30, 5, 7) } else { (30, 5, 0) };
     if (imported, closed, deficit) != expected {
         return Err(format!("It should be imported, closed and deficit {expected:?}."));
@@ -217,7 +217,7 @@ fn tell_repair(
     Ok(())
 }
 
-/// Calls that come before the writer sees the new epoch.
+/// Calls before the writer sees the new epoch.
 fn come_first(redis: &mut Connection, first: First) -> Result<(), String> {
     match first {
         First::Buyers => {
@@ -233,7 +233,7 @@ fn come_first(redis: &mut Connection, first: First) -> Result<(), String> {
     Ok(())
 }
 
-/// The sale goes on as if nothing had happened.
+/// The sale works normally again.
 fn afterwards(redis: &mut Connection, first: First) -> Result<(), String> {
     (56..=60).try_for_each(|user| one(redis, first, "CONFIRM", user, "SOLD"))?;
     one(redis, first, "CONFIRM", 81, "NOGRANT")?;

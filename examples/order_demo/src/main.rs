@@ -1,13 +1,13 @@
-//! From grab to paid to the shop's database, and back again after a crash.
+//! Orders from GRAB to the shop's database, and back to Redis after a crash.
 //!
-//! First a rush with holds: some pay, some cancel, some are refunded, some let their hold expire,
-//! some pay too late. `seckill orders`, a process of its own, writes the orders into a MariaDB and
-//! is killed with -9 twice on the way. At the end the database and `SECKILL.WINNERS` are equal, row
-//! by row.
+//! First a rush with holds: some buyers pay, some cancel, some are refunded, some let their hold
+//! expire, some pay too late. `seckill orders`, a separate process, writes the orders into MariaDB.
+//! It is killed twice by SIGKILL. At the end the database and `SECKILL.WINNERS` are equal, row by
+//! row.
 //!
-//! Then Redis loses its last second, new buyers get the same numbers again, and the writer repairs
-//! Redis from the database; and the same once more, with PAUSE before anybody can buy. Any
-//! difference is told in a sentence and ends the program with 1.
+//! Then Redis loses its last second, and new buyers get those numbers again. The writer repairs
+//! Redis from the database. Then all of that is repeated with PAUSE before anybody can buy. After
+//! any difference the program prints it and exits with 1.
 //!
 //! ```text
 //! make order-demo
@@ -37,7 +37,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(5);
 const DATABASE: &str = "shop";
 
-/// One server of each kind, and the writer between them.
+/// A Redis server, a database server, and the writer between them.
 struct Shop {
     redis: Server,
     database: MariaDb,
@@ -79,7 +79,7 @@ fn ask<T: FromRedisValue>(redis: &mut Connection, line: &str) -> Result<T, Strin
     command.query(redis).map_err(|e| format!("{line} failed: {e}"))
 }
 
-/// STATUS of a sale, and whether AUDIT finds it right.
+/// STATUS of a sale, after AUDIT found no difference.
 fn status(redis: &mut Connection, key: &str) -> Result<Value, String> {
     sale::audit(redis, key)?.check()?;
     sale::status(redis, key)
@@ -89,7 +89,7 @@ fn number(status: &Value, field: &str) -> u64 {
     status.pointer(field).and_then(Value::as_u64).unwrap_or_default()
 }
 
-/// Tries until it succeeds; at the deadline returns the last error.
+/// Retries until it succeeds; returns the last error at the deadline.
 fn until<T>(mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, String> {
     let deadline = Instant::now() + DEADLINE;
     loop {

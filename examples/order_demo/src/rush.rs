@@ -1,4 +1,4 @@
-//! A rush with holds, while the writer is killed twice.
+//! A rush with holds, during which the writer is killed twice.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -18,9 +18,9 @@ const STOCK: u64 = 250;
 const USERS: u64 = 800;
 const BUYERS: usize = 16;
 const HOLD_MS: u64 = 400;
-/// Entries in the outbox when the writer is killed.
+/// Numbers of outbox entries at which the writer is killed.
 const KILL_AT: [u64; 2] = [200, 600];
-/// How often a buyer comes back while all that is left is held by others.
+/// How often a buyer retries while others hold all remaining units.
 const TRIES: u32 = 20;
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(20);
 
@@ -41,7 +41,7 @@ pub fn show(shop: &Shop, database: &mut Conn) -> Result<(), String> {
             buyers.push(scope.spawn(|| buy(connection, &turn, &stop)));
         }
         let killed = kill_writers(shop, &mut redis);
-        // After a failure the rush ends.
+        // Ends the rush after an error.
         stop.store(killed.is_err(), Ordering::Relaxed);
         for buyer in buyers {
             buyer.join().map_err(|_| "A buyer failed.")??;
@@ -70,7 +70,8 @@ pub fn show(shop: &Shop, database: &mut Conn) -> Result<(), String> {
     })
 }
 
-/// Kills the writer at the given moments, starts another each time, and returns the last one.
+/// Kills the writer at these numbers of entries and starts another one each time. Returns the last
+/// one.
 fn kill_writers(shop: &Shop, redis: &mut Connection) -> Result<crate::Writer, String> {
     let mut writer = shop.writer(STREAM, "writer-1")?;
     for (i, moment) in KILL_AT.into_iter().enumerate() {
@@ -85,7 +86,7 @@ fn kill_writers(shop: &Shop, redis: &mut Connection) -> Result<crate::Writer, St
     Ok(writer)
 }
 
-/// One user after the other grabs, and then does what users do.
+/// One user after the other grabs and then settles the hold.
 fn buy(mut redis: Connection, turn: &AtomicU64, stop: &AtomicBool) -> Result<(), String> {
     loop {
         let user = turn.fetch_add(1, Ordering::Relaxed);
@@ -108,7 +109,7 @@ fn buy(mut redis: Connection, turn: &AtomicU64, stop: &AtomicBool) -> Result<(),
     }
 }
 
-/// The end of a hold depends on the user's number only.
+/// The user's number alone decides how the hold ends.
 fn settle(redis: &mut Connection, user: u64, who: &str) -> Result<(), String> {
     let order = format!("{who} REQ order-{user}");
     let mut send = |line: String| ask::<Answer>(redis, &line).map(|told| told.state);
@@ -123,7 +124,7 @@ fn settle(redis: &mut Connection, user: u64, who: &str) -> Result<(), String> {
             expect(State::Sold, send(format!("SECKILL.CONFIRM {order}"))?)?;
             expect(State::Refunded, send(format!("SECKILL.REFUND {order}"))?)
         }
-        // Pays too late: sold if a unit is free at that moment, else the money goes back.
+        // Pays too late: sold if a unit is free then, otherwise the money is returned.
         7 => {
             let late = Instant::now() + Duration::from_millis(HOLD_MS + 10);
             while Instant::now() < late {
@@ -136,12 +137,12 @@ fn settle(redis: &mut Connection, user: u64, who: &str) -> Result<(), String> {
                 expect(State::Expired, state)
             }
         }
-        // Forgets about it.
+        // Never pays.
         _ => Ok(()),
     }
 }
 
-/// A slow machine may let a hold expire before its buyer's next command.
+/// On a slow machine a hold may expire before its buyer's next command.
 fn expect(wanted: State, state: Option<State>) -> Result<(), String> {
     if state == Some(wanted) || state == Some(State::Expired) {
         return Ok(());

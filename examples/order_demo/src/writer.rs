@@ -1,4 +1,4 @@
-//! `seckill orders` as a process of its own that can be stopped and killed at a bad moment.
+//! Runs `seckill orders` as a separate process that can be stopped and killed at any time.
 
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -11,18 +11,19 @@ use rustix::process::{kill_process, Pid, Signal};
 use crate::{ask, DEADLINE, POLL_EVERY};
 use seckill_harness::process::command;
 
-/// A dead writer's entries are taken over after this: short, so that the demo does not wait long.
+/// Milliseconds after which a crashed writer's entries are taken over; short, so that the demo is
+/// fast.
 const CLAIM_AFTER_MS: u32 = 300;
 pub const GROUP: &str = "orders";
 
-/// A running writer; it is killed when the value is dropped.
+/// A running writer; dropping it kills the process.
 pub struct Writer {
     child: Child,
     stream: String,
 }
 
 impl Writer {
-    /// Starts one; it makes its tables and its group by itself.
+    /// Starts a writer, which creates its tables and its group.
     ///
     /// # Errors
     /// A message if it can't be started.
@@ -31,7 +32,7 @@ impl Writer {
             .args(["orders", "--redis", redis, "--database", database, "--stream", stream])
             .args(["--group", GROUP, "--name", name])
             .args(["--claim-after-ms", &CLAIM_AFTER_MS.to_string()])
-            // The server stands alone, so its new epoch is right about what is lost.
+            // There is one server only, so its new epoch is trusted.
             .args(["--trust-epoch", "any"])
             .stdin(Stdio::null())
             .spawn()
@@ -39,16 +40,16 @@ impl Writer {
         Ok(Writer { child, stream: stream.to_owned() })
     }
 
-    /// Kills it with -9 in the middle of its work, and says how many entries it had taken and not
-    /// acknowledged. It is frozen first, so that this is known and not hoped for.
+    /// Kills the writer during its work. Returns the number of entries that it had read and not
+    /// acknowledged. It is frozen first, so that this number is exact.
     ///
     /// # Errors
-    /// A message if it never has anything under way, or had ended by itself.
+    /// A message if it never has pending entries, or had exited by itself.
     pub fn kill_at_work(mut self, redis: &mut Connection) -> Result<u64, String> {
         let deadline = Instant::now() + DEADLINE;
         while Instant::now() < deadline {
             self.freeze()?;
-            // An error until the writer has made its group.
+            // An error until the writer has created its group.
             let left = pending(redis, &self.stream).unwrap_or(0);
             if left > 0 {
                 self.end();
@@ -60,10 +61,10 @@ impl Writer {
         Err("The writer never had an entry under way.".into())
     }
 
-    /// Kills the writer wherever it is.
+    /// Stops the process (SIGSTOP).
     ///
     /// # Errors
-    /// A message if it has ended.
+    /// A message if the process has exited.
     pub fn freeze(&mut self) -> Result<(), String> {
         if let Ok(Some(status)) = self.child.try_wait() {
             return Err(format!("seckill orders ended by itself ({status})."));
@@ -71,10 +72,10 @@ impl Writer {
         self.signal(Signal::STOP)
     }
 
-    /// Lets it go on.
+    /// Continues the process (SIGCONT).
     ///
     /// # Errors
-    /// A message if it has ended.
+    /// A message if the process has exited.
     pub fn thaw(&self) -> Result<(), String> {
         self.signal(Signal::CONT)
     }
@@ -84,7 +85,7 @@ impl Writer {
     }
 
     fn end(&mut self) {
-        // Both fail only if it has ended already.
+        // Both calls fail only if the process has already exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -96,10 +97,10 @@ impl Drop for Writer {
     }
 }
 
-/// Entries that a consumer was given and has not acknowledged.
+/// Entries that consumers have read and not acknowledged.
 ///
 /// # Errors
-/// A message with what Redis says.
+/// The error of Redis.
 pub fn pending(redis: &mut Connection, stream: &str) -> Result<u64, String> {
     let summary: Vec<redis::Value> = ask(redis, &format!("XPENDING {stream} {GROUP}"))?;
     match summary.first() {
@@ -108,7 +109,7 @@ pub fn pending(redis: &mut Connection, stream: &str) -> Result<u64, String> {
     }
 }
 
-/// Built beside this demo.
+/// The program that was built beside this demo.
 fn program() -> Result<PathBuf, String> {
     let here = std::env::current_exe().map_err(|e| format!("Where am I? {e}"))?;
     let file = here.with_file_name(format!("seckill{}", std::env::consts::EXE_SUFFIX));

@@ -1,20 +1,20 @@
-//! The business logic: how many coins the app wants to give a user. The sale knows nothing of it.
-//! The call says `UPTO n`, and the sale keeps the budget.
-//! New users are worth more to the event than those who stay anyway.
+//! The business logic: the number of coins that the app wants to give a user. The sale does not
+//! know it: the call says `UPTO n`, and the sale keeps the budget. New users get more than regular
+//! ones.
 
 use seckill_crowd::plan::Click;
 
-/// One of this many users is new.
+/// One user in this many is new.
 const ONE_IS_NEW: u64 = 5;
-/// Larger than every amount.
+/// Larger than any amount.
 pub const COINS_BOUND: u64 = 200;
 
 /// The kinds of users in the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// 20 to 98 coins, mostly about 59.
+    /// 20 to 98 coins, usually about 59.
     Regular,
-    /// 100 to 198 coins, mostly about 149.
+    /// 100 to 198 coins, usually about 149.
     New,
 }
 
@@ -33,8 +33,8 @@ impl Amounts {
         }
     }
 
-    /// How many coins the app asks for. Another order of the same user may ask for another amount:
-    /// what counts is the one that is granted.
+    /// The number of coins that the app asks for. Each order of a user may ask for another amount;
+    /// only the granted one counts.
     pub fn asked(&self, round: u64, click: Click) -> u64 {
         let Click { user, order } = click;
         let place = mixed(round) ^ mixed(u64::from(user)).rotate_left(1);
@@ -46,7 +46,7 @@ impl Amounts {
     }
 }
 
-/// 0 to twice `half`, as with two dice: the middle is the most frequent.
+/// 0 to twice `half`, as the sum of two dice: the middle is the most frequent.
 fn about_the_middle(half: u64, bits: u64) -> u64 {
     let (one, other) = (bits >> 32, bits & u64::from(u32::MAX));
     one % (half + 1) + other % (half + 1)

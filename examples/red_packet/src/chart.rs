@@ -1,4 +1,4 @@
-//! The picture: for each round how many coins the winners got, and how the budget went.
+//! The picture: for each round the coins of the winners, and the use of the budget.
 
 use std::fs;
 use std::path::Path;
@@ -17,26 +17,26 @@ const HEAD: u32 = 84;
 const PANEL: u32 = 244;
 const TITLE: u32 = 34;
 const MARGIN: i32 = 24;
-/// Where the second chart of a panel begins.
+/// Left edge of the second chart in a panel.
 const SPLIT: u32 = 520;
-/// Coins to a bar.
+/// Coins of one bar.
 const STEP: u64 = 4;
-/// Room above the highest bar and above the budget.
+/// Factor for the space above the highest bar and above the budget.
 const HEADROOM: f64 = 1.18;
 
 const GRID: RGBColor = RGBColor(228, 231, 235);
 const RED: RGBColor = RGBColor(196, 38, 46);
 const GOLD: RGBColor = RGBColor(222, 170, 46);
 
-/// The scale that all panels share, so that they can be compared.
+/// The scale of all panels, so that they can be compared.
 struct Scale {
-    /// Highest bar.
+    /// Winners of the highest bar.
     users: f64,
     budget: f64,
     seconds: f64,
 }
 
-/// Winners with this many coins: regular ones, new ones.
+/// Winners with this many coins: regular and new ones.
 type Bars = Vec<(u64, u64)>;
 
 /// Writes the picture.
@@ -122,7 +122,7 @@ fn panel_title(area: &Area<'_>, event: &Event<'_>, round: &Played) -> Drawn {
     text(area, &title, (MARGIN, 21), 15, INK, HPos::Left)
 }
 
-/// How many users got how much.
+/// Draws the number of users for each amount.
 fn amounts(area: &Area<'_>, scale: &Scale, bars: &Bars) -> Drawn {
     let coins = 0.0..COINS_BOUND as f64;
     let mut chart = ChartBuilder::on(area)
@@ -153,7 +153,7 @@ fn amounts(area: &Area<'_>, scale: &Scale, bars: &Bars) -> Drawn {
     Ok(())
 }
 
-/// How the coins went, millisecond by millisecond.
+/// Draws the paid coins over time in milliseconds.
 fn payments(area: &Area<'_>, scale: &Scale, round: &Played) -> Drawn {
     let end = scale.seconds * 1.04;
     let mut chart = ChartBuilder::on(area)
@@ -182,7 +182,7 @@ fn payments(area: &Area<'_>, scale: &Scale, round: &Played) -> Drawn {
     Ok(())
 }
 
-/// The last payment: its time, all coins until then, and what it means.
+/// The last payment: its time, the coins until then, and its label.
 fn outcome(round: &Played, scale: &Scale) -> ((f64, f64), String) {
     let last_ms = round.grants.last().map_or(0, |grant| grant.after_ms);
     let (seconds, paid) = (last_ms as f64 / 1000.0, round.paid() as f64);
@@ -193,7 +193,7 @@ fn outcome(round: &Played, scale: &Scale) -> ((f64, f64), String) {
     ((seconds, paid), how)
 }
 
-/// Steps of a millisecond: the time, the coins paid until then.
+/// Steps of one millisecond: the time, and the coins paid until then.
 fn curve(round: &Played, end: f64) -> Vec<(f64, f64)> {
     let mut steps: Vec<(f64, f64)> = vec![(0.0, 0.0)];
     let mut paid = 0.0;
@@ -211,7 +211,7 @@ fn curve(round: &Played, end: f64) -> Vec<(f64, f64)> {
 
 type Chart<'a, 'b, X, Y> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<X, Y>>;
 
-/// Axes with their names, and lines across at the numbers of the second one.
+/// Axes with their names, and horizontal lines at the marks of the second axis.
 fn mesh<X, Y>(
     chart: &mut Chart<'_, '_, X, Y>,
     [x, y]: [&str; 2],

@@ -1,5 +1,5 @@
-//! Checks that a round paid what it promised, and not a coin more: compares all answers with each
-//! other, with the amounts that were asked for, and with the server's views.
+//! Checks that a round paid exactly what it promised. Compares all answers with each other, with
+//! the requested amounts, and with the server's data.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,19 @@ use seckill_crowd::heard::Heard;
 use seckill_crowd::sale::{compare, Row, Winner};
 use seckill_crowd::wire::{user_name, Reply};
 
-/// Sums of the earlier rounds: the sale's seqs and counters run on.
+/// Sums of the earlier rounds, because the sale's seqs and counters continue.
 #[derive(Default)]
 pub struct Past {
     grants: u64,
     heard: Vec<Heard>,
-    /// Of the last round: its grants are the users' newest until the next one begins.
+    /// Grants of the last round: the users' newest ones until the next round begins.
     newest: HashMap<u32, (u64, u64)>,
     /// Totals in the order of ROUNDS, the newest first.
     totals: Vec<[u64; 4]>,
 }
 
 impl Past {
-    /// Adds a round that was found to be right.
+    /// Adds a checked round.
     pub fn add(&mut self, round: &Round, played: &Played, budget: u64) {
         let winners = played.grants.len() as u64;
         self.grants += winners;
@@ -31,7 +31,7 @@ impl Past {
     }
 }
 
-/// Holds everything against everything; returns who got what, in seq order.
+/// Compares all data. Returns the grants in the order of seq.
 ///
 /// # Errors
 /// The first thing that is wrong, as a message.
@@ -45,7 +45,8 @@ pub fn check(round: &Round, terms: &Terms, past: &Past) -> Result<Vec<Grant>, St
     Ok(grants)
 }
 
-/// The users who were GRANTED: each once, with the amount asked for, unless less was left.
+/// Checks the users with GRANTED: each once, with the requested amount, or with less if less was
+/// left.
 fn grants(round: &Round, terms: &Terms) -> Result<Vec<Grant>, String> {
     let mut grants = HashMap::new();
     for (click, reply) in &round.answers {
@@ -74,7 +75,7 @@ fn grants(round: &Round, terms: &Terms) -> Result<Vec<Grant>, String> {
     Ok(grants)
 }
 
-/// Every seq once, none left out, and after each grant is left what all before it left.
+/// Checks that every seq occurs once, and that each reply has the coins left by earlier grants.
 fn in_order(grants: &[Grant], terms: &Terms, past: &Past) -> Result<(), String> {
     let mut left = terms.budget;
     for (grant, seq) in grants.iter().zip(past.grants + 1..) {
@@ -93,9 +94,10 @@ fn in_order(grants: &[Grant], terms: &Terms, past: &Past) -> Result<(), String> 
     Ok(())
 }
 
-/// A user who asks again gets their own grant, and no user is refused while coins are left.
+/// Checks that a repeated call gets the user's own grant, and that no user is refused while coins
+/// are left.
 ///
-/// Before the opening the sale still speaks of the round before.
+/// Before the opening the sale still replies with the previous round.
 fn repeats(round: &Round, past: &Past, grants: &[Grant]) -> Result<(), String> {
     let left = grants.last().map(|grant| grant.available);
     let owned: HashMap<u32, (u64, u64)> =
@@ -127,8 +129,8 @@ fn repeats(round: &Round, past: &Past, grants: &[Grant]) -> Result<(), String> {
     Ok(())
 }
 
-/// WINNERS of this round names these users with these amounts, and no others; all of them were
-/// granted while the round was open.
+/// Checks that WINNERS of this round has exactly these users and amounts, all granted while the
+/// round was open.
 fn listed(round: &Round, terms: &Terms, grants: &mut [Grant]) -> Result<(), String> {
     if round.rows.len() != grants.len() {
         let (rows, heard) = (round.rows.len(), grants.len());
@@ -149,7 +151,7 @@ fn listed(round: &Round, terms: &Terms, grants: &mut [Grant]) -> Result<(), Stri
     Ok(())
 }
 
-/// STATUS and ROUNDS say the same; the counters tell every click of all rounds.
+/// Checks STATUS and ROUNDS; the counters have every click of all rounds.
 fn server(round: &Round, terms: &Terms, past: &Past, grants: &[Grant]) -> Result<(), String> {
     let paid: u64 = grants.iter().map(|grant| grant.qty).sum();
     let winners = grants.len() as u64;
@@ -175,7 +177,7 @@ fn server(round: &Round, terms: &Terms, past: &Past, grants: &[Grant]) -> Result
     )?;
     let mut expected = vec![[round.number, terms.budget, paid, winners]];
     expected.extend(&past.totals);
-    // Round 0 was under way when the sale was created: no user asked in it.
+    // Round 0 was the current one when the sale was created; no user asked in it.
     let listed: Vec<[u64; 4]> =
         round.totals.iter().copied().filter(|[number, ..]| *number > 0).collect();
     if listed != expected {

@@ -1,7 +1,7 @@
-//! The hourly event: one sale whose rounds come by themselves, and a crowd for each of them.
+//! The hourly event: one sale with rounds, and a crowd for each round.
 //!
-//! In every round some users come too early, then all come at once, half of them impatient, and
-//! some come after the end. The sale alone decides: no client looks at a clock.
+//! In every round some users come too early, then all come at once, half of them click twice, and
+//! some come after the end. Only the sale decides who is in time; no client uses a clock.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,22 +17,22 @@ use seckill_crowd::screen::progress_bar;
 use seckill_crowd::wire::{user_name, write_command};
 use seckill_crowd::{self, Rush};
 
-/// To the last round fewer come, so that something is left.
+/// In the last round one of this many users comes, so that coins are left.
 const LAST_ROUND_SHARE: u32 = 3;
-/// The break after a round: for users who come late, and for reading it before the next.
+/// The break after a round in ms: for late users, and to read the round before the next one.
 pub const BREAK_MS: u32 = 700;
-/// How long before the opening the first users click.
+/// Time before the opening when the first users click.
 const EARLY: Duration = Duration::from_millis(250);
-/// Error allowed in our reading of the server's clock: the crowd comes a little after the
-/// opening, the late ones a little after the end.
+/// Possible error in the reading of the server's clock. So the crowd starts a little after the
+/// opening, and late users a little after the end.
 const CLOCKS: Duration = Duration::from_millis(5);
-/// From INIT to the first opening.
+/// Milliseconds from INIT to the first opening.
 const PREPARATION_MS: u64 = 600;
-/// The order number of users who come late: no plan has it.
+/// The order number of late users; no plan uses it.
 const LATE_ORDER: u8 = 2;
 
 impl Event<'_> {
-    /// Plays all rounds; prints and checks each of them.
+    /// Runs all rounds; prints and checks each of them.
     ///
     /// # Errors
     /// The first thing that is wrong, as a message.
@@ -52,7 +52,7 @@ impl Event<'_> {
         Ok(played)
     }
 
-    /// Makes the sale and returns when its first round opens.
+    /// Creates the sale. Returns when its first round opens.
     fn init(&self, control: &mut Connection) -> Result<Opening, String> {
         let (now, read_at) = (clock(control)?, Instant::now());
         let server_ms = now + PREPARATION_MS;
@@ -120,9 +120,9 @@ impl Event<'_> {
         from: Instant,
         until: Option<Instant>,
     ) -> Result<seckill_crowd::Experience, String> {
-        // Connected long before, they would stand open for the whole break.
+        // Connects shortly before, so that connections are not idle for the whole break.
         thread::sleep(from.saturating_duration_since(Instant::now() + EARLY));
-        // In the next round others are the first.
+        // In the next round other users come first.
         let first = (round - 1) * u64::from(self.users / 2);
         let users = u64::from(self.users);
         let plan = plan.by(|user| ((u64::from(user) + first) % users) as u32);
@@ -148,7 +148,7 @@ impl Event<'_> {
     }
 }
 
-/// The first opening by the server's clock and by this program's.
+/// The first opening by the server's clock and by this program's clock.
 #[derive(Clone, Copy)]
 struct Opening {
     server_ms: u64,

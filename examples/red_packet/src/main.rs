@@ -1,6 +1,6 @@
-//! Red packets, in fast motion. An hourly event with a budget of 1,000,000 coins once paid out
-//! 15,000,000, because its app read the total, compared, and added. Here a round is one line and
-//! lasts seconds; every answer is checked, and one coin too many exits with 1.
+//! Red packets, faster than in reality. An hourly event with a budget of 1,000,000 coins once paid
+//! out 15,000,000, because its app read the total, compared, and added. Here a round is a few
+//! seconds long. Every answer is checked, and the program exits with 1 after one coin too many.
 //!
 //! ```text
 //! make demo-redpacket
@@ -34,36 +34,36 @@ const CLIENTS_MAX: i64 = 20_000;
 const USERS_MAX: i64 = 1_000_000;
 const COINS_MAX: i64 = 1 << 53;
 
-/// Lets a crowd of users rush at an hourly event, an hour being seconds here, and checks that no
-/// round pays a coin more than its budget.
+/// Runs an hourly event, with seconds instead of hours, for a crowd of users. Checks that no round
+/// pays a coin more than its budget.
 #[derive(Parser)]
 struct Options {
-    /// Coins that one round may pay
+    /// Coins in the budget of one round
     #[arg(long, default_value_t = 1_000_000, value_parser = from_to::<u64>(1, COINS_MAX - 1))]
     budget: u64,
-    /// Users who come to a round; to the last one only a third of them come
+    /// Users of a round; to the last one only a third of them come
     #[arg(long, default_value_t = 30_000, value_parser = from_to::<u32>(1, USERS_MAX))]
     users: u32,
     /// Connections that click at the same time
     #[arg(long, default_value_t = 300, value_parser = from_to::<u32>(1, CLIENTS_MAX))]
     clients: u32,
-    /// From the opening of one round to that of the next, in ms
+    /// Time from the opening of one round to that of the next, in ms
     #[arg(long, default_value_t = 5_000, value_parser = from_to::<u32>(1_000, 3_600_000))]
     every_ms: u32,
-    /// How long a round is open, in ms: at least 700 less than --every-ms
+    /// Time that a round is open, in ms: at least 700 less than --every-ms
     #[arg(long, default_value_t = 3_000, value_parser = from_to::<u32>(1, 3_600_000))]
     lasts_ms: u32,
-    /// The amounts of the users follow from it
+    /// Seed of the users' amounts
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where the picture is written
+    /// File for the picture
     #[arg(long, value_name = "FILE", default_value = "target/red-packets.svg")]
     svg: PathBuf,
-    /// Shows 10 random packets of 100.00 yuan together, for 50 people, instead of the event
+    /// Instead of the event, show 10 random packets of together 100.00 yuan, for 50 people
     #[arg(long)]
     packets: bool,
-    /// A server that runs already and has the module, as redis://host:port/; otherwise one is
-    /// started on a free port
+    /// A running server with the module, as redis://host:port/; otherwise one is started on a free
+    /// port
     #[arg(long)]
     url: Option<String>,
 }
@@ -97,7 +97,7 @@ fn run(options: &Options) -> Result<String, String> {
     }
 }
 
-/// Plays one of the two and removes its sale.
+/// Runs the event or the packets, and removes the sale.
 fn play(options: &Options, url: &str) -> Result<String, String> {
     let client = Client::open(url).map_err(|e| format!("--url: {e}"))?;
     let mut control = client.get_connection().map_err(|e| format!("No server at {url}: {e}"))?;

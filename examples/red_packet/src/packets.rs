@@ -1,4 +1,4 @@
-//! Red packets as in a chat: 100.00 yuan in 10 random packets, and 50 people click at once.
+//! Red packets in a chat: 100.00 yuan in 10 random packets, and 50 people click at once.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use seckill_crowd::screen::bar;
 use seckill_crowd::wire::{write_command, Reply};
 use seckill_crowd::{self, Rush};
 
-/// 100.00 yuan. Money is counted in its smallest coin.
+/// 100.00 yuan in the smallest coin.
 const TOTAL_FEN: u64 = 10_000;
 const PACKETS: u64 = 10;
 /// One person for each of [`NAMES`].
@@ -35,7 +35,7 @@ pub struct Packet {
     pub fen: u64,
 }
 
-/// Opens the packets, prints and checks.
+/// Opens the packets, prints and checks them.
 ///
 /// # Errors
 /// The first thing that is wrong, as a message.
@@ -94,7 +94,8 @@ fn print(packets: &[Packet]) {
     println!("{:>18}\n", yuan(packets.iter().map(|packet| packet.fen).sum()));
 }
 
-/// Holds the answers against each other; returns the packets in the order they were opened.
+/// Compares the answers with each other. Returns the packets in the order in which they were
+/// opened.
 ///
 /// # Errors
 /// The first thing that is wrong, as a message.
@@ -127,7 +128,7 @@ pub fn check(answers: &[(Click, Reply)]) -> Result<Vec<Packet>, String> {
     Ok(packets)
 }
 
-/// A user who asks again gets their own packet; all users without one were too late.
+/// Checks that a repeated call gets the user's own packet, and that all others were too late.
 fn others(answers: &[(Click, Reply)], opened: &HashMap<u32, Packet>) -> Result<(), String> {
     let mut late = HashSet::new();
     for (click, reply) in answers {
@@ -147,7 +148,7 @@ fn others(answers: &[(Click, Reply)], opened: &HashMap<u32, Packet>) -> Result<(
     Ok(())
 }
 
-/// The server's own list and numbers say the same.
+/// Compares the packets with the server's list and numbers.
 fn server(control: &mut Connection, key: &str, packets: &[Packet]) -> Result<(), String> {
     let rows = sale::rows(control, key, None)?;
     let listed: Vec<Winner> = rows.into_iter().map(|row| row.winner).collect();

@@ -7,11 +7,11 @@ use crate::round::{Event, Played, Round, ROUNDS};
 use seckill_crowd::heard::Heard;
 use seckill_crowd::screen::{align_right, bar, table, thousands};
 
-/// Coins to a bar.
+/// Coins of one bar.
 const STEP: u64 = 20;
 const BAR_CHARS: u64 = 40;
 
-/// Prints how many users came and which answers they got.
+/// Prints the numbers of users and of each answer.
 pub fn answers(event: &Event<'_>, round: &Round) {
     let users = thousands(round.users.into());
     let seconds = f64::from(event.lasts_ms) / 1000.0;
@@ -52,7 +52,7 @@ pub fn paid(event: &Event<'_>, round: &Round, played: &Played) {
     println!("{}\n", amounts(event, played));
 }
 
-/// How many won, and how it ended.
+/// Number of winners, and the end of the round.
 fn winners(played: &Played, budget: u64) -> String {
     let winners = thousands(played.grants.len() as u64);
     match played.grants.last() {
@@ -85,7 +85,7 @@ fn amounts(event: &Event<'_>, played: &Played) -> String {
     lines.join("\n")
 }
 
-/// The last line, when all is well.
+/// The last line after success.
 pub fn sentence(event: &Event<'_>, rounds: &[Played]) -> String {
     let paid = rounds.iter().map(Played::paid);
     let exact = paid.clone().filter(|paid| *paid == event.budget).count();

@@ -1,4 +1,4 @@
-//! The event, its rounds as they are promised, and as they were played.
+//! The event, its rounds as promised, and their results.
 
 use redis::Client;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use seckill_crowd::plan::Click;
 use seckill_crowd::sale::{Audit, Row};
 use seckill_crowd::wire::Reply;
 
-/// Rounds that are played.
+/// Number of rounds.
 pub const ROUNDS: u64 = 3;
 
 /// An event and its users.
@@ -23,19 +23,19 @@ pub struct Event<'a> {
     pub amounts: Amounts,
 }
 
-/// A round: the answers that the crowd got, and the server's views of it.
+/// A round: the crowd's answers, and the server's data about it.
 pub struct Round {
-    /// 1 is the first.
+    /// The number of the round, from 1.
     pub number: u64,
-    /// When it opened, in Unix ms of the server.
+    /// Time of the opening in Unix ms of the server.
     pub opened_at: u64,
     pub users: u32,
     pub answers: Vec<(Click, Reply)>,
-    /// This many of them, the first ones, were asked for before the opening.
+    /// Number of answers to calls before the opening; they are the first ones.
     pub early: usize,
-    /// Clicks that were never sent because the round was over.
+    /// Clicks that were not sent because the round had ended.
     pub unsent: u64,
-    /// How often STATUS was read while the crowd clicked.
+    /// Number of reads of STATUS during the rush.
     pub looks: u64,
     pub rows: Vec<Row>,
     pub status: Value,
@@ -44,16 +44,16 @@ pub struct Round {
     pub audit: Audit,
 }
 
-/// A round that is found to be right.
+/// A checked round.
 pub struct Played {
     pub number: u64,
     pub users: u32,
-    /// In seq order.
+    /// The grants in the order of seq.
     pub grants: Vec<Grant>,
 }
 
 impl Played {
-    /// All coins of the round.
+    /// Sum of paid coins.
     pub fn paid(&self) -> u64 {
         self.grants.iter().map(|grant| grant.qty).sum()
     }
@@ -74,9 +74,9 @@ pub struct Grant {
     pub user: u32,
     pub asked: u64,
     pub qty: u64,
-    /// The coins left after it.
+    /// Coins left after the grant.
     pub available: u64,
-    /// ms since the round opened.
+    /// Milliseconds since the opening.
     pub after_ms: u64,
 }
 

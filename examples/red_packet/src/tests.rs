@@ -1,6 +1,5 @@
-//! The red packet demo in small, against a real server. Its checkers must find faults: each test
-//! spoils one thing of a perfect round and expects the sentence that
-//! names it.
+//! A small red packet demo with a real server. Its checkers must find errors: each test changes one
+//! fact of a correct round and expects the message about it.
 
 use redis::{Client, Connection};
 use serde_json::json;
@@ -16,7 +15,7 @@ use seckill_harness::Server;
 
 const OPENED_AT: u64 = 1_000;
 const TERMS: Terms = Terms { budget: 200, lasts_ms: 50, amounts: Amounts { seed: 13 } };
-/// Winners of both rounds. The third gets the rest, less than was drawn.
+/// Winners of both rounds. The third gets the remaining coins, fewer than the amount asked for.
 const USERS: [u32; 3] = [0, 1, 2];
 
 fn connect(server: &Server) -> (Client, Connection) {
@@ -77,8 +76,8 @@ fn click(user: u32, order: u8) -> Click {
     Click { user, order }
 }
 
-/// Round `number` after `past` grants. One comes early and again when all is paid; one asks again,
-/// another after the end.
+/// Round `number` after `past` grants. One user comes too early, and again when all is paid; one
+/// asks again, another asks after the end.
 fn perfect(number: u64, past: u64) -> (Round, Played) {
     let mut available = TERMS.budget;
     let mut grants = Vec::new();
@@ -138,7 +137,7 @@ fn assert_found(sentence: &str, spoil: impl FnOnce(&mut Round)) {
     assert!(found.as_ref().is_err_and(|text| text.contains(sentence)), "{found:?}");
 }
 
-/// A reply of the perfect round, by its place.
+/// A grant of the round, by its index.
 fn granted(round: &mut Round, place: usize) -> (&mut u64, &mut u64, &mut u64) {
     match &mut round.answers[place].1 {
         Reply::Granted { seq, qty, available, .. } => (seq, qty, available),
@@ -154,8 +153,7 @@ fn perfect_rounds_pass() {
     past.add(&first, &played, TERMS.budget);
     let (mut second, later) = perfect(2, 3);
     assert_eq!(check(&second, &TERMS, &past).as_ref(), Ok(&later.grants));
-    // Before the opening a winner of the first round may get ALREADY for that round, afterwards
-    // never.
+    // Before the opening a winner of the first round may get ALREADY for that round; later never.
     let before = Reply::Already { seq: 1, qty: played.grants[0].qty, state: "SOLD".into() };
     second.status["counters"]["already"] = json!(3);
     second.status["counters"]["notopen"] = json!(1);
@@ -244,7 +242,7 @@ fn amounts_are_those_of_the_app() {
     assert!((5_500..6_500).contains(&new), "{new} of 30,000 are new");
 }
 
-/// Ten people open a packet of 1,000 fen each, one asks again; forty are too late.
+/// Ten people open a packet of 1,000 fen each, one asks again, and forty are too late.
 fn perfect_packets() -> Vec<(Click, Reply)> {
     let granted = |user: u32| {
         let (seq, state) = (u64::from(user) + 1, "SOLD".into());

@@ -1,5 +1,4 @@
-//! Looks at the sale while the crowd is at it: the law must hold at every moment, not only in the
-//! end.
+//! Reads the sale during a rush: the law must hold at every time, not only in the end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -9,19 +8,19 @@ use redis::{Client, Connection};
 
 use seckill_crowd::sale::{number, status};
 
-/// Often enough to see a rush, seldom enough to leave it alone.
+/// Interval of reads: short enough to follow a rush, long enough not to slow it down.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Counts of the actions meanwhile, and of the readings.
+/// Numbers of reads and of changes seen.
 pub struct Watched<T> {
     pub outcome: T,
     pub looks: u64,
 }
 
-/// Runs `work` and looks at the sale until it is done.
+/// Runs `work` and reads the sale until it is done.
 ///
 /// # Errors
-/// A message about a state that must never be, or the error of `work`.
+/// A message about a forbidden state, or the error of `work`.
 pub fn during<T>(
     client: &Client,
     key: &str,

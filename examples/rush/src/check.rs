@@ -1,5 +1,5 @@
 //! Checks that the sale kept its promises: compares the replies with each other and with the
-//! server's views.
+//! server's data.
 
 #[cfg(test)]
 mod tests;
@@ -13,14 +13,14 @@ use seckill_crowd::plan::Click;
 use seckill_crowd::sale::{compare, Audit, Winner};
 use seckill_crowd::wire::{user_name, Reply};
 
-/// The server's figures after the rush.
+/// The server's numbers after the rush.
 pub struct ServerSide {
     pub winners: Vec<Winner>,
     pub status: Value,
     pub audit: Audit,
 }
 
-/// Holds everything against everything.
+/// Compares all data.
 ///
 /// # Errors
 /// The first thing that is wrong, as a message.
@@ -48,7 +48,7 @@ fn unexpected(answers: &[(Click, Reply)]) -> Result<(), String> {
     strange.map_or(Ok(()), |text| Err(format!("The server gave an unexpected answer: {text}")))
 }
 
-/// The users who were GRANTED: each once, with one unit, and every seq from 1 on exactly once.
+/// Checks the users with GRANTED: each once, with one unit, and every seq from 1 on exactly once.
 fn owners(
     answers: &[(Click, Reply)],
     stock: u64,
@@ -80,7 +80,7 @@ fn owners(
     Ok(owners)
 }
 
-/// Winners who ask again learn which grant is theirs; no other user does.
+/// Checks that repeated calls of winners get their own grant, and other users none.
 fn repeats(answers: &[(Click, Reply)], owners: &HashMap<u32, u64>) -> Result<(), String> {
     for (click, reply) in answers {
         let owned = owners.get(&click.user);
@@ -103,7 +103,7 @@ fn repeats(answers: &[(Click, Reply)], owners: &HashMap<u32, u64>) -> Result<(),
     Ok(())
 }
 
-/// The server's list names these users with these seqs, and no others.
+/// Checks that WINNERS has exactly these users with these seqs.
 fn winners(listed: &[Winner], owners: &HashMap<u32, u64>) -> Result<(), String> {
     if listed.len() != owners.len() {
         let (rows, heard) = (listed.len(), owners.len());
@@ -121,8 +121,8 @@ fn winners(listed: &[Winner], owners: &HashMap<u32, u64>) -> Result<(), String> 
     Ok(())
 }
 
-/// Compares STATUS with the replies: one counted answer for each click, and as many units in each
-/// state as the grants have.
+/// Compares STATUS with the replies: one counted answer for each click, and the units of the grants
+/// in each state.
 fn status(status: &Value, heard: &Heard, stock: u64) -> Result<(), String> {
     let expected = [
         ("/supply", stock),

@@ -1,6 +1,6 @@
-//! A flash sale in one minute: 100 units, 500 connections, 4,000 users who all click at once, and
-//! half of them more than once. Exactly 100 of them win, or this program says what went wrong and
-//! exits with 1.
+//! A flash sale in one minute: 100 units, 500 connections, and 4,000 users who all click at once,
+//! half of them more than once. Exactly 100 of them must win; otherwise this program prints the
+//! error and exits with 1.
 //!
 //! ```text
 //! make demo
@@ -31,7 +31,7 @@ use seckill_crowd::{sale, Rush};
 const CLIENTS_MAX: i64 = 20_000;
 const REQUESTS_MAX: i64 = 10_000_000;
 
-/// Lets a crowd of users rush at one sale and checks that it sells out exactly.
+/// Runs a rush of many users at one sale and checks that it sells out exactly.
 #[derive(Parser)]
 struct Options {
     /// Connections that click at the same time
@@ -43,14 +43,14 @@ struct Options {
     /// Units for sale
     #[arg(long, default_value_t = 100, value_parser = from_to(0, REQUESTS_MAX))]
     stock: u32,
-    /// A grab is only a hold, and not everybody pays: in the end all units are paid for
+    /// A grab is only a hold, and not all users pay: in the end all units are paid
     #[arg(long)]
     pay: bool,
-    /// How long a hold lasts, with --pay, in ms
+    /// Length of a hold with --pay, in ms
     #[arg(long, default_value_t = 2_000, value_parser = from_to(100, 60_000))]
     hold_ms: u32,
-    /// A server that runs already and has the module, as redis://host:port/; otherwise one is
-    /// started on a free port
+    /// A running server with the module, as redis://host:port/; otherwise one is started on a free
+    /// port
     #[arg(long)]
     url: Option<String>,
 }
@@ -82,7 +82,7 @@ fn run(options: &Options) -> Result<String, String> {
     }
 }
 
-/// Opens a sale, lets the crowd in, reports, checks, and removes the sale.
+/// Creates a sale, starts the crowd, reports, checks, and removes the sale.
 fn sell(options: &Options, url: &str) -> Result<String, String> {
     let client = Client::open(url).map_err(|e| format!("--url: {e}"))?;
     let mut control = client.get_connection().map_err(|e| format!("No server at {url}: {e}"))?;
@@ -154,7 +154,7 @@ fn pay_at(
     Ok(format!("OK: {stock} units were granted {grants} times and are all paid for, each once."))
 }
 
-/// Everything the server says about the sale.
+/// Reads all data of the sale from the server.
 fn ask_server(control: &mut Connection, key: &str) -> Result<ServerSide, String> {
     let rows = sale::rows(control, key, None)?;
     Ok(ServerSide {

@@ -1,7 +1,7 @@
-//! The paying mode: a grab is a hold of a few seconds, and not everybody pays.
+//! The mode --pay: a grab is a hold of a few seconds, and not all users pay.
 //!
-//! Half of the users pay in time. The others cancel, forget, or pay when their time is over. Every
-//! unit that comes back is grabbed again, until all of them are paid for.
+//! Half of the users pay in time. The others cancel, never pay, or pay too late. Every unit that
+//! comes back is grabbed again, until all units are paid.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -12,23 +12,23 @@ use redis::{Client, Connection};
 
 use seckill_crowd::wire::user_name;
 
-/// Every buyer is a thread here, for they wait most of the time.
+/// Each buyer is a thread, because buyers wait most of the time.
 pub const CLIENTS_MAX: u32 = 2_000;
 const STACK_BYTES: usize = 256 * 1024;
-/// Longest time a user takes to pay or to cancel; shorter for shorter holds.
+/// Longest time in ms until a user pays or cancels; shorter for short holds.
 const THINKING_MS: u64 = 200;
-/// How long a user waits while everything that is left is held by others.
+/// Pause of a user while others hold all remaining units.
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
-/// A late user pays after the deadline, not at it: then it is known what the answer must be.
+/// Milliseconds after the deadline when a late user pays, so that the answer is certain.
 const LATE_MS: u64 = 20;
 
-/// A user's habit with a hold: user n has habit n modulo the number of habits.
+/// A user's habit: user n has habit n modulo the number of habits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Habit {
     Pays,
     Forgets,
     Cancels,
-    /// Pays after the deadline, and gets a unit if one is free, else the money back.
+    /// Pays after the deadline, and gets a unit if one is free, otherwise the money back.
     PaysLate,
 }
 
@@ -49,21 +49,21 @@ impl Habit {
     }
 }
 
-/// One grant, in the last state that its buyer was told.
+/// One grant with the last state in an answer to its buyer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     pub user: u32,
     pub seq: u64,
-    /// The last answer. Who forgets gets none, and must be EXPIRED.
+    /// The last answer. A user who never pays gets none, so the grant must be EXPIRED.
     pub state: String,
 }
 
 /// The answers to the crowd.
 pub struct Paid {
     pub endings: Vec<Ending>,
-    /// GRABs that were refused because others held what was left.
+    /// GRABs that were refused while others held the remaining units.
     pub waits: u64,
-    /// Users who came when everything was sold.
+    /// Users who came when all units were sold.
     pub too_late: u64,
     pub took: Duration,
 }
@@ -78,11 +78,11 @@ pub struct Crowd<'a> {
 }
 
 impl Crowd<'_> {
-    /// Returns when every user has a unit, has given it back, or came too late. `bar` counts the
-    /// units that are paid for.
+    /// Returns when every user has a unit, has returned it, or came too late. `bar` counts the paid
+    /// units.
     ///
     /// # Errors
-    /// The first thing that a buyer did not expect, as a message.
+    /// A message with the first unexpected answer.
     pub fn rush(&self, bar: &ProgressBar) -> Result<Paid, String> {
         let next_user = AtomicU32::new(0);
         let mut connections = Vec::new();
@@ -110,7 +110,7 @@ impl Crowd<'_> {
         Ok(all)
     }
 
-    /// One user after the other, over one connection.
+    /// Runs one user after the other over one connection.
     fn buy(
         &self,
         mut redis: Connection,
@@ -134,7 +134,7 @@ impl Crowd<'_> {
         }
     }
 
-    /// The seq of the hold, or `None` when everything is sold for good.
+    /// The seq of the hold, or `None` when all units are sold for good.
     fn grab(
         &self,
         redis: &mut Connection,
@@ -153,7 +153,7 @@ impl Crowd<'_> {
         }
     }
 
-    /// Does what this user does, and returns the state of the answer.
+    /// Does what this user's habit says. Returns the state in the answer.
     fn settle(&self, redis: &mut Connection, user: u32, seq: u64) -> Result<String, String> {
         let thinking = THINKING_MS.min(self.hold_ms / 2);
         let thinks = Duration::from_millis(u64::from(user).wrapping_mul(7_919) % thinking.max(1));
@@ -178,7 +178,7 @@ impl Crowd<'_> {
         Ok(word(&reply, 0))
     }
 
-    /// Sends one command about this user's one order.
+    /// Sends one command for this user's order.
     fn ask(
         &self,
         redis: &mut Connection,
@@ -200,7 +200,7 @@ impl Paid {
         Paid { endings: Vec::new(), waits: 0, too_late: 0, took: Duration::ZERO }
     }
 
-    /// How many grants of users with this habit ended in `state`.
+    /// Number of grants of users with this habit that ended in `state`.
     pub fn count(&self, habit: Habit, state: &str) -> u64 {
         let such = |end: &&Ending| Habit::of(end.user) == habit && end.state == state;
         self.endings.iter().filter(such).count() as u64

@@ -1,4 +1,4 @@
-//! Checks that every unit ends paid, and that the server's views agree with the answers.
+//! Checks that every unit is paid in the end, and that the server's data agree with the answers.
 
 #[cfg(test)]
 mod tests;
@@ -10,7 +10,7 @@ use crate::pay::{Habit, Paid};
 use seckill_crowd::sale::{compare, Winner};
 use seckill_crowd::wire::user_name;
 
-/// Compares the answers that buyers got with the server's views.
+/// Compares the buyers' answers with the server's data.
 ///
 /// # Errors
 /// The first thing that is wrong, as a message.
@@ -33,8 +33,8 @@ fn count(paid: &Paid, state: &str) -> u64 {
     paid.endings.iter().filter(|end| end.state == state).count() as u64
 }
 
-/// Each answer must follow from the buyer's calls. A hold may always expire before its buyer comes:
-/// the machine may be slow.
+/// Checks that each answer follows from the buyer's calls. On a slow machine any hold may expire
+/// early.
 fn habits(paid: &Paid) -> Result<(), String> {
     for end in &paid.endings {
         let possible = match Habit::of(end.user) {
@@ -50,7 +50,7 @@ fn habits(paid: &Paid) -> Result<(), String> {
     Ok(())
 }
 
-/// The server's list has exactly these grants, each in the state of its buyer's last answer.
+/// Checks that WINNERS has exactly these grants, each in the state of its buyer's last answer.
 fn rows(paid: &Paid, listed: &[Winner]) -> Result<(), String> {
     let mut told: Vec<Winner> = paid
         .endings
@@ -85,7 +85,7 @@ fn status(paid: &Paid, status: &Value, stock: u64) -> Result<(), String> {
         ("/counters/granted", paid.endings.len() as u64),
         ("/counters/soldout", paid.waits + paid.too_late),
         ("/counters/cancelled", count(paid, "CANCELLED")),
-        // A late payer's hold was EXPIRED before, also if they got a unit after all.
+        // The hold of a late payer was EXPIRED before, also if they got a unit in the end.
         ("/counters/expired", count(paid, "EXPIRED") + reclaimed),
         ("/counters/reclaimed", reclaimed),
     ];

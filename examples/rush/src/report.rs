@@ -11,7 +11,7 @@ use seckill_crowd::Experience;
 
 const WINNERS_SHOWN: usize = 5;
 
-/// Prints the answers, their speed, and the server's views.
+/// Prints the answers, their speed, and the server's data.
 pub fn print(experience: &Experience, heard: &Heard, server: &ServerSide) {
     println!("{}\n", answers(heard));
     println!("{}\n", speed(experience));
@@ -22,7 +22,7 @@ pub fn print(experience: &Experience, heard: &Heard, server: &ServerSide) {
     println!("SECKILL.AUDIT: {}\n", server.audit.text);
 }
 
-/// Prints what became of all the holds, and what the server says.
+/// Prints the states of all holds, and the server's data.
 pub fn print_paid(paid: &Paid, server: &ServerSide) {
     println!("{}\n", endings(paid));
     println!("Took {:.1} s.\n", paid.took.as_secs_f64());

@@ -16,20 +16,20 @@ use crate::{told, Told};
 pub const NODES: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A cluster without replicas: what one part loses is lost.
+/// A cluster without replicas.
 pub struct Cluster {
     nodes: Vec<Server>,
     program: PathBuf,
 }
 
 impl Cluster {
-    /// Returns when all slots are served.
+    /// Starts the cluster. Returns when all slots are served.
     pub fn start(module: &Path, program: PathBuf) -> Told<Cluster> {
         let settings = ["--cluster-enabled", "yes", "--appendonly", "no"];
         let nodes: Told<Vec<Server>> =
             (0..NODES).map(|_| Server::start(module, &settings)).collect();
         let nodes = nodes?;
-        // A node that is told of no other has its bus there.
+        // The default bus port of a node.
         let bus = |node: &Server| (node.port(), node.port() + 10_000);
         form(&nodes.iter().map(bus).collect::<Vec<_>>(), NODES)?;
         Ok(Cluster { nodes, program })
@@ -40,7 +40,7 @@ impl Cluster {
         self.nodes.iter().map(Server::connect).collect()
     }
 
-    /// The number of the node that has each of these keys.
+    /// The number of the node for each of these keys.
     pub fn nodes_of(&self, keys: &[String]) -> Told<Vec<usize>> {
         let mut conn = self.nodes[0].connect()?;
         let slot = |key| {
@@ -58,7 +58,7 @@ impl Cluster {
         split
     }
 
-    /// The output of `seckill split`.
+    /// Runs `seckill split` and returns its output.
     pub fn run(&self, words: &[&str]) -> Told<String> {
         let output = self.split(words).output();
         let output = output.map_err(|e| format!("{}: {e}", self.program.display()))?;
@@ -68,7 +68,7 @@ impl Cluster {
         }
     }
 
-    /// A balancer that runs while `work` does.
+    /// Runs a balancer during `work`.
     pub fn balanced<T>(&self, name: &str, work: impl FnOnce() -> Told<T>) -> Told<T> {
         let balancer = Process::in_folder(&std::env::temp_dir(), "seckill-balance-")?;
         balancer.spawn(&mut self.split(&["balance", name]))?;

@@ -1,5 +1,5 @@
-//! One sale of many parts on a cluster of three nodes: buyers rush at it, most of them at some of
-//! its parts, once without a balancer and once with one. In the end every unit is accounted for.
+//! One sale of many parts on a cluster of three nodes. Buyers rush mainly at some of its parts,
+//! once without a balancer and once with one. In the end every unit is accounted for.
 //!
 //! ```text
 //! make demo-parts
@@ -19,7 +19,7 @@ use seckill_harness::program::{exit, module_file};
 use cluster::{Cluster, NODES};
 use rush::{Outcome, Rush};
 
-/// Sells the units of a split sale on a cluster, and draws where they are over time.
+/// Sells the units of a split sale on a cluster, and draws the units of each part over time.
 #[derive(Parser)]
 struct Options {
     /// Units for sale
@@ -28,7 +28,7 @@ struct Options {
     /// Parts of the sale
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(2..=1024))]
     parts: u16,
-    /// Where the picture is written
+    /// File for the picture
     #[arg(long, value_name = "FILE", default_value = "target/parts-flow.svg")]
     svg: PathBuf,
     /// The program seckill [default: the one built here]
@@ -67,7 +67,7 @@ fn run(options: &Options) -> Told<()> {
     Ok(())
 }
 
-/// Sells all of one sale, and accounts for every unit.
+/// Sells one sale completely, and accounts for every unit.
 fn sell(cluster: &Cluster, options: &Options, name: &str, is_balanced: bool) -> Told<Outcome> {
     let (units, parts) = (options.units.to_string(), options.parts.to_string());
     cluster.run(&["create", name, "--supply", &units, "--parts", &parts, "LIMIT", "0"])?;
@@ -90,7 +90,7 @@ fn sell(cluster: &Cluster, options: &Options, name: &str, is_balanced: bool) -> 
     Ok(outcome)
 }
 
-/// Compares the buyers' answers, the parts and the list of winners: all must be equal.
+/// Compares the buyers' answers, the parts and the list of winners.
 fn account(cluster: &Cluster, name: &str, units: u64, outcome: &Outcome) -> Told<()> {
     let audit = cluster.run(&["audit", name])?;
     let status = cluster.run(&["status", name, "--json"])?;

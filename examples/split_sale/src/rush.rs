@@ -1,4 +1,4 @@
-//! Buyers who go to their home part, and readings of the parts meanwhile.
+//! Buyers who call their own part, and reads of the parts meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -16,7 +16,7 @@ use crate::{told, Told};
 /// The CRC-32 that every language has.
 const CRC_32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 const BUYERS: u64 = 4;
-/// Calls that a buyer's client sends at once.
+/// Calls of a buyer's client in one write.
 const AT_ONCE: usize = 64;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -34,10 +34,10 @@ pub struct Rush<'c> {
 #[derive(Default)]
 pub struct Outcome {
     pub granted: u64,
-    /// SOLDOUT with a number above 0, while other parts had units.
+    /// Answers SOLDOUT above 0 while other parts had units.
     pub too_early: u64,
     pub seconds: f64,
-    /// At which second each part had how many units to sell.
+    /// Seconds since the start, with the units for sale in each part.
     pub samples: Vec<(f64, Vec<u64>)>,
 }
 
@@ -86,7 +86,7 @@ impl Rush<'_> {
         })
     }
 
-    /// The most asked part is asked three times as much as the least asked one.
+    /// The part with the most calls gets three times as many as the one with the fewest.
     fn draw(&self, random: &mut Random) -> (usize, String) {
         loop {
             let user = format!("user-{}", random.below(1_000_000));
@@ -119,7 +119,7 @@ impl Rush<'_> {
         Ok(())
     }
 
-    /// Looks at all parts until nothing is left.
+    /// Reads all parts until nothing is left.
     fn watch(&self, heard: &Heard, started: Instant) -> Told<Vec<(f64, Vec<u64>)>> {
         let (mut conns, mut samples) = (self.cluster.connect()?, Vec::new());
         let share = self.units.div_ceil(self.keys.len() as u64);

@@ -1,5 +1,5 @@
-//! The picture: people in the order in which they asked, and how many of each hundred have paid
-//! for a unit in the end.
+//! The picture: people in the order of their first call, and how many of each hundred paid for a
+//! unit in the end.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use crate::is_robot;
 
 const WIDTH: i32 = 860;
 const MARGIN: i32 = 24;
-/// Where the bars begin: room for the marks of the axis.
+/// Left edge of the bars, after the marks of the axis.
 const LEFT: i32 = 64;
 const HEAD: i32 = 70;
 const PANEL: i32 = 170;

@@ -1,7 +1,6 @@
 //! A sale with and without a waiting list. 10,000 people ask for 1,000 units, and a third of those
-//! who get one don't pay. Without a list the units that come back go to whoever clicks at that
-//! moment. Both runs are checked: no unit is sold twice, and with the list nobody who would have
-//! paid is passed over.
+//! who get one don't pay. Without a list a unit that comes back goes to anybody who clicks at that
+//! time. Both runs are checked: no unit is sold twice, and with the list no payer is passed over.
 //!
 //! ```text
 //! make demo-waitlist
@@ -20,7 +19,7 @@ use redis::{Connection, Value};
 use seckill_client::{Answer, Event, Outcome};
 use seckill_harness::program::{exit, module_file, Server};
 
-/// Sells units to people, a part of whom don't pay, and draws who has paid for one in the end.
+/// Sells units to people, some of whom don't pay, and draws who has paid in the end.
 #[derive(Parser)]
 struct Options {
     /// People who ask, one after the other
@@ -29,10 +28,10 @@ struct Options {
     /// Units for sale
     #[arg(long, default_value_t = 1_000, value_parser = from_to(1, 100_000))]
     units: u32,
-    /// How long a unit is held for somebody who doesn't pay, in ms
+    /// Length of an unpaid hold, in ms
     #[arg(long, default_value_t = 300, value_parser = from_to(50, 60_000))]
     hold_ms: u32,
-    /// Where the picture is written
+    /// File for the picture
     #[arg(long, value_name = "FILE", default_value = "target/waiting-list.svg")]
     svg: PathBuf,
 }
@@ -41,13 +40,13 @@ fn from_to(least: i64, most: i64) -> RangedI64ValueParser<u32> {
     RangedI64ValueParser::new().range(least..=most)
 }
 
-/// Longest time that a sale may take.
+/// Longest time of a sale.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// One person in this many is a robot that clicks all the time. They come late.
+/// One person in this many is a robot that clicks all the time; robots come late.
 const ROBOTS: u32 = 20;
 
-/// Other people click once while a robot looks this many times.
+/// Other people click once in the time in which a robot clicks this many times.
 const CLICKS: u32 = 200;
 
 type Told<T> = Result<T, String>;
@@ -74,13 +73,13 @@ fn run(options: &Options) -> Told<()> {
     Ok(())
 }
 
-/// A number that decides what each person does.
+/// A pseudo-random number that decides what a person does.
 fn drawn(person: u32, salt: u32) -> u32 {
     let mixed = (u64::from(person) << 32 | u64::from(salt)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     ((mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40) as u32
 }
 
-/// Whether this person clicks all the time, as a robot does. They pay: the units are sold on.
+/// Whether this person is a robot that clicks all the time. Robots pay, because they resell.
 pub fn is_robot(person: u32, people: u32) -> bool {
     person >= people - people / ROBOTS
 }
@@ -95,7 +94,7 @@ struct Sale<'o> {
     has_list: bool,
     /// Users who have paid.
     paid: Vec<bool>,
-    /// Users who had a unit and did not pay: they don't ask again.
+    /// Users who had a unit and did not pay; they don't ask again.
     gone: Vec<bool>,
 }
 
@@ -116,7 +115,7 @@ impl<'o> Sale<'o> {
         Ok(Sale { key, options, has_list, paid: nobody.clone(), gone: nobody })
     }
 
-    /// Users who have paid in the end.
+    /// Runs the sale. Returns the users who have paid in the end.
     fn sell(mut self, conn: &mut Connection) -> Told<Vec<bool>> {
         let everybody: Vec<u32> = (0..self.options.people).collect();
         self.ask(conn, &everybody)?;
@@ -154,7 +153,8 @@ impl<'o> Sale<'o> {
         }
     }
 
-    /// Users without a unit who want one ask; a user who gets one pays or does not.
+    /// Sends a GRAB for each user who wants a unit and has none. A user who gets one pays or does
+    /// not.
     fn ask(&mut self, conn: &mut Connection, people: &[u32]) -> Told<()> {
         let wants = |person: &&u32| {
             let person = **person as usize;
@@ -181,7 +181,7 @@ impl<'o> Sale<'o> {
         Ok(())
     }
 
-    /// Pays for the users who do.
+    /// Pays for the users who do pay.
     fn settle(&mut self, conn: &mut Connection, granted: &[u32]) -> Told<()> {
         let mut pipe = redis::pipe();
         let mut paying = Vec::new();
@@ -206,7 +206,7 @@ impl<'o> Sale<'o> {
         Ok(())
     }
 
-    /// The shop's reading of its outbox: users who get an offer pay or do not.
+    /// Reads the outbox as a shop does: users with an offer pay or do not.
     fn read_offers(&mut self, conn: &mut Connection, last: &mut String) -> Told<()> {
         let mut read = redis::cmd("XRANGE");
         read.arg("events").arg(format!("({last}")).arg("+").arg("COUNT").arg(1000);
@@ -223,7 +223,7 @@ impl<'o> Sale<'o> {
     }
 }
 
-/// With the list the first people who would pay have a unit, and no others.
+/// Checks that with the list exactly the first people who would pay have a unit.
 fn check_order(paid: &[bool], options: &Options) -> Told<()> {
     let payers = (0..options.people).filter(|person| pays(*person, options.people));
     let first: Vec<u32> = payers.take(options.units as usize).collect();

@@ -1,6 +1,6 @@
-//! Calls of every command, made from the table's grammar and then bent: on a live server with a
-//! replica, and through the parsers alone. The server lives, every sale passes AUDIT, and the replica
-//! has the same sales in the end.
+//! Calls of every command, made from the grammar in the table and then altered. They go to a live
+//! server with a replica, and to the parsers alone. The server does not crash, every sale passes
+//! AUDIT, and the replica has equal sales in the end.
 
 use std::time::Instant;
 
@@ -21,14 +21,14 @@ use crate::{long, rebuild, seed, Figures};
 
 type Call = Vec<Vec<u8>>;
 
-/// Calls that are sent at once, and batches between two AUDITs of all keys.
+/// Calls in one write, and batches between two AUDITs of all keys.
 const BATCH: u64 = 100;
 const BATCHES_PER_AUDIT: u64 = 20;
 
-/// Sales of the corpus that exist from the beginning.
+/// Number of initial sales of the corpus.
 const SALES: usize = 20;
 
-/// Bytes that have tripped programs before, and numbers at edges.
+/// Bytes that often break programs, and numbers near limits.
 const NASTY: [&[u8]; 22] = [
     b"",
     b"\0",
@@ -89,7 +89,7 @@ fn value(random: &mut Random, kind: ArgKind) -> Vec<u8> {
     }
 }
 
-/// Writes an argument as its grammar says, options now and then.
+/// Writes an argument by its grammar, with optional ones now and then.
 fn write(random: &mut Random, arg: &Arg, out: &mut Call) {
     if arg.optional && random.below(5) > 1 {
         return;
@@ -111,7 +111,7 @@ fn write(random: &mut Random, arg: &Arg, out: &mut Call) {
     }
 }
 
-/// Bends a call: words are left out, doubled, swapped, replaced or altered.
+/// Alters a call: words are left out, repeated, swapped, replaced or changed.
 fn bend(random: &mut Random, call: &mut Call) {
     for _ in 0..1 + random.below(2) {
         let at = random.below(call.len() as u64) as usize;
@@ -130,7 +130,7 @@ fn bend(random: &mut Random, call: &mut Call) {
     }
 }
 
-/// A call of any command; its name stays the module's.
+/// A call of any command; the name always stays valid.
 fn any_call(random: &mut Random, effects: &[Vec<u8>]) -> Call {
     let spec = pick(random, &TABLE);
     let mut call = Vec::new();
@@ -139,7 +139,7 @@ fn any_call(random: &mut Random, effects: &[Vec<u8>]) -> Call {
         call = vec![key(random), random.below(40).to_string().into_bytes()];
         call.push(pick(random, effects).clone());
     }
-    // The key of each option is known to the server only where the option is.
+    // The server finds the key of an option only at its right position.
     if random.below(3) == 0 && !call.is_empty() {
         bend(random, &mut call);
     }
@@ -147,7 +147,7 @@ fn any_call(random: &mut Random, effects: &[Vec<u8>]) -> Call {
     call
 }
 
-/// A server with sales on all kinds of terms and keys that are none, and its replica.
+/// A server with sales of all kinds of terms and keys of other types, and its replica.
 fn begin(seed: u64) -> (Server, Server, Vec<Vec<u8>>) {
     let (server, replica) = (Server::start(), Server::start());
     let mut conn = server.conn();
@@ -171,7 +171,7 @@ fn keys(conn: &mut Conn) -> Vec<Vec<u8>> {
     conn.cmd("KEYS *").items().iter().map(|key| key.bytes().to_vec()).collect()
 }
 
-/// Every sale passes AUDIT. One that an APPLY of a base began may await its pieces.
+/// Checks that every sale passes AUDIT. A sale of a base by APPLY may await its pieces.
 fn audit(conn: &mut Conn, how: &str) {
     for key in keys(conn) {
         let audit = conn.ask(&[b"SECKILL.AUDIT" as &[u8], &key]);
@@ -184,7 +184,7 @@ fn audit(conn: &mut Conn, how: &str) {
     }
 }
 
-/// Calls whatever comes; the servers end in order.
+/// Sends random calls; the servers shut down normally.
 pub fn call_all(rounds: u64, seed: u64) -> Figures {
     let (mut server, mut replica, effects) = begin(seed);
     let mut conn = server.conn();
@@ -198,12 +198,12 @@ pub fn call_all(rounds: u64, seed: u64) -> Figures {
         replies.iter().for_each(|reply| figures.note(!reply.is_error()));
         if batch % BATCHES_PER_AUDIT == 0 {
             audit(&mut conn, &format!("seed {seed}, batch {batch}"));
-            // Room for new sales, which INIT fills.
+            // Room for new sales by INIT.
             conn.cmd(&format!("DEL new{}", random.below(6)));
         }
     }
     audit(&mut conn, &format!("seed {seed}, at the end"));
-    // Rounds begin and holds expire by themselves; from here on the clock changes nothing.
+    // Rounds begin and holds expire by themselves; from here on they don't.
     assert_eq!(conn.call("CLIENT PAUSE 60000 WRITE"), "+OK");
     replica.wait_in_sync(&server);
     let mut other = replica.conn();
@@ -214,7 +214,7 @@ pub fn call_all(rounds: u64, seed: u64) -> Figures {
     figures
 }
 
-/// Gives the parsers any words; this needs no server, so it is fast.
+/// Gives random words to the parsers. Fast, because it needs no server.
 fn parse_all(rounds: u64, seed: u64) -> Figures {
     let (mut random, mut figures) = (Random(seed), Figures::default());
     for _ in 0..rounds {

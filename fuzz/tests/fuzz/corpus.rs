@@ -1,13 +1,13 @@
-//! Sales to alter: of every kind of terms, in every state, with the effects that made them.
+//! Sales to alter: with all kinds of terms, in all states, with their effects.
 
 use crate::random::Random;
 use crate::sim::{samples, Sample};
 use crate::sound::scramble;
 
-/// Enough runs to have all kinds of terms.
+/// Enough runs for all kinds of terms.
 const RUNS: u64 = 60;
 
-/// Sales that differ much.
+/// Sales that differ much from each other.
 pub fn corpus(seed: u64) -> Vec<Sample> {
     let sales: Vec<Sample> = runs(seed).take(RUNS as usize).flatten().collect();
     let terms = || sales.iter().map(|sample| sample.sale.terms());
@@ -19,7 +19,7 @@ pub fn corpus(seed: u64) -> Vec<Sample> {
     sales
 }
 
-/// Sales whose units have numbers.
+/// Sales with numbered units.
 pub fn numbered(seed: u64) -> Vec<Sample> {
     let is_sold = |sample: &Sample| sample.sale.balances().grants > 0;
     let all = runs(seed).flatten().filter(|sample| sample.sale.terms().is_numbered());
@@ -28,7 +28,7 @@ pub fn numbered(seed: u64) -> Vec<Sample> {
     sales
 }
 
-/// The sale at the end of each run of the simulation.
+/// The sales at the end of each run of the simulation.
 fn runs(seed: u64) -> impl Iterator<Item = Vec<Sample>> {
     (0..).map(move |run| samples(seed * 1_000_000 + run))
 }
@@ -37,12 +37,13 @@ fn grants(sales: &[Sample]) -> u64 {
     sales.iter().map(|sample| sample.sale.balances().grants).sum()
 }
 
-/// One of several.
+/// A random element.
 pub fn pick<'a, T>(random: &mut Random, from: &'a [T]) -> &'a T {
     &from[random.below(from.len() as u64) as usize]
 }
 
-/// Alters some of several byte strings: bytes, ends, order, or parts of `other` in their place.
+/// Alters some of several byte strings: bytes, length, order, or parts replaced by those of
+/// `other`.
 pub fn alter(strings: &mut Vec<Vec<u8>>, other: &[Vec<u8>], random: &mut Random) {
     for _ in 0..1 + random.below(3) {
         let at = random.below(strings.len() as u64) as usize;

@@ -1,5 +1,5 @@
-//! Effects that are altered, spliced or out of place, on empty and on rich sales: refused without a
-//! trace, or the sale afterwards is sound.
+//! Effects that are altered, spliced or in a wrong place, on empty and full sales. A refused effect
+//! changes nothing; otherwise the sale is sound afterwards.
 
 use std::time::Instant;
 
@@ -13,7 +13,8 @@ use crate::sim::Sample;
 use crate::sound::{assert_sound, try_apply};
 use crate::{long, seed, Figures};
 
-/// A sale on the same terms with no change but its INIT. A list's amounts are not at hand.
+/// A sale with the sample's terms and no change but INIT. `None` for DRAW LIST, whose amounts are
+/// unknown.
 fn emptied(sample: &Sample) -> Option<Sale> {
     let terms = sample.sale.terms().clone();
     let init = seckill_domain::request::Init {

@@ -1,5 +1,5 @@
-//! RDB and AOF files with altered bytes at start-up: the server refuses to start, or it holds sales
-//! that pass AUDIT. It never ends by a signal.
+//! RDB and AOF files with altered bytes at start-up. The server refuses to start, or its sales pass
+//! AUDIT. It never ends by a signal.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -13,20 +13,20 @@ use crate::support::payload::{assembled, restore, HEADER_BYTES, TRAILER_BYTES};
 use crate::support::{Options, Reply, Server};
 use crate::{long, rebuild, seed, Figures};
 
-/// Sales in each file.
+/// Number of sales in each file.
 const SALES: usize = 12;
 
-/// Which file is altered.
+/// The kind of the altered file.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
     Rdb,
-    /// The log of effects as they were made, and a rewritten one.
+    /// An AOF, before or after a rewrite.
     Aof {
         rewritten: bool,
     },
 }
 
-/// A stopped server, its file, and the range of the module's bytes in the file.
+/// A stopped server, its file, and the positions of the module's bytes in it.
 struct Prepared {
     server: Server,
     file: PathBuf,
@@ -45,7 +45,7 @@ fn prepare(form: Form, seed: u64) -> Prepared {
     if is_rewritten {
         crate::support::logs::rewrite(&server);
     }
-    // From here on nothing expires by itself, so that what is saved is what was dumped.
+    // From here on nothing expires, so that the file agrees with the dumps.
     assert_eq!(server.call("CLIENT PAUSE 60000 WRITE"), "+OK");
     let values = values(&server);
     server.stop(matches!(form, Form::Rdb));
@@ -59,7 +59,7 @@ fn prepare(form: Form, seed: u64) -> Prepared {
     Prepared { server, file, bytes, ours }
 }
 
-/// The file that a rewrite made, or the one that grows.
+/// The file of an AOF rewrite, or the growing file.
 fn log_file(server: &Server, is_rewritten: bool) -> PathBuf {
     let folder =
         fs::read_dir(server.folder().join("appendonlydir")).expect("the folder of the log");
@@ -69,7 +69,7 @@ fn log_file(server: &Server, is_rewritten: bool) -> PathBuf {
     files.pop().expect("a log")
 }
 
-/// Sales of the corpus, and commands on them, so that a log has effects of every kind.
+/// Adds sales of the corpus and changes them, so that an AOF has all kinds of effects.
 fn fill(server: &Server, seed: u64) {
     let mut conn = server.conn();
     assert_eq!(conn.call("SECKILL.INIT like 50 LIMIT 3 HOLD 100000 OUTBOX out"), "+OK");
@@ -109,21 +109,21 @@ fn fill(server: &Server, seed: u64) {
     assert_eq!(conn.call("SECKILL.PAUSE like"), "+OK");
 }
 
-/// The values of all sales, as a snapshot holds them behind their type.
+/// The values of all sales, as in an RDB file after their type.
 fn values(server: &Server) -> Vec<Vec<u8>> {
     let mut conn = server.conn();
     let keys = conn.cmd("KEYS *");
     let mut ask = |verb: &[u8], key: &Reply| conn.ask(&[verb, key.bytes()]);
-    // Streams are the server's own. Besides the one of `like` there are those of sales of the
-    // corpus, as soon as one of their holds has run out.
+    // The server saves streams itself. Besides the stream of `like` there are those of sales of the
+    // corpus, once one of their holds has expired.
     let mut sales = keys.items().to_vec();
     sales.retain(|key| ask(b"TYPE", key).to_string() == "+flashsale");
     let dumps = sales.iter().map(|key| ask(b"DUMP", key).bytes().to_vec());
     dumps.map(|dump| dump[HEADER_BYTES..dump.len() - TRAILER_BYTES].to_vec()).collect()
 }
 
-/// The places of bytes that only the module reads: in a snapshot those of the sales, in a log the
-/// operands of APPLY. What the server makes of its own bytes is not ours to test.
+/// Positions of bytes that only the module reads: in an RDB file those of the sales, in an AOF the
+/// operands of APPLY. The server's own bytes are not altered.
 fn our_bytes(bytes: &[u8], form: Form, values: &[Vec<u8>]) -> Vec<usize> {
     if let Form::Rdb = form {
         let place = |value: &Vec<u8>| {
@@ -143,7 +143,7 @@ fn our_bytes(bytes: &[u8], form: Form, values: &[Vec<u8>]) -> Vec<usize> {
     ours
 }
 
-/// Starts the server with altered bytes. True when it came up.
+/// Starts the server with altered bytes. True if it started.
 fn start(prepared: &mut Prepared, random: &mut Random, how: &str) -> bool {
     let mut altered = prepared.bytes.clone();
     for _ in 0..1 + random.below(3) {
@@ -172,7 +172,8 @@ fn start(prepared: &mut Prepared, random: &mut Random, how: &str) -> bool {
     came_up
 }
 
-/// Every sale passes AUDIT, except for pieces that a log lacks by now: such a sale sells nothing.
+/// Checks that every sale passes AUDIT. A sale whose pieces are missing in the AOF may await them;
+/// it sells nothing.
 fn check_sales(server: &Server, how: &str) {
     let mut conn = server.conn();
     let keys = conn.cmd("KEYS *");
@@ -187,7 +188,7 @@ fn check_sales(server: &Server, how: &str) {
     }
 }
 
-/// Starts from altered files; the server ends in order.
+/// Starts servers with altered files; they shut down normally.
 pub fn alter_files(form: Form, rounds: u64, seed: u64) -> Figures {
     let mut prepared = prepare(form, seed);
     let (mut random, mut figures) = (Random(seed), Figures::default());

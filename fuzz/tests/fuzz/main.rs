@@ -1,14 +1,16 @@
-//! Random and altered bytes for everything that reads bytes from outside: nothing panics, and what
-//! is not refused is a lawful sale that works. No nightly compiler is needed; the targets for
-//! cargo-fuzz have the same checks.
+//! Random and altered bytes for all code that reads bytes from outside. Nothing panics, and
+//! accepted bytes give a sale that obeys the law and works. No nightly compiler is needed; the
+//! cargo-fuzz targets have equal checks.
 //!
-//! * `arguments` calls every command, `payloads` restores dumps, `files` starts servers: real ones.
-//! * `snapshots` loads and `effects` applies without a server, `numbers` both where units have numbers.
-//! * `memcheck` does some of it under valgrind, and everything else that servers do to sales.
-//! * `corpus` is what is altered: sales that the simulation ends with, on all kinds of terms.
+//! * `arguments` calls every command, `payloads` restores dumps, `files` starts servers; these use
+//!   real servers.
+//! * `snapshots` loads and `effects` applies without a server, `numbers` does both with numbered
+//!   units.
+//! * `memcheck` runs some of it under valgrind, with all other operations of servers on sales.
+//! * `corpus` has the data to alter: sales at the end of simulations, with all kinds of terms.
 //!
-//! A short piece of each is a test. `make fuzz` runs the long ones: `SECKILL_FUZZ` times as long,
-//! with numbers that `SECKILL_SEED` chooses.
+//! A short run of each is a test. `make fuzz` makes long runs: `SECKILL_FUZZ` times as long, with
+//! the seed `SECKILL_SEED`.
 
 mod arguments;
 mod corpus;
@@ -25,18 +27,18 @@ use seckill_harness as support;
 use seckill_oracle::{rebuild, sim, sound};
 use seckill_random as random;
 
-/// Where numbers start that nobody chose.
+/// The seed, by default a fixed one.
 fn seed() -> u64 {
     std::env::var("SECKILL_SEED").map_or(1, |seed| seed.parse().expect("SECKILL_SEED is a number"))
 }
 
-/// `rounds` times the factor in `SECKILL_FUZZ`, which is 1 if it is not set.
+/// `rounds` times `SECKILL_FUZZ`, which is 1 by default.
 fn long(rounds: u64) -> u64 {
     let times = std::env::var("SECKILL_FUZZ");
     rounds * times.map_or(1, |times| times.parse().expect("SECKILL_FUZZ is a number"))
 }
 
-/// Counts of the inputs, and of their results.
+/// Counts of inputs and results.
 #[derive(Clone, Copy, Debug, Default)]
 struct Figures {
     taken: u64,

@@ -1,6 +1,6 @@
-//! The server under valgrind's memcheck: no error, and no leak in frames of ours. Every command, then
-//! what servers do to values, then altered calls, payloads and files; each server is shut down in
-//! order, so that valgrind looks for what was lost.
+//! The server under valgrind's memcheck: no error, and no leak in the module. It runs every
+//! command, then the server's operations on values, then altered calls, payloads and files. Each
+//! server shuts down normally, so that valgrind finds leaks.
 
 use std::process::Command;
 use std::time::Instant;
@@ -11,7 +11,7 @@ use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{valgrind, wait_until, Options, Server};
 use crate::{arguments, files, payloads};
 
-/// Commands of a shop besides those that the table shows.
+/// Commands of a shop besides those in the sessions of the table.
 const SHOP: [&str; 34] = [
     "SECKILL.INIT drop 100 LIMIT 9 HOLD 150 OUTBOX out",
     "SECKILL.GRAB drop alice QTY 2 REQ o1",
@@ -49,7 +49,7 @@ const SHOP: [&str; 34] = [
     "DEBUG DIGEST",
 ];
 
-/// Commands of servers on values.
+/// The server's own commands on values.
 const AROUND: [&str; 16] = [
     "DEBUG RELOAD",
     "RENAME list list2",
@@ -77,7 +77,7 @@ fn wait_for_children(server: &Server) {
     });
 }
 
-/// Every command and everything around them, on a primary and a replica.
+/// Runs every command and all operations on values, on a primary and a replica.
 fn live() {
     let options = || Options::new().line("appendonly yes").line("aof-use-rdb-preamble no");
     let (mut server, mut replica) = (options().start(), options().start());
@@ -105,7 +105,7 @@ fn live() {
         wait_for_children(&server);
     }
     replica.wait_in_sync(&server);
-    // A full resync over what the replica has; then it is promoted.
+    // A full resync of a replica with data; then it is promoted.
     conn.cmd("DEBUG CHANGE-REPL-ID");
     conn.cmd("CLIENT KILL TYPE replica");
     replica.wait_in_sync(&server);

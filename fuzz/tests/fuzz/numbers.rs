@@ -1,5 +1,5 @@
-//! Fuzz of sales whose units have numbers: no number belongs to two grants, and each grant has as
-//! many numbers as units.
+//! Fuzz of sales with numbered units: no number belongs to two grants, and each grant has as many
+//! numbers as units.
 
 use std::time::Instant;
 

@@ -1,5 +1,5 @@
-//! RESTORE of altered payloads on a live server, the checksum repaired: the server lives, and
-//! either refuses or holds a sale that passes AUDIT and works.
+//! RESTORE of altered payloads with a valid checksum on a live server. The server does not crash:
+//! it refuses them, or has a sale that passes AUDIT and works.
 
 use std::time::Instant;
 
@@ -9,10 +9,10 @@ use crate::support::payload::{assembled, restore, HEADER_BYTES, TRAILER_BYTES};
 use crate::support::{payload, Conn, Options, Reply, Server};
 use crate::{long, rebuild, seed, Figures};
 
-/// Payloads that are sent at once.
+/// Payloads in one write.
 const BATCH: u64 = 50;
 
-/// Calls to the restored sale, besides AUDIT before and after.
+/// Calls to the restored sale, with AUDIT before and after.
 const USES: [&str; 16] = [
     "SECKILL.STATUS x",
     "SECKILL.WINNERS x 0 STATE ALL",
@@ -23,7 +23,7 @@ const USES: [&str; 16] = [
     "SECKILL.CANCEL x a REQ new",
     "SECKILL.RESTOCK x -1 REQ new",
     "SECKILL.IMPORT x b 2 REQ new",
-    // Where units have numbers.
+    // For numbered units.
     "SECKILL.UNITS x 1",
     "SECKILL.UNIT x 1",
     "SECKILL.GRAB x c UNITS 2 1 REQ new",
@@ -37,7 +37,7 @@ fn words(line: &str) -> Vec<u8> {
     crate::support::client::encode(&crate::support::client::words(line))
 }
 
-/// Restores one payload, sends commands to its sale, and removes it.
+/// Restores one payload, sends commands to its sale, and deletes it.
 fn session(payload: &[u8]) -> Vec<Vec<u8>> {
     let mut lines = vec![restore("x", payload), words("SECKILL.AUDIT x")];
     lines.extend(USES.iter().map(|line| words(line)));
@@ -45,7 +45,7 @@ fn session(payload: &[u8]) -> Vec<Vec<u8>> {
     lines
 }
 
-/// Whether the server took it; if it did, it must be sound.
+/// Whether the server accepted the payload; then its sale must be sound.
 fn is_taken(replies: &[Reply], how: &str) -> bool {
     let [restored, before, uses @ .., after, _] = replies else { return false };
     match restored.to_string().as_str() {
@@ -59,13 +59,13 @@ fn is_taken(replies: &[Reply], how: &str) -> bool {
         let sum = number("available") + number("held") + number("sold");
         assert_eq!(number("supply"), sum, "{how}: {audit}");
     }
-    // Reading never fails; a part may send its user away.
+    // Reads never fail; only a part may refuse another part's user.
     let is_read = |reply: &Reply| !reply.is_error() || reply.to_string().starts_with("-WRONGPART");
     uses.iter().take(3).for_each(|reply| assert!(is_read(reply), "{how}: {reply}"));
     true
 }
 
-/// Payloads of the corpus, all of which the server takes as they are.
+/// Payloads of the corpus; the server accepts all of them unaltered.
 fn payloads(server: &Server, seed: u64) -> (Vec<u8>, Vec<Vec<Vec<u8>>>) {
     let mut conn = server.conn();
     assert_eq!(conn.call("SECKILL.INIT like 1"), "+OK");
@@ -80,12 +80,12 @@ fn payloads(server: &Server, seed: u64) -> (Vec<u8>, Vec<Vec<Vec<u8>>>) {
     (like, dumps)
 }
 
-/// A payload of pieces; the empty string ends it.
+/// A payload of these pieces; an empty string ends it.
 fn payload_of(like: &[u8], dump: &[Vec<u8>]) -> Vec<u8> {
     assembled(like, &[dump, &[Vec::new()]].concat())
 }
 
-/// Bytes of the payload itself are others, behind the type, which is not ours to judge.
+/// Changes bytes of the payload after its type id, which the server checks.
 fn flip(payload: &mut [u8], random: &mut Random) {
     let body = HEADER_BYTES..payload.len() - TRAILER_BYTES;
     for _ in 0..1 + random.below(4) {
@@ -100,7 +100,7 @@ fn flip(payload: &mut [u8], random: &mut Random) {
     payload::repair(payload);
 }
 
-/// Restores altered payloads; the server ends in order.
+/// Restores altered payloads; the server shuts down normally.
 pub fn alter_payloads(rounds: u64, seed: u64) -> Figures {
     let mut server = Options::new().line("sanitize-dump-payload yes").start();
     let (like, dumps) = payloads(&server, seed);

@@ -1,5 +1,5 @@
-//! Snapshots that are altered, cut off, spliced or as they were: through loading, and as the effects
-//! of a rewritten log.
+//! Snapshots that are altered, truncated, spliced or unchanged: as dumps, and as effects of a
+//! rewritten AOF.
 
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ pub fn load(sales: &[Sample], rounds: u64, seed: u64) -> Figures {
     figures
 }
 
-/// The pieces as text: each is taken or refused by itself.
+/// Applies the pieces as effects: each is accepted or refused alone.
 pub fn follow(sales: &[Sample], rounds: u64, seed: u64) {
     let mut random = Random(seed);
     let texts = |(_, text): (u64, Vec<u8>)| text;

@@ -3,7 +3,7 @@
 //!
 //! * `oracle` is a sale as the specification describes it: a list of grants in the simplest code.
 //! * `world` runs a primary, a replica that only applies effects, and the oracle. It compares them
-//! after every step.
+//!   after every step.
 //! * `compare` compares a sale with the oracle; `requests` and `replies` translate between the two.
 //! * `linear` checks whether the replies to concurrent clients are linearizable.
 //! * `rebuild` saves a sale and loads it again, in both binary forms.

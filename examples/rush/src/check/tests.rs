@@ -1,5 +1,5 @@
-//! The demo's checker must find faults: each test spoils one thing of a perfect
-//! rush and expects the sentence that names it.
+//! The demo's checker must find errors: each test changes one fact of a correct rush and expects
+//! the message about it.
 
 use std::collections::HashSet;
 

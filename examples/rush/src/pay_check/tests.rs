@@ -1,5 +1,5 @@
-//! The checker of the paying demo must find faults: each test spoils one thing
-//! of a perfect sale and expects the sentence that names it.
+//! The checker of --pay must find errors: each test changes one fact of a correct sale and expects
+//! the message about it.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use seckill_crowd::wire::user_name;
 const STOCK: u64 = 3;
 const USERS: u64 = 9;
 
-/// Two pay in time, one late; one forgets, one cancels; the rest come too late.
+/// Two pay in time, one late; one never pays, one cancels; the others come too late.
 fn perfect() -> (Paid, ServerSide) {
     let ends = [(0, 1, "SOLD"), (1, 2, "EXPIRED"), (3, 3, "CANCELLED"), (2, 4, "SOLD")];
     let ends = ends.into_iter().chain([(5, 5, "SOLD")]);

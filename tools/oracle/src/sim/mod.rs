@@ -4,11 +4,11 @@
 //! A run is a [`Setup`] and a list of [`Step`]s. With both it can be replayed on any machine.
 //!
 //! * `dice` draws numbers, `setup` the terms, `swarm` the frequencies of steps, `plan` the next
-//! step.
+//!   step.
 //! * `cluster` has all nodes, `command` the clients' commands, `fault` the faults around them.
 //! * `versions` has the rules between older and newer modules.
 //! * `node` applies replicated changes, `follower` is a database that reads the outbox, `turns`
-//! checks by its entries that waiters are served in order.
+//!   checks by its entries that waiters are served in order.
 //! * `paid` is the IMPORT of paid orders after a primary was lost.
 //! * `model` is the expected sale: the oracle, if it models the terms, and the lists.
 //! * `sometimes` lists cases that many runs together must reach.
