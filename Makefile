@@ -210,6 +210,9 @@ migrate-deps:
 migrate-test: deps migrate-deps ## test: Carry sales from the posts' programs to the module, and back
 	cargo test --workspace --test migrate -- --include-ignored
 
+# Tests of servers mostly wait for them, so there are more of these at a time than processors.
+test test-server matrix: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc) + 1)))
+
 test: deps ## test: Run all tests
 	cargo test --workspace
 
