@@ -152,7 +152,8 @@ const PASSING: [&str; 13] = [
     "TRYAGAIN",
 ];
 
-/// Whether a retry may succeed: yes if the server is away or busy, no if it refuses the request.
+/// Whether a retry may succeed: yes if the server is unreachable or busy, no if it refuses the
+/// request.
 pub fn heals(error: &RedisError) -> bool {
     let text = error.to_string();
     if error.is_io_error() {
@@ -190,7 +191,7 @@ impl Tls {
                 Some(ClientTlsConfig { client_cert: read(cert)?, client_key: read(key)? })
             }
             (None, None) => None,
-            // clap can't tell: one option may come before the subcommand and one after it.
+            // clap can't check this: one option may come before the subcommand and one after it.
             _ => return Err("--cert and --key go together: one of them is missing".into()),
         };
         let root_cert = self.cacert.as_deref().map(read).transpose()?;

@@ -1,5 +1,5 @@
-//! Request ids kept beside those of the ledger: ids cancelled before their grant (fences), and ids
-//! of the last restocks.
+//! Request ids outside the ledger: ids cancelled before their grant (fences), and ids of the last
+//! restocks.
 
 use std::collections::{BTreeMap, VecDeque};
 

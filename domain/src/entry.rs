@@ -1,4 +1,4 @@
-//! One entry of the outbox, and how numbers and words are put into it.
+//! One entry of the outbox, and functions that write its numbers and words.
 
 use crate::fields::{Field, Key, FIELDS};
 use crate::memory::put_number;

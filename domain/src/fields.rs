@@ -103,7 +103,7 @@ pub enum Of {
     Events(&'static [EventKind]),
 }
 
-/// How a key is written: constant texts, each with the comma before the key.
+/// The constant texts of a key in an entry, each with the comma before the key.
 #[derive(Clone, Copy)]
 pub(crate) struct Key {
     /// Before a number.

@@ -18,7 +18,7 @@ use crate::model::wire;
 /// The CRC-32 of zlib, available in every language with a client.
 const CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 
-/// The home part of a user among `parts`. Clients compute the same number.
+/// The home part of a user among `parts`. Clients compute this number, too.
 #[inline]
 pub fn home_of(user: &[u8], parts: NonZeroU16) -> u16 {
     // A remainder is smaller than its divisor.

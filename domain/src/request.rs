@@ -157,7 +157,7 @@ pub enum Keeper {
 pub struct Settle<'a> {
     /// The user's id, 1 to 256 bytes.
     pub user: &'a [u8],
-    /// Which of the user's grants.
+    /// The choice of one of the user's grants.
     pub which: Which<'a>,
     /// The action.
     pub deed: Deed<'a>,

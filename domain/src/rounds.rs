@@ -20,7 +20,7 @@ use crate::model::wire;
 
 pub(crate) use held::{Held, HeldRecount, Hold};
 
-/// When rounds begin and how long they are open. Fixed at INIT; all spans in milliseconds.
+/// The times at which rounds begin and end. Fixed at INIT; all spans are in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Time from the beginning of a round to the beginning of the next.
@@ -29,7 +29,7 @@ pub struct Schedule {
     /// Beginning of round 0, Unix ms.
     #[serde(deserialize_with = "wire::integer")]
     pub offset_ms: u64,
-    /// How long a round is open; by default the whole period.
+    /// Time for which a round is open; by default the whole period.
     #[serde(deserialize_with = "wire::integer")]
     pub lasts_ms: u64,
     /// Whether available units are carried to the next round.

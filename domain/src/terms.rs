@@ -1,4 +1,4 @@
-//! The terms of a sale: all settings that decide who may have how much and when.
+//! The terms of a sale: all its settings for users, amounts and times.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -130,7 +130,7 @@ impl Terms {
         }
     }
 
-    /// How amounts are drawn, if callers don't name them.
+    /// The draw of the amounts, if callers don't name them.
     #[inline]
     pub fn draw(&self) -> Option<&Draw> {
         match &self.kind {
@@ -219,7 +219,7 @@ impl Terms {
     }
 }
 
-/// A term: an option of INIT and ALTER, and how entries of the outbox and STATUS show it.
+/// A term: an option of INIT and ALTER, and its form in entries of the outbox and in STATUS.
 #[derive(Debug)]
 pub struct Term {
     /// The option.
@@ -232,7 +232,7 @@ pub struct Term {
     status: Option<(Section, Number)>,
 }
 
-/// The number of a term; none of a sale that has no such term.
+/// The number of a term; none if the sale does not have the term.
 type Number = fn(&Terms) -> Option<u64>;
 
 /// The value of a term in an entry; without one it is left out.

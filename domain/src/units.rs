@@ -82,7 +82,7 @@ impl Runs {
 
 /// Questions about numbers, each of which is free or taken.
 pub trait Free {
-    /// How many numbers there are.
+    /// The count of numbers.
     fn len(&self) -> u32;
 
     /// Blocks that the tree has room for: a power of two, or 0.
@@ -228,7 +228,7 @@ impl Units {
         units
     }
 
-    /// How many numbers are free.
+    /// The count of free numbers.
     pub fn free(&self) -> u32 {
         self.free
     }

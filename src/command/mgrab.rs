@@ -136,7 +136,7 @@ fn sum_up(keys: &[&[u8]], quantities: Option<&[u64]>) -> Parsed<Vec<Part>> {
 
 fn grab(call: &mut Call<'_>, user: &[u8], parts: &[Part], req: Option<&[u8]>) {
     let (out, now) = (call.reply(), call.now());
-    // Rounds that are over end first; then everything is decided again at the same time.
+    // Rounds that are over end first; then all parts are decided again with an unchanged time.
     loop {
         match take(call, user, parts, req, &now) {
             Ok(Some((outcome, units))) => return answer(out, &outcome, &units),

@@ -45,8 +45,8 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
         Err(error) => return error.reply(out),
     };
     let now = call.now();
-    // If the current round is over, it ends first. Then the request is decided again at the same
-    // time: at a later time the next round could be over, too, and so on.
+    // If the current round is over, it ends first. Then the request is decided again with the time
+    // unchanged. With a later time the next round could be over, too, and so on.
     loop {
         let decide = |sale: &mut Sale| sale.decide(&request, &now);
         match change::one(call, &now, Source::Caller, Some(&request), decide) {

@@ -49,7 +49,7 @@ fn units(call: &mut Call<'_>) {
     pipeline::show(call, asked, |sale, (first, count), out| write_units(sale, first, count, out));
 }
 
-/// The first number to show, and how many.
+/// The first number to show, and the count.
 fn parse_units(args: &[&[u8]]) -> Parsed<(u64, u64)> {
     let mut args = Args::after_key(args);
     let first = args.number(&FIRST)?;

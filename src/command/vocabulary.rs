@@ -84,7 +84,7 @@ pub const QTY: Arg =
 pub const KEEP: Arg =
     Arg::new("keep", ArgKind::Integer).shown("n").token("KEEP").takes(1, INTEGER_MAX);
 
-/// One of several numbers of units.
+/// One of the unit numbers in a list.
 pub const UNIT: Arg =
     Arg::new("unit", ArgKind::Integer).shown("u").titled("UNITS").takes(1, INTEGER_MAX).multiple();
 /// Numbers of units asked for, or given.

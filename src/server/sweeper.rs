@@ -45,7 +45,7 @@ static LAG_MAX: AtomicU64 = AtomicU64::new(0);
 
 /// Registers `sweep` and starts the timer.
 pub(crate) fn start(lock: ServerLock<'_>, sweep: Sweep) {
-    // A second load of this file brings an equal function.
+    // A second load of the module passes an equal function.
     SWEEP.get_or_init(|| sweep);
     timer::start(lock, tick);
 }

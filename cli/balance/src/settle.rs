@@ -92,7 +92,7 @@ pub struct Told {
     pub pass: u64,
 }
 
-/// The parts that must be told that everything is sold, or that it no longer is. Each reading must
+/// The parts that need an ELSEWHERE, because all units are sold or are no longer. Each reading must
 /// be one PARTS reply of the part's primary: with two commands, units that moved in between would
 /// be overlooked.
 pub fn tell(readings: &[Reading]) -> Vec<Told> {

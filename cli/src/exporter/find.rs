@@ -83,7 +83,7 @@ impl Sales {
     pub fn look(&self, server: &Target, every: Duration, stop: &Stop) {
         let mut pause = FIRST_STEP_PAUSE;
         while !self.patterns.is_empty() && !stop.is_told() {
-            // The reader of the server reports that it is away; the search just tries again soon.
+            // The reader reports an unreachable server; the search only tries again soon.
             let Ok(mut redis) = connect(server) else {
                 wait(Duration::from_secs(1), stop);
                 continue;

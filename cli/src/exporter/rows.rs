@@ -123,7 +123,7 @@ pub(super) const OF_STATUS: &[Row] = &[
 ];
 
 /// The counters of changes, by kind. Every other counter is an answer to GRAB or MGRAB, and
-/// `counters.attempts` is the sum of those.
+/// `counters.attempts` is the sum of these answers.
 pub(super) const CHANGES: &[&str] = &[
     "confirmed",
     "cancelled",
@@ -140,7 +140,7 @@ pub(super) const CHANGES: &[&str] = &[
 /// are not shown either.
 #[cfg(test)]
 pub(super) const NOT_SHOWN: &[&str] = &[
-    // Ids and positions: other metrics count the same things.
+    // Ids and positions, which other metrics cover.
     "version",
     "epoch",
     "round",

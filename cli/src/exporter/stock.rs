@@ -43,8 +43,8 @@ impl Stock {
         Stock { round, feeds: Mutex::new(HashMap::new()) }
     }
 
-    /// The stock of the sale with this name, as it stands in the path; In the query `round` asks
-    /// for larger steps, and `units` for the state of each number of a numbered sale.
+    /// The stock of the sale with this name, as it is written in the path. In the query `round`
+    /// asks for larger steps, and `units` for the state of each number of a numbered sale.
     pub fn show(&self, name: &str, target: &Target, asked: &Asked) -> Option<Answer> {
         let name = percent_decode_str(name).decode_utf8().ok()?.into_owned();
         let round = match asked.query("round").map(|round| round.parse::<u64>()) {

@@ -77,7 +77,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Target {
-    /// Nothing is read yet.
+    /// A target that was not read yet.
     pub fn of(server: connect::Target, sales: &[String], most: usize) -> Target {
         Target {
             name: server.name(),

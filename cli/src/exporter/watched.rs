@@ -93,7 +93,7 @@ fn what_is_named_is_shown() {
     assert_eq!(missing, Vec::<&String>::new(), "missing in docs/watch.md");
 }
 
-/// Each alert is made to fire in the file that `make watch-test` has promtool run.
+/// Each alert has a case in the file that promtool runs in `make watch-test`.
 #[test]
 fn every_alert_has_its_case() {
     let after = |text: &str, mark: &str| -> BTreeSet<String> {
@@ -164,7 +164,8 @@ fn every_number_of_a_server_is_known() {
     assert_eq!(BTreeSet::from_iter(answers_of_info(&snapshot.info)), answers);
 }
 
-/// A reading has the sales that were known when it began, so it can't tell that there is none.
+/// A reading has the sales that were known at its start, so before the end of the first search it
+/// can't report that there are no sales.
 #[test]
 fn a_reading_before_the_end_of_the_search_does_not_say_that_there_is_no_sale() {
     let server = Options::new().start();

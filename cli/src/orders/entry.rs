@@ -16,7 +16,7 @@ pub struct Entry {
     pub grant: Option<Grant>,
 }
 
-/// The grant as it stands after the event.
+/// The state of the grant after the event.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Grant {
     /// The epoch it was granted in. A seq that Redis lost is given out again, so a grant is
@@ -91,7 +91,8 @@ struct Data {
 mod tests {
     use super::*;
 
-    /// An entry of the event with what follows its sale's numbers, and its raw fields.
+    /// An entry of the event; `rest` follows the sale's numbers in `data`, and `raw` are its raw
+    /// fields.
     fn entry(event: &str, rest: &str, raw: &[&str]) -> Option<Entry> {
         let numbers = r#""t":8,"supply":5,"available":4,"held":1,"sold":0"#;
         let data = format!(r#"{{"id":"00ab","epoch":9,"rev":2,{numbers}{rest}}}"#);

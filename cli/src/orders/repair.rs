@@ -13,8 +13,9 @@ use crate::connect::Failure;
 use crate::print::tell;
 
 /// Lost orders of a stream's sales that still matter:
-/// - a paid one, until a later entry of the same order says that it is sold or refunded;
-/// - one of a grant that Redis kept, whose last step it lost. (EXPIRED comes again by itself.)
+/// - a paid order, until a later entry of that order is SOLD or REFUNDED;
+/// - an order whose grant Redis kept, but whose last change it lost. (EXPIRED comes again by
+///   itself.)
 const STILL_LOST: &str =
     "SELECT s.name, o.born, o.seq, o.user_id, o.qty, o.asked, o.state, o.at, o.deadline, o.req,
     o.units

@@ -51,7 +51,7 @@ impl Writer<'_> {
                 self.stop.tell();
                 return Err(format!("{}: {said}", self.numbers.stream));
             }
-            // A server that stays away gives one message only.
+            // A server that stays unreachable gives one message only.
             if said != told {
                 tell!("{}: {}: {said}; trying again", self.options.name, self.numbers.stream);
                 told = said;

@@ -84,7 +84,7 @@ fn these(database: &dyn Database, id: &str, moves: &[Move]) -> (String, Vec<Valu
     (format!("id = {} AND ({})", place(1), each.join(" OR ")), values)
 }
 
-/// Born, seq, epoch and rev of each of these orders, as it stands now.
+/// The current born, seq, epoch and rev of each of these orders.
 fn last_moves(
     database: &mut dyn Database,
     id: &str,
@@ -97,7 +97,7 @@ fn last_moves(
     Ok(rows.into_iter().filter_map(row).map(|row| row.map(|value| value.number())).collect())
 }
 
-/// A row for each number of those orders that are live.
+/// Adds a row for each number of the live orders.
 fn give(database: &mut dyn Database, id: &str, moves: &[Move]) -> Result<(), Failure> {
     // One statement may not move a row twice, and two of the entries may name one number.
     let mut newest: BTreeMap<u64, (&Entry, &Grant)> = BTreeMap::new();

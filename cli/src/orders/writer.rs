@@ -1,11 +1,12 @@
 //! The statements of the order writer, for any database, and the one transaction that stores
 //! entries.
 //!
-//! Why every order is stored exactly once:
+//! Every order is stored exactly once, because:
 //! - `entries` has the unique key (id, epoch, rev), so an entry that is delivered again changes
 //!   nothing.
 //! - An order moves only to an entry with a greater (epoch, rev), so entries may come in any order.
-//! - A number of a numbered sale is one row of `units`, so it is one order's, by the same rule.
+//! - A number of a numbered sale is one row of `units`, which moves by that rule, so it belongs to
+//!   one order.
 //! - `epochs` has the first rev of each epoch. An epoch that began at rev R means that Redis lost
 //!   all entries of older epochs from R on and continued without them.
 
@@ -126,7 +127,7 @@ impl Trust {
 ///
 /// # Errors
 /// The database's error. Then nothing is written, unless the connection broke during the commit:
-/// the caller writes the same entries again. Also an error if a new epoch that is not trusted takes
+/// the caller writes these entries again. Also an error if a new epoch that is not trusted takes
 /// back entries that the database has.
 pub fn write(
     database: &mut dyn Database,

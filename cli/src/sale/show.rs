@@ -16,7 +16,7 @@ use crate::stop::Stop;
 /// All fields of STATUS, one a line.
 ///
 /// # Errors
-/// An error message if there is no such sale, or no answer.
+/// An error message if the sale does not exist, or the server does not answer.
 pub fn status(server: &Server, options: &Status) -> Result<(), String> {
     let fields = Sale::of(server, &options.name)?.status()?;
     if options.json {

@@ -285,7 +285,7 @@ impl Balancer {
             let now = first_of(&call.key, sent)?;
             is_permitted(&call.key, waited)?;
             if now == one.total {
-                // A primary that took over in between has replicas of its own.
+                // A primary that took over in between has other replicas.
                 let is_same = self.split.nodes.address(&call.key) == node;
                 let is_safe = is_same && is_answered(waited, count);
                 in_time = Some(is_safe && in_time != Some(false));

@@ -1,7 +1,7 @@
 //! `seckill split`: one sale made of parts, on a cluster or on single servers.
 //!
-//! `nodes` calls the node that has a key, `parts` reads a split, `balance` moves its units when
-//! `replicas` lets it; the others are a subcommand each.
+//! `nodes` calls the node that has a key, and `parts` reads a split. `balance` moves units if
+//! `replicas` allows it. Each other file is one subcommand.
 
 mod balance;
 mod create;

@@ -54,7 +54,7 @@ enum Attempt {
     Ask(String),
     /// A retry may succeed; the reason why this attempt failed.
     Again(String),
-    /// A failure that a retry would meet again, such as a wrong password.
+    /// A failure that a retry can't end, for example a wrong password.
     Never(String),
 }
 
@@ -161,7 +161,7 @@ impl Nodes {
         }
     }
 
-    /// A node to begin with.
+    /// The node to ask for a key that was not found yet.
     fn any(&self, part: usize) -> String {
         let mut nodes: Vec<String> = self.seeds.iter().map(Target::name).collect();
         if !self.is_cluster {

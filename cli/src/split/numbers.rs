@@ -97,7 +97,7 @@ const OF_SPLIT: &[Shown<Numbers>] = &[
     ("up", Gauge, "1: the last look went well.", |one| Some(flag(one.is_well))),
 ];
 
-/// All names that there are, also where there is nothing to show.
+/// All metrics of the splits; without a split only their names.
 pub fn families(all: &[Numbers]) -> Vec<Family> {
     let of = |one: &Numbers| -> Labels { vec![("split", one.name.clone())] };
     let splits: Vec<_> = all.iter().map(|one| (of(one), one)).collect();

@@ -91,8 +91,7 @@ pub fn restock(mut split: Split, options: &Restock) -> Result<(), String> {
     let mut pass = 1 + views.iter().map(|view| view.reading.pass).max().unwrap_or_default();
     for (part, view) in views.iter().enumerate() {
         let units = view.reading.elsewhere + options.units;
-        // A balancer may have told the parts meanwhile that everything is sold: then a later pass
-        // is needed.
+        // A later pass number is needed if a balancer has sent ELSEWHERE 0 meanwhile.
         while tell(&mut split, part, units, pass)? == 0 {
             pass += 1;
         }

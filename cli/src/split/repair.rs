@@ -1,5 +1,5 @@
-//! `seckill split repair`: creates a lost part again. The other parts know how many units they sent
-//! to it and received from it; the shop knows how many units it sold.
+//! `seckill split repair`: creates a lost part again. The other parts have the totals of units sent
+//! to it and received from it. The shop has the number of units it sold.
 //!
 //! The repair is one transaction: between two of its commands the part would show more units than
 //! it owns, which a balancer could send on and a buyer could take. Every command can be repeated,

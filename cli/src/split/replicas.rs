@@ -1,4 +1,4 @@
-//! The replicas of a node: how many there are, and whether they answer.
+//! The replicas of a node: their number, and whether they answer.
 
 use std::time::{Duration, Instant};
 

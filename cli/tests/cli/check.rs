@@ -5,7 +5,7 @@ use seckill_harness::{program, wait_until, Conn, Options};
 
 use super::program::seckill;
 
-/// The output of `seckill check` without what depends on this machine, and its exit code.
+/// The output of `seckill check` without lines that depend on this machine, and its exit code.
 #[track_caller]
 fn check(words: &[&str]) -> (Vec<String>, Option<i32>) {
     let mut program = seckill(&[&["check"], words].concat());

@@ -8,7 +8,7 @@ use seckill_harness::launch::free_port;
 use seckill_harness::process::command;
 use seckill_harness::wait_until;
 
-/// `seckill` with these words, not started yet.
+/// The command `seckill` with these arguments.
 pub fn seckill(words: &[&str]) -> Command {
     let mut program = command(env!("CARGO_BIN_EXE_seckill").as_ref());
     program.args(words).stdin(Stdio::null());
@@ -59,7 +59,7 @@ impl Running {
         get(self.port, path)
     }
 
-    /// Ends the program with a signal, and returns how it ended.
+    /// Ends the program with a signal, and returns its exit status.
     pub fn end(mut self, signal: &str) -> ExitStatus {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", signal, &pid]).status().expect("kill runs");

@@ -38,7 +38,7 @@ fn calls(server: &Server, command: &str) -> u64 {
     calls.map_or(0, |calls| calls.parse().expect("a number"))
 }
 
-/// Units that a part got from those of the first server.
+/// Units that a part received from parts of the first server.
 #[track_caller]
 fn from_the_first(server: &Server, part: usize) -> i64 {
     let parts = server.cmd(&format!("SECKILL.PARTS s:{{p{part}}}"));
@@ -127,7 +127,7 @@ fn one_node_is_asked_once_for_all_its_parts() {
     split(&server, &ONCE);
     assert_eq!(split(&server, &["audit", "s"]), "OK: 6400 units put in, 0 under way\n");
     assert_eq!((calls(&server, "SECKILL.SEND"), calls(&server, "SECKILL.RECEIVE")), (78, 39));
-    // 32 of them at a time.
+    // Up to 32 parts are sent with one WAIT.
     assert_eq!(calls(&server, "wait"), 2);
     // Reads of: the pass, its messages, each AUDIT, the set-up of the connection, the replica.
     let asked = reads() - before;

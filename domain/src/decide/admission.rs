@@ -1,4 +1,4 @@
-//! Decides whether a user is admitted: the refusal, and how the buyer sees it.
+//! Decides whether a user is admitted: the refusal, and the refusal shown to the buyer.
 
 use crate::admission::List;
 use crate::model::outcome::{Mask, Outcome};

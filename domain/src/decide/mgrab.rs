@@ -38,13 +38,13 @@ pub struct MultiDecision<'a> {
     pub outcome: MultiOutcome,
     /// One for each decided sale, in order, with the changes to commit there. If the MGRAB is
     /// refused, only expiries of due holds and first admissions are left. After a mistake there are
-    /// no changes. Outcomes are for each sale's own counters; those after the refusing sale have no
-    /// meaning.
+    /// no changes. Outcomes are for each sale's own counters; outcomes after the refusing sale have
+    /// no meaning.
     pub decisions: Vec<Decision<'a>>,
 }
 
 /// Plans to commit before an MGRAB is decided: for each sale whose current round is over, the plan
-/// that begins its next round. The request is then decided again at the same time.
+/// that begins its next round. The request is then decided again with an unchanged time.
 #[derive(Debug)]
 pub struct NextRounds<'a>(pub Vec<Option<Plan<'a>>>);
 

@@ -40,7 +40,7 @@ pub struct Decision<'a> {
 }
 
 /// A plan to commit before a request is decided: the current round is over, and the plan begins the
-/// next one. The request is then decided again at the same time.
+/// next one. The request is then decided again with an unchanged time.
 #[derive(Debug)]
 pub struct NextRound<'a>(pub Box<Plan<'a>>);
 

@@ -98,7 +98,7 @@ fn keep(
     Ok(Outcome::Stands(stands))
 }
 
-/// Seq of the requested grant; `None` if this user has no such grant.
+/// Seq of the requested grant; `None` if the user does not have it.
 fn which<'s>(
     sale: &'s Sale,
     settle: &Settle<'_>,
@@ -172,7 +172,7 @@ fn reclaim(
     }
     let stands = match permitted && is_free(plan) {
         true => plan.push_about(effect::Reclaim { seq })?,
-        // The caller is told that the grant has expired.
+        // The reply shows the grant as EXPIRED.
         false => {
             let stands = plan.push_about(effect::Settle { seq, to: State::Forfeited })?;
             GrantView { state: State::Expired, ..stands }

@@ -80,7 +80,7 @@ fn a_restock_up_to_the_largest_number() {
     });
     assert_eq!(restock(&sale, 4), restocked(4, 0));
     assert_eq!(restock(&sale, 5), TOO_LARGE);
-    // The units ever put into a part have the same limit.
+    // The largest integer also limits the units ever put into a part.
     let sale = part(|it, escrow| {
         (it.balances.supply, it.balances.available) = (3, 3);
         (escrow.put_in, escrow.sent) = (NEARLY as i64, NEARLY - 3);

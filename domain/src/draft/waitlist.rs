@@ -15,7 +15,7 @@ pub(crate) struct ListDraft {
     off: BTreeMap<u64, bool>,
     /// Number of users who joined.
     joined: u64,
-    /// How often each head was passed, by ticket.
+    /// Times that each head was passed, by ticket.
     passed: BTreeMap<u64, u64>,
 }
 
@@ -60,7 +60,7 @@ impl<'s> Draft<'s> {
         }
     }
 
-    /// How often the head of this ticket was passed.
+    /// Times that the head of this ticket was passed.
     pub(crate) fn passed(&self, list: &Waitlist, ticket: u64) -> u64 {
         let here = self.list().and_then(|list| list.passed.get(&ticket));
         list.passed(ticket).saturating_add(here.copied().unwrap_or(0))

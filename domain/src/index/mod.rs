@@ -86,7 +86,7 @@ impl Index {
         shard.words.get(shard.home(fragment))
     }
 
-    /// The value whose key `is_key` recognises, among those with this hash.
+    /// The value whose key `is_key` recognises, among the keys with this hash.
     #[inline]
     pub fn find(&self, hash: u64, is_key: impl FnMut(Value) -> bool) -> Option<Value> {
         self.entry(hash, is_key).value()

@@ -310,7 +310,7 @@ impl Ledger {
 
 /// Updates for a recount under way.
 impl Ledger {
-    /// Tells the recount that the user whose only grant was `first` has got an account.
+    /// Passes to the recount that the user with the single grant `first` has got an account.
     fn tell_of_account(&mut self, first: u32, account: u32) {
         let Some(first) = self.recounting.as_ref().and_then(|_| self.grant(first.into())) else {
             return;
@@ -321,8 +321,8 @@ impl Ledger {
         }
     }
 
-    /// Tells the recount that a grant has changed from `before`. `account` is its user's, if they
-    /// have other grants.
+    /// Passes to the recount that a grant has changed from `before`. `account` is the account of
+    /// its user, if the user has other grants.
     #[cold]
     pub(super) fn tell_of_move(&mut self, before: Counted, account: Option<Value>) {
         let Some(after) = self.grant(before.seq.into()).map(|grant| grant.counted()) else {

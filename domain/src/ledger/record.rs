@@ -39,7 +39,7 @@ pub const RECORD_BYTES_MAX: usize = 2 + 6 + 4 + USER_BYTES_MAX + 2 + REQ_BYTES_M
 /// The form in which a request named its amount; a repeated request must match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Asked {
-    /// QTY: the repeat must name the same number.
+    /// QTY: the repeat must name an equal number.
     Exactly,
     /// UPTO: the number is not compared.
     UpTo,

@@ -99,7 +99,7 @@ misuses! {
     NotAPart "ERR not a part of a split",
     /// PART's number is not below the number of parts, or there are too many parts.
     PartOutOfRange "ERR PART must be less than OF",
-    /// The split has no such part, or it is this part.
+    /// The split has no part of this number, or the number is this part's.
     NotAnotherPart "ERR part must be another one of this split",
     /// The split's id is empty or too long.
     SplitIdSize "ERR SPLIT must be 1 to 64 bytes",

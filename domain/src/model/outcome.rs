@@ -135,7 +135,7 @@ pub enum Outcome {
         /// Number of users for whom the list changed.
         users: u64,
     },
-    /// A grant in its state after a CONFIRM, CANCEL, EXTEND or REFUND.
+    /// The state of a grant after a CONFIRM, CANCEL, EXTEND or REFUND.
     Stands(GrantView),
     /// The user has no grant that the request names.
     NoGrant,

@@ -52,7 +52,7 @@ pub struct Base {
     terms: Terms,
     /// The escrow, if the sale is a part of a split.
     pub(super) escrow: Option<Escrow>,
-    /// The number of parts that it has exchanged units with.
+    /// The number of parts that this part has exchanged units with.
     #[serde(deserialize_with = "wire::integer")]
     pub(super) pairs: u64,
     /// The waiting list, if the sale has one.

@@ -241,7 +241,7 @@ pub(super) fn cut<'s>(
 }
 
 /// Whether `GRANTS_PER_PIECE_MAX` grants exist from `first` on and are so short that they make one
-/// piece. Their positions tell, so no grant is read.
+/// piece. Only their positions are compared, so no grant is read.
 fn are_short(ledger: &Ledger, first: u64) -> bool {
     let before_last = GRANTS_PER_PIECE_MAX as u64 - 1;
     let span = ledger.bytes_between(first, first + before_last);

@@ -312,7 +312,7 @@ fn a_base_announces_the_amounts_of_its_draw() {
     }
 }
 
-/// A base can't change how amounts are drawn.
+/// A base can't change the kind of draw.
 #[test]
 fn a_base_with_another_draw_is_refused() {
     let sale = with_rounds(Some(Draw::Packets { packets: 3, min: 2 }));

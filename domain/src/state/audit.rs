@@ -74,7 +74,7 @@ struct UnitsRecount {
     wrong: u64,
 }
 
-/// A name, the number that the sale has, and what was counted.
+/// A name, the number that the sale has, and the counted number.
 type Row = (&'static str, u64, u64);
 /// A [`Row`] each for the sums over all older rounds.
 type OlderRows = [Row; 5];
@@ -263,7 +263,7 @@ impl Sale {
     /// Compares the current round with its fresh `count`, and adds the `others` counted before.
     fn judge(&self, begun_at: u64, others: Vec<Row>, count: &Recount) -> Audit {
         let balances = &self.balances;
-        // The supply is set by the operator; the units that grants leave of it are available.
+        // The operator sets the supply. All units of it that are not held or sold are available.
         let available = balances.supply.saturating_sub(count.held.saturating_add(count.sold));
         let pairs = [
             ("grants", balances.grants, self.ledger.base() + count.grants),

@@ -61,7 +61,7 @@ impl Overlay {
         self.freed
     }
 
-    /// How many of `units` are free under these changes.
+    /// The count of `units` that are free under these changes.
     pub(crate) fn free(&self, units: &Units) -> u32 {
         units.free() + self.freed - self.taken
     }

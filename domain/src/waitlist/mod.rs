@@ -153,7 +153,7 @@ pub struct Waitlist {
     queue: Queue,
     /// Low 32 bits of a user's ticket.
     users: Index,
-    /// How often each entry was passed as the head, if ever.
+    /// Times that each entry was passed as the head, if any.
     passed: BTreeMap<u64, u64>,
     /// Held grants that are offers.
     pub(crate) offered: u64,
@@ -293,7 +293,7 @@ impl Waitlist {
         Some(self.queue.root.sum.ends).filter(|ends| *ends != u64::MAX)
     }
 
-    /// How often this waiter was passed as the head.
+    /// Times that this waiter was passed as the head.
     pub(crate) fn passed(&self, ticket: u64) -> u64 {
         self.passed.get(&ticket).copied().unwrap_or(0)
     }

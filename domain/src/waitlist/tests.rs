@@ -80,7 +80,7 @@ fn a_tree_answers_as_a_plain_list_does() {
     assert!(list.blocks_mut().next().is_none());
 }
 
-/// Units beyond the largest integer saturate, so a waiter who is gone must be left out first.
+/// Units beyond the largest integer saturate, so an ended waiter must be left out before the sum.
 #[test]
 fn who_is_gone_is_left_out_before_units_are_counted() {
     let mut list = Waitlist::new([1, 2]);

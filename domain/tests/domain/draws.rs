@@ -159,7 +159,7 @@ fn no_place_has_the_largest_packet_by_rule() {
     assert!(counts.iter().all(|count| (400..1600).contains(count)), "{counts:?}");
 }
 
-/// A fixed secret: amounts of one sale are uniform, and so are pairs of neighbours.
+/// With a fixed secret the amounts of one sale are uniform, and so are pairs of adjacent amounts.
 #[test]
 fn uniform_amounts_are_uniform() {
     for (low, high) in [(3, 9), (1, 2), (1, 6), (10, 19), (1, 256), (100, 1099), (7, 7)] {

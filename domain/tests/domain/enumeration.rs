@@ -7,7 +7,7 @@
 //! leaves the world as it was (`decide` only reads, and the world checks the rest), so it adds no
 //! new sequences. A world that was met before with at least as many operations left is not walked
 //! again: it is equal in everything that replicates, in clock and epoch, and its grants were
-//! appended in the same order.
+//! appended in an equal order.
 
 mod draws;
 mod gates;

@@ -422,7 +422,8 @@ fn an_apply_is_bounded() {
     assert_sound(&sale, "as many effects as one command may carry");
 }
 
-/// A clock that is centuries ahead: what can't be recorded is refused, not answered GRANTED.
+/// A clock that is centuries ahead: a change that can't be recorded is refused, not answered
+/// GRANTED.
 #[test]
 fn a_clock_beyond_its_bound_is_refused() {
     let (sale, _) = full_sale(3);

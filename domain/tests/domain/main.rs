@@ -6,7 +6,7 @@
 //! * `draws` compares drawn amounts with the published method, and their sums with the total.
 //! * `rebuild` saves and loads a sale in both binary forms.
 //! * `enumeration` walks every short sequence of operations, `property` long random ones.
-//! * `hostile` alters and truncates what is loaded and applied.
+//! * `hostile` loads and applies altered and truncated bytes.
 //! * `sound` checks that a loaded or changed sale is lawful and works; `make fuzz` uses it too.
 //! * `ledger` compares the grant log with a plain list; `epoch` checks the rules of epochs.
 //! * `due` checks the state of a sale between calls: its next due time, and the round of a grant.

@@ -308,7 +308,8 @@ fn a_fence_is_kept_for_ten_minutes_and_pruned_by_the_next() {
         assert_eq!(ask(&mut sale, &mut replica, &cancel(b"u", req), START + at), Outcome::Fenced);
     }
     assert_eq!(fences_of(&sale), b"abc");
-    // A node's own clock removes no fence; a fence past its time is set again, after the others.
+    // A node's own clock removes no fence. A fence past its time is set again, and moves after all
+    // other fences.
     let late = Request::Grab(Grab { user: b"u", amount: Amount::Exactly(2), req: Some(b"b") });
     let now = |after: u64| Now { clock_ms: START + after, node_epoch: NODE_EPOCH };
     assert!(sale.decide(&late, &now(FENCE_MS)).unwrap().changes().is_empty());

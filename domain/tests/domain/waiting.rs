@@ -91,7 +91,7 @@ fn an_entry_is_over_when_its_time_has_come() {
     }
 }
 
-/// A user whose entry is over drops it with their next call, once, and may buy available units.
+/// The next call of a user drops their ended entry, once, and may buy available units.
 #[test]
 fn an_entry_that_is_over_stands_in_nobodys_way() {
     let mut sale = created(2, Terms { hold_ms: 900, waitlist: Some(LIST), ..unlimited() });

@@ -102,7 +102,7 @@ pub(crate) fn wake(lock: ServerLock<'_>) {
     TIMER.with(lock, |timer| timer.arm(clock_ms(), settings::SWEEP_INTERVAL_MS.get()));
 }
 
-/// Has the timer fire as soon as it does with a backlog.
+/// Arms the timer for the pause between rounds of a backlog.
 pub(crate) fn arm_now(lock: ServerLock<'_>) {
     TIMER.with(lock, |timer| timer.arm(clock_ms(), BACKLOG_MS));
 }

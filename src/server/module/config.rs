@@ -32,7 +32,7 @@ pub(crate) fn register(ctx: Ctx<'_>, args: &[&[u8]]) -> Result<(), String> {
     }
 }
 
-/// Reads pairs of name and value. An error lists what is allowed and echoes no input.
+/// Reads pairs of name and value. An error lists the allowed values and never contains the input.
 fn parse(args: &[&[u8]]) -> Result<Vec<(&'static Setting, u64)>, String> {
     let mut chosen: Vec<(&'static Setting, u64)> = Vec::new();
     for pair in args.chunks(2) {

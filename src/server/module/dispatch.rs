@@ -26,7 +26,7 @@ const READONLY: &str = "READONLY You can't write against a read only replica.";
 /// The commands, in the order of their entry points.
 static COMMANDS: OnceLock<Vec<Command>> = OnceLock::new();
 
-/// A command, with what is derived from its row once.
+/// A command, with values that are derived once from its row.
 struct Command {
     spec: &'static Spec,
     finds_keys: bool,
@@ -44,7 +44,8 @@ unsafe extern "C" fn entry<const N: usize>(
     argc: c_int,
 ) -> c_int {
     match COMMANDS.get().and_then(|commands| commands.get(N)) {
-        // SAFETY: the arguments are the server's, handed on unchanged, and alive during the call.
+        // SAFETY: the arguments are passed on unchanged from the server, and are alive during the
+        // call.
         Some(command) => unsafe { run(Ctx::new(ctx), argv, argc, command) },
         None => raw::REDISMODULE_ERR as c_int,
     }
@@ -54,7 +55,7 @@ unsafe extern "C" fn entry<const N: usize>(
 pub(super) fn entries(
     table: &'static [Spec],
 ) -> Option<impl Iterator<Item = (&'static Spec, Entry)>> {
-    // A second load of this file brings an equal table.
+    // A second load of the module passes an equal table.
     let commands = COMMANDS.get_or_init(|| {
         let known = |spec: &'static Spec| {
             let (finds_keys, writes) = (spec.finds_keys(), spec.flags.starts_with("write"));

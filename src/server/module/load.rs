@@ -75,7 +75,7 @@ pub(crate) fn name_is_taken() {
 /// loadmodule, `table` has the commands, and `sweep` expires due holds of one sale.
 ///
 /// Features that this server lacks are left out. Loading fails only below Redis 7.0, with wrong
-/// arguments or when the server refuses something; a log line says why.
+/// arguments or when the server refuses something; a log line has the reason.
 pub fn load(ctx: &Context, args: &[RedisString], table: &'static [Spec], sweep: Sweep) -> Status {
     // SAFETY: the server lends the context to the module that it loads, under its lock, until
     // loading ends.

@@ -72,7 +72,7 @@ pub enum Group {
     Parts,
 }
 
-/// Keys of a call and how the command accesses them.
+/// Keys of a call, and the command's access to them.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
     /// Position of the key; the command's name is 0. For an option's key, the first possible one.
@@ -81,7 +81,7 @@ pub struct KeySpec {
     pub flags: u64,
     /// The argument at `pos` is the number of keys; the keys follow it.
     pub counted: bool,
-    /// For a key behind an option: how clients find it and how the server does.
+    /// For a key behind an option: the ways for clients and for the server to find it.
     pub option: Option<KeyOption>,
 }
 
@@ -109,7 +109,7 @@ impl Spec {
         self.keys.iter().any(|key| key.counted || key.option.is_some())
     }
 
-    /// Whether calls differ in how they access a key.
+    /// Whether the access to a key differs from call to call.
     pub(crate) fn has_varying_keys(&self) -> bool {
         self.keys.iter().any(|key| key.option.is_some())
     }

@@ -1,4 +1,4 @@
-//! The epoch of this node, and how epochs are kept distinct.
+//! The epoch of this node, and the rules that keep epochs distinct.
 //!
 //! A node's epoch begins when the process starts, loads data or is promoted; its number is the Unix
 //! ms of that moment. Numbers strictly increase within a process, whatever the clock does. A sale

@@ -129,7 +129,7 @@ impl<'s, 'k> Open<'s, 'k> {
 pub struct Written<'s, 'k> {
     sale: &'k mut Sale,
     stream: Option<OpenStream<'s>>,
-    /// How many entries the stream refused.
+    /// Number of entries that the stream refused.
     pub missed: u64,
 }
 
@@ -153,7 +153,7 @@ pub(super) struct OpenStream<'s> {
 }
 
 impl Stream<'_> {
-    /// Opens the stream for appending, or says why there is none.
+    /// Opens the stream for appending, or returns the reason why there is none.
     pub fn ready(&self) -> Result<Ready<'_>, NoStream> {
         self.open().map(|open| Ready(Some(ManuallyDrop::new(open))))
     }
@@ -174,7 +174,7 @@ impl Stream<'_> {
 }
 
 impl<'s> OpenStream<'s> {
-    /// See [`Open::append`]. Returns how many entries the stream refused.
+    /// See [`Open::append`]. Returns the number of entries that the stream refused.
     fn append(
         &mut self,
         outbox: Outbox<'_>,

@@ -92,7 +92,7 @@ impl Stream<'_> {
     /// Whether the stream has room for `count` more entries: its last id may be near the largest
     /// one. It may run foreign code.
     fn has_room(&self, count: usize) -> bool {
-        // SAFETY: the name is alive and the format names what follows it.
+        // SAFETY: the name is alive, and the format matches the arguments after it.
         let reply = CallReply(unsafe {
             let (ctx, name, stream) = (self.ctx.raw(), self.name.raw(), c"STREAM".as_ptr());
             api!(RedisModule_Call)(ctx, c"XINFO".as_ptr(), c"cs".as_ptr(), stream, name)

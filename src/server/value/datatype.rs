@@ -1,4 +1,5 @@
-//! The type `flashsale`: how the server saves, loads, measures, digests and frees a sale.
+//! The type `flashsale`: its callbacks for saving, loading, measuring, digesting and freeing a
+//! sale.
 
 use std::os::raw::{c_int, c_void};
 use std::ptr;
@@ -170,7 +171,7 @@ fn guarded_writing(body: impl FnOnce()) {
         true
     });
     if !written && is_child() {
-        // SAFETY: the child of a fork ends without running what belongs to its parent.
+        // SAFETY: `_exit` ends the forked child without running exit handlers of its parent.
         unsafe { libc::_exit(1) };
     }
 }

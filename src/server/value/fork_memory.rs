@@ -9,10 +9,10 @@
 //! This must never run in a process that goes on with the sale, so three things must hold. This is
 //! not the process that loaded the module. The server has announced in this very process that a
 //! child began to save: for DUMP and DEBUG it announces nothing, for SAVE another event in the
-//! parent. And the process calls itself a child. Such a child saves each key once and exits; one
-//! that begins to save again is ended. If something read a sale afterwards it would find zeros in
-//! place of numbers (a grant of nobody, or none) but no wrong address, because only blocks of plain
-//! numbers are given back.
+//! parent. And the process calls itself a child. A child of this kind saves each key once and
+//! exits. If it begins to save again, it is ended. If something read a sale afterwards it would
+//! find zeros in place of numbers (a grant of nobody, or none) but no wrong address, because only
+//! blocks of plain numbers are given back.
 
 use std::mem::size_of_val;
 use std::os::raw::c_void;
@@ -76,7 +76,7 @@ pub(crate) fn saving(sale: &mut Sale, save: impl FnOnce(&Sale)) {
     if SPENT.load(Ordering::Relaxed) == process::id() {
         // No server saves twice in one child, but another module's child might. It ends here,
         // because its file would be wrong.
-        // SAFETY: the child of a fork ends without running what belongs to its parent.
+        // SAFETY: `_exit` ends the forked child without running exit handlers of its parent.
         unsafe { libc::_exit(1) };
     }
     if !is_saving() {

@@ -96,7 +96,7 @@ fn range(from: u16, to: u16, port: u16, id: &str) -> String {
     format!("*3\r\n:{from}\r\n:{to}\r\n*3\r\n{}:{port}\r\n{}", bulk("127.0.0.1"), bulk(id))
 }
 
-/// Reads commands until the other side leaves.
+/// Reads commands until the client closes the connection.
 fn serve(stream: TcpStream, answer: impl Fn(&[String]) -> String) {
     let Ok(mut to) = stream.try_clone() else { return };
     let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
@@ -200,8 +200,8 @@ fn another_process_at_the_address_that_is_named_is_not_believed() {
     assert_eq!(users, ["true"]);
 }
 
-/// A node that was a primary reports itself as one until the others reach it; the others name
-/// it for 1.5 s.
+/// A former primary reports itself as the primary until other nodes reach it; they also name it for
+/// 1.5 s.
 #[test]
 fn a_node_that_was_the_primary_is_not_believed() {
     let cluster = ["--cluster-enabled", "yes"];

@@ -54,7 +54,7 @@ fn postgres_killed_at_random() {
 }
 
 /// With each message that a writer sends to either server, it is killed once before the message
-/// arrives and once after. Another one, or the same one again, then finishes the work.
+/// arrives and once after. Then a writer of another name, or of this name, finishes the work.
 fn killed_at_every_point(shop: &Shop) {
     let killer = Arc::new(Killer::default());
     let redis_port = proxy::before(&shop.redis_socket(), &killer);

@@ -179,7 +179,8 @@ impl Shop {
         }
     }
 
-    /// Whether it is PostgreSQL, whose default schema is `public`; that of the others is `shop`.
+    /// Whether the database is PostgreSQL, whose default schema is `public`; the other databases
+    /// have `shop`.
     pub fn is_postgres(&self) -> bool {
         matches!(self.database, Database::Postgres(..))
     }

@@ -90,7 +90,8 @@ fn an_entry_is_acknowledged_when_the_number_of_its_line_comes_back() {
     assert_eq!(second.child.wait().expect("it ends").code(), Some(0));
 }
 
-/// A user name without a password is an error, not another user; a user who needs none gets in.
+/// A user name without a password is an error, and is not replaced by user default. A user without
+/// a password can log in.
 #[test]
 fn a_user_without_a_password_logs_in_all_the_same() {
     let server = Server::start(&module_path(), &[]).expect("Redis");

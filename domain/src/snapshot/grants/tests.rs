@@ -1,4 +1,4 @@
-//! How grants are cut into pieces, and whether their requests are new.
+//! The cutting of grants into pieces, and the check that their requests are new.
 
 #![cfg(test)]
 

@@ -77,8 +77,8 @@ fn one_unit_that_is_carried() {
     walk_to(SHORT_DEPTH, 1, rounds(Every { carry: true, ..EVERY }, 0), alphabet);
 }
 
-/// Operations of buyers, the shop and the clock on a list in rounds. Packets are packed again, and
-/// each round's entries tell that round's numbers.
+/// Operations of buyers, the shop and the clock on a list in rounds. Every round has new packets,
+/// and each round's entries have that round's numbers.
 #[test]
 fn two_packets_in_every_round() {
     let alphabet = vec![

@@ -70,7 +70,7 @@ fn ending() -> Vec<Op> {
         grab(3),
         Op::Wait(100),
         Op::Sweep(99),
-        // The first is sold after all, the second is refused, the third stays as it is.
+        // The first late payment is accepted, the second is refused, the third changes nothing.
         reclaim(1),
         restock(-99, "back"),
         reclaim(2),
@@ -203,7 +203,7 @@ fn altered_effects() {
     assert!(applied > 200, "some alterations make another effect: {applied}");
 }
 
-/// Effects of one APPLY meet grants that the others have moved.
+/// Effects of one APPLY change grants that earlier effects have changed.
 #[test]
 fn effects_of_one_apply_see_each_other() {
     let rules = Rules { limit: 0, hold_ms: 40, ..Rules::default() };

@@ -171,7 +171,7 @@ fn effect_of(text: &[u8]) -> Effect<'static> {
     }
 }
 
-/// Grants end where they always did, whatever a part owes.
+/// Grants reach their usual states, whatever the part owes.
 #[test]
 fn a_part_that_owes_more_than_it_has_goes_on() {
     let (sale, _) = a_part();

@@ -144,7 +144,7 @@ fn an_import_of_a_grant_of_an_older_round() {
     assert_sound(&sale, "after an effect that was refused");
 }
 
-/// The next round could not be put behind a total of a later one.
+/// A total of a later round is refused: the next round could not come after it.
 #[test]
 fn a_total_of_a_round_to_come() {
     let sale = repeating();
@@ -160,7 +160,8 @@ fn a_total_of_a_round_to_come() {
     assert!(!try_load(&dump, "of the current round"));
 }
 
-/// Pieces count as versions: out of their order there is no room for all of them.
+/// Pieces in another order are refused. Each piece counts as a version, and the version has room
+/// for all of them only in their order.
 #[test]
 fn pieces_in_another_order() {
     let (sale, _) = holds::rich_sale(24);
