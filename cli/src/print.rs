@@ -1,5 +1,5 @@
-//! The program's output. A reader may leave before the end (`seckill winners sale | head -1`):
-//! that is no error, and work that changes a sale is finished without it.
+//! The program's output. A reader that closes it before the end (`seckill winners sale | head -1`)
+//! is no error. Work that changes a sale is then finished without output.
 
 use std::fmt::Arguments;
 use std::io::{stderr, stdout, ErrorKind, Result, StdoutLock, Write};

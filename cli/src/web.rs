@@ -1,6 +1,6 @@
-//! A web server for a page and a few numbers: axum on one thread, which never blocks, and a few
-//! workers that ask Redis. A connection costs no thread, has a time limit for each request's head,
-//! and is closed when its client reads nothing.
+//! A web server for a page and a few numbers. axum runs on one thread, which never blocks; a few
+//! workers call Redis. A connection costs no thread, has a time limit for each request's head, and
+//! is closed when its client reads nothing.
 
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};

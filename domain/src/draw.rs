@@ -248,10 +248,10 @@ pub(crate) enum Purpose {
     Sample = b's',
 }
 
-/// 64 uniform bits for the concatenated `parts`, by SipHash-2-4 (Aumasson and Bernstein, 2012), a
-/// keyed pseudo-random function: nobody can guess an amount or choose an id that passes SAMPLE, and
-/// all nodes agree. It is inlined into its callers, whose number of parts is constant, because
-/// SAMPLE hashes on every call.
+/// 64 uniform bits for the concatenated `parts`, by SipHash-2-4 (Aumasson and Bernstein, 2012). It
+/// is a keyed pseudo-random function: nobody can guess an amount, or choose an id that passes
+/// SAMPLE. All nodes get equal bits. It is inlined into its callers, whose number of parts is
+/// constant, because SAMPLE hashes on every call.
 #[inline(always)]
 pub(crate) fn keyed(secret: &[u8; 16], purpose: Purpose, parts: &[&[u8]]) -> u64 {
     let mut hasher = SipHasher24::new_with_key(secret);

@@ -6,8 +6,9 @@ use crate::model::limits::PAGE_BYTES;
 
 /// Append-only pages of many small records.
 ///
-/// Records follow each other in pages of fixed size. They are never moved or copied when more come:
-/// growing is cheap, a fork copies only the pages written last, and freeing is a few large frees.
+/// Records follow each other in pages of fixed size. Records are never moved or copied when more
+/// come, so growing is cheap. A fork copies only the pages written last, and freeing is a few large
+/// frees.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
     pages: Vec<Vec<u8>>,

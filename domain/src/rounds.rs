@@ -1,9 +1,9 @@
 //! Repeating sales: when rounds begin and end, and the state of rounds that are over.
 //!
 //! The current round is an ordinary sale with a ledger of its own. When it is over, one effect puts
-//! its ledger aside unchanged and starts an empty one: nothing is walked or copied, however many
-//! grants it has. The previous round is kept, and an older one while it has held grants; then its
-//! memory is freed in small steps.
+//! its ledger aside unchanged and starts an empty one. No grant is visited or copied. The previous
+//! round is kept, and an older one while it has held grants; then its memory is freed in small
+//! steps.
 
 mod held;
 mod tests;

@@ -13,9 +13,9 @@
 //! 5. Keys are signalled and notifications are sent, in which foreign code may run again. The reply
 //!    comes last.
 //!
-//! Each state is a type that only the state before it makes, so the compiler checks the order:
-//! entries are appended to an [`Open`], which takes a [`Ready`] and the sale [`AsPlanned`]; a plan
-//! is committed to a [`Written`].
+//! Each state is a type that only the state before it makes, so the compiler checks the order.
+//! Entries are appended to an [`Open`], which is made of a [`Ready`] and the sale [`AsPlanned`]. A
+//! plan is committed to a [`Written`].
 
 use std::sync::atomic::Ordering::Relaxed;
 

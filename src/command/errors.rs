@@ -1,6 +1,6 @@
 //! The errors that parsing and the shell find. Their texts are constant, plain ASCII, and begin
 //! with a code; the caller's input is never part of one. Errors of numbers and ids outside their
-//! bounds come from the rows of the arguments, and errors that only the sale finds are the rows of
+//! bounds come from the rows of the arguments. Errors that only the sale finds are the rows of
 //! [`Misuse`]. Tests below compare the bounds in these texts with the real ones.
 //!
 //! [`Misuse`]: seckill_domain::outcome::Misuse

@@ -63,8 +63,8 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
 /// a limit.
 const RETRY_MS: u64 = 1000;
 
-/// Due changes, for the sweeper: the next round of the sale at the call's key begins, or at most
-/// `most` of its due holds expire, and waiters are served. Without `most` it only frees memory.
+/// Makes due changes of the sale at the call's key, for the sweeper. The next round begins, or at
+/// most `most` due holds expire and waiters are served. Without `most` it only frees memory.
 pub fn expire(call: &mut Call<'_>, most: Option<usize>) -> Swept {
     let (now, mut rests) = (call.now(), Swept::default());
     let retry = Some(now.clock_ms + RETRY_MS);

@@ -1,8 +1,8 @@
 //! Long reads of one sale, in short steps between which the server serves other clients.
 //!
 //! The caller is blocked. One timer continues all walks by turns and unblocks each caller with its
-//! reply. Between two steps the sale may change, move to another key or be deleted: a step works on
-//! the sale that is at the key then.
+//! reply. Between two steps the sale may change, move to another key or be deleted. Each step works
+//! on the sale that is at the key at that time.
 
 use std::collections::VecDeque;
 use std::os::raw::{c_int, c_void};

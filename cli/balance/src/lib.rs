@@ -1,5 +1,5 @@
-//! The decisions of the balancer of a split sale, without a server, a clock or I/O: the program
-//! `seckill split balance`, the simulation and the exhaustive proof all use these functions.
+//! The decisions of the balancer of a split sale, without a server, a clock or I/O. The program
+//! `seckill split balance`, the simulation and the exhaustive proof use them.
 //!
 //! * `reading` is a part as its PARTS replied.
 //! * `settle` finds units under way, duplicated units, and the end of the stock.

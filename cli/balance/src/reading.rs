@@ -36,8 +36,8 @@ impl Reading {
     }
 }
 
-/// The units that part `part` of `parts` begins with when all parts have `total` units: the first
-/// parts get one more where the division has a rest.
+/// The units that part `part` of `parts` begins with, of `total` units in all. If the division has
+/// a rest, the first parts get one unit more.
 pub fn share(total: u64, parts: usize, part: usize) -> u64 {
     let (parts, part) = (parts as u64, part as u64);
     total / parts + u64::from(part < total % parts)

@@ -10,8 +10,9 @@ const CLOCKS_APART_MS: i64 = 500;
 /// Longest time in seconds for which a primary should sell while it is cut off from its replicas.
 const LAG_MAX_S: u64 = 5;
 
-/// Bytes of memory that a grant takes with ids of 16 bytes, as `make bench` measures it
-/// (install.md, "How much memory"): the sale's part with a REQ, more for a hold, an outbox entry.
+/// Bytes of memory that a grant takes with ids of 16 bytes, as measured by `make bench`
+/// (install.md, "How much memory"). `GRANT` is the grant with a REQ, `HOLD` the addition for a
+/// hold, `ENTRY` an outbox entry.
 const GRANT: u64 = 77;
 const HOLD: u64 = 40;
 const ENTRY: u64 = 323;

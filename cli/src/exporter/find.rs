@@ -1,4 +1,4 @@
-//! Finds the sales. A name without a pattern is taken as it is; keys that match a pattern are
+//! Finds the sales. A name without a pattern is the name of a sale. Keys that match a pattern are
 //! searched by SCAN, repeatedly, in small steps with pauses.
 
 use std::collections::BTreeSet;

@@ -19,8 +19,8 @@ use crate::web::{Answer, TEXT};
 /// A reading is shared for this time: many viewers cost no more than one.
 const FRESH: Duration = Duration::from_millis(900);
 
-/// Pages share a reading for this many times the duration of the read: readings for pages take at
-/// most half a percent of the server's time.
+/// Pages share a reading for this many times the duration of the read. So readings for pages take
+/// at most half a percent of the server's time.
 const PAGES_REST: u32 = 200;
 
 /// Upper limit of `PAGES_REST`: a server that was slow once is read again soon.

@@ -1,9 +1,8 @@
 //! Finds the primary before any of its entries is stored.
 //!
-//! A failed primary that restarts is a primary again until it is demoted, and its epoch may be
-//! newer than that of the true primary. Sentinels go on naming it for about 0.7 s. So a primary is
-//! trusted only after all Sentinels, or all nodes of a cluster, have named one process for the time
-//! `STEADY`.
+//! A failed primary that restarts is a primary again until it is demoted. Its epoch may be newer
+//! than the true primary's. Sentinels go on naming it for about 0.7 s. So a primary is trusted only
+//! after all Sentinels, or all nodes of a cluster, have named one process for the time `STEADY`.
 
 use std::thread;
 use std::time::{Duration, Instant};

@@ -1,5 +1,5 @@
-//! `seckill orders`: writes each order of an outbox into a database once, whenever it is killed,
-//! and restores in Redis the orders that a failover lost.
+//! `seckill orders`: writes each order of an outbox into a database exactly once. It also restores
+//! in Redis the orders that a failover lost.
 //!
 //! The program reads through a consumer group and takes over entries that a dead consumer left. One
 //! database transaction stores a batch of entries and moves their orders. Only then are the entries

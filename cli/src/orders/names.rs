@@ -8,8 +8,8 @@ pub struct Names {
 }
 
 impl Names {
-    /// Fills names into a statement: `@` becomes schema and prefix of a table, `#` the prefix
-    /// alone, for indexes, which can't name a schema. Statements have neither character for
+    /// Fills names into a statement. `@` becomes schema and prefix of a table; `#` becomes the
+    /// prefix alone, for indexes, which can't name a schema. Statements have neither character for
     /// anything else, and no text that users chose. `quote` is the character around a name.
     pub fn fill(&self, statement: &str, quote: char) -> String {
         let before = match &self.schema {

@@ -1,7 +1,7 @@
 //! Restores in Redis the orders that the database has and Redis lost.
 //!
-//! All commands are idempotent, so they are repeated until the outbox confirms them: no state is
-//! kept, and a second crash in the middle does no harm.
+//! All commands are idempotent, so they are repeated until the outbox confirms them. No state is
+//! kept, so a second crash in the middle does no harm.
 
 use std::collections::BTreeSet;
 
@@ -101,8 +101,8 @@ impl Lost {
         })
     }
 
-    /// The steps that restore the order in Redis. The commands of a step run in one transaction:
-    /// after the first one alone the outbox would show more units than the order kept.
+    /// The steps that restore the order in Redis. The commands of a step run in one transaction.
+    /// After the first one alone the outbox would show more units than the order kept.
     fn again(&self, clock_ms: u64, told: &mut Told) -> Vec<Vec<Cmd>> {
         match self.state.as_slice() {
             b"SOLD" if self.req.is_empty() => {

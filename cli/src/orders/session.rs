@@ -61,8 +61,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Reads first the entries that this consumer had under way when its last session broke, then
-    /// in turn entries of dead consumers and new ones. Returns Ok at `stop`.
+    /// First reads the entries that were pending for this consumer when its last session ended.
+    /// Then reads entries of dead consumers and new entries by turns. Returns Ok at `stop`.
     fn session(&self) -> Result<(), Failure> {
         if let To::Out(out) = self.to {
             out.still_open(&[], Duration::ZERO)?;

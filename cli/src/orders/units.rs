@@ -1,6 +1,6 @@
 //! The numbers of a numbered sale, each with the order that has it.
 //!
-//! Entries come in any order. So an order has the numbers of its newest known entry, and a number
+//! Entries come in any order. So an order has the numbers of its newest known entry. A number
 //! belongs to the order of the newest entry that names it.
 
 use std::collections::{BTreeMap, BTreeSet};

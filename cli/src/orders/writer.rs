@@ -148,8 +148,8 @@ fn take_in(
     trust: Trust,
 ) -> Result<Written, Failure> {
     let dialect = database.dialect();
-    // Every transaction takes these locks first, in the order of the ids: two writers neither judge
-    // one sale at the same time nor deadlock.
+    // Every transaction takes these locks first, in the order of the ids. So two writers never
+    // judge one sale together, and never deadlock.
     let sales: BTreeMap<&str, &[u8]> =
         entries.iter().map(|entry| (entry.id.as_str(), entry.sale.as_slice())).collect();
     let rows = sales.iter().map(|(id, name)| vec![text(id), bytes(name), bytes(stream)]);

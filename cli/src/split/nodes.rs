@@ -1,7 +1,7 @@
 //! Calls to the node that has a key, wherever the key is at the moment.
 //!
 //! The cluster's MOVED and ASK replies say where a key is, so no map of slots is kept. All commands
-//! of one call use one connection: a WAIT covers only writes of its own connection, and after a
+//! of one call use one connection. A WAIT covers only writes of its own connection, so after a
 //! reconnect it would cover none of them.
 
 use std::collections::{BTreeMap, HashMap};

@@ -155,8 +155,8 @@ pub fn audit(mut split: Split) -> Result<(), String> {
     }
 }
 
-/// Deletes all parts, part 0 last: while part 0 exists the call can be repeated, and with a part
-/// missing nothing is balanced and no part is created again.
+/// Deletes all parts, part 0 last. While part 0 exists the call can be repeated. While a part is
+/// missing, nothing is balanced and no part is created again.
 ///
 /// # Errors
 /// When another id is given, or a node does not answer.

@@ -1,9 +1,9 @@
 //! `seckill split repair`: creates a lost part again. The other parts have the totals of units sent
 //! to it and received from it. The shop has the number of units it sold.
 //!
-//! The repair is one transaction: between two of its commands the part would show more units than
-//! it owns, which a balancer could send on and a buyer could take. Every command can be repeated,
-//! so a repair that was stopped is simply started again.
+//! The repair is one transaction. Between two of its commands the part would show more units than
+//! it owns, and a balancer could send them or a buyer take them. Every command can be repeated, so
+//! a repair that was stopped is simply started again.
 
 use std::path::{Path, PathBuf};
 

@@ -8,8 +8,8 @@ use redis::{cmd, Cmd};
 const WAIT_MS: u64 = 1_000;
 /// Time for which a reading of INFO and CLUSTER NODES is used.
 const KNOWN: Duration = Duration::from_secs(1);
-/// After a WAIT that timed out nothing is sent from the node for this time; it doubles with every
-/// further timeout in a row.
+/// Pause for sends from a node after a WAIT that timed out. The pause doubles with every further
+/// timeout in a row.
 const REST: Duration = Duration::from_secs(1);
 const REST_MAX: Duration = Duration::from_secs(16);
 /// A replica reports its offset every second. A replica silent for longer than this is frozen or

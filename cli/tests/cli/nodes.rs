@@ -46,8 +46,9 @@ impl Nodes {
         Nodes { primary: Some(primary), replicas, watched, sentinels }
     }
 
-    /// The primary dies, one of the replicas is promoted, and at that moment the old one is started
-    /// again as a service starts it. Returns connections to the true primary and to the old one.
+    /// The primary dies, and one of the replicas is promoted. At that moment the old primary is
+    /// started again, as a service manager would. Returns connections to the true primary and to
+    /// the old one.
     #[track_caller]
     pub fn fail_over(&mut self) -> (Connection, Connection) {
         self.kill_primary();

@@ -24,8 +24,8 @@ pub fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
     CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority")
 }
 
-/// A server with a TLS port beside its plain one, and in its folder the certificates of an
-/// authority, and one of another authority, `stranger.crt`.
+/// A server with a TLS port beside its plain one. Its folder has the certificates of its authority,
+/// and `stranger.crt` of another authority.
 struct Tls {
     server: Server,
     port: u16,

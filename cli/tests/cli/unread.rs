@@ -18,8 +18,8 @@ fn unread(words: &[&str]) -> Output {
     child.wait_with_output().expect("how it ended")
 }
 
-/// A closed output, as by `| head -1`, is no error: the exit code is that of a full output, and stderr
-/// stays empty.
+/// A closed output, as by `| head -1`, is no error. The exit code is that of a full output, and
+/// stderr stays empty.
 #[test]
 fn a_reader_may_leave() {
     let server = Options::new().start();

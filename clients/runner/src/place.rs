@@ -96,6 +96,7 @@ impl Place {
 
     /// The port of the server that has this key.
     ///
+    /// # Errors
     /// A message if no node has the key.
     pub fn port_of(&self, key: &str) -> Result<u16, String> {
         match self.on {
@@ -167,6 +168,7 @@ impl Place {
     }
 }
 
+/// # Errors
 /// A message if no server listens at the port.
 pub fn connect(port: u16) -> Result<redis::Connection, String> {
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));

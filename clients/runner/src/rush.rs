@@ -70,6 +70,7 @@ pub fn name(on: On) -> Option<&'static str> {
 
 /// Runs the rush and returns its numbers.
 ///
+/// # Errors
 /// A message about a buyer who was told something wrong.
 pub fn play(place: &Place, client: &Client) -> Result<Rush, String> {
     let name = format!("{{{}:rush:{}}}", client.title().replace(' ', "_"), place.servers[0].pid());

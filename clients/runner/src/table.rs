@@ -249,6 +249,7 @@ pub type Grant = (u64, String, u64);
 
 /// The grant in a buyer's answer, if any.
 ///
+/// # Errors
 /// An answer that is wrong in a storm.
 pub fn heard(order: &Value, answer: &Value) -> Result<Option<Grant>, String> {
     let user = order["user"].as_str().unwrap_or_default().to_owned();

@@ -168,7 +168,7 @@ impl Sale {
     }
 
     /// The next time at which the sweeper must look at this sale, by the server's clock (now
-    /// `clock_ms`); `None` if it was asked for an earlier time already.
+    /// `clock_ms`). `None` if an earlier call returned an earlier time.
     #[inline]
     pub fn next_look(&mut self, clock_ms: u64) -> Option<u64> {
         // A sale that awaits pieces has no due changes; the last piece asks again.

@@ -94,8 +94,8 @@ pub(super) fn in_the_way(sale: &Sale, t: u64) -> Option<&Waitlist> {
     sale.waiters().filter(|list| !list.are_all_over(t) || list.len() > GONE_AT_ONCE)
 }
 
-/// Whether the list is full at `t`. The user's own entry makes room if it is gone, and so do
-/// other gone entries, up to the number that one step can drop.
+/// Whether the list is full at `t`. The user's own ended entry makes room, and so do other ended
+/// entries, up to the number that one step can drop.
 pub(super) fn is_full(sale: &Sale, list: &Waitlist, gone: Option<&Waiter<'_>>, t: u64) -> bool {
     let max = sale.terms.waitlist.map_or(0, |terms| terms.max);
     let over = list.count_over(t, GONE_AT_ONCE);
@@ -162,7 +162,7 @@ pub(super) struct Turn {
     pub(super) served: Vec<Effect<'static>>,
 }
 
-/// Judges a GRAB of `wanted` units like an entry at the end of the list: it is granted only if that
+/// Judges a GRAB of `wanted` units like an entry at the end of the list. It is granted only if that
 /// entry would be offered its units now.
 #[cold]
 pub(super) fn turn_behind(

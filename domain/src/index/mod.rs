@@ -1,15 +1,15 @@
 //! A hash index from keys stored elsewhere to 32-bit values.
 //!
-//! Winners are found by user and by request id. The index stores no key: a slot is one 64-bit word
+//! Winners are found by user and by request id. The index stores no key. A slot is one 64-bit word
 //! of hash fragment, mark and value, and the caller compares the key behind the value. The words of
 //! a shard are sorted by fragment ("ordered hash tables", Amble and Knuth, 1974). So a miss ends at
 //! the first larger fragment, and growing is one pass from left to right that reads no key. A
 //! directory finds the shard by the leading bits of the fragment ("extendible hashing", Fagin et
-//! al., 1979): one shard grows or splits at a time, so no insert pays for the whole table.
+//! al., 1979). One shard grows or splits at a time, so no insert pays for the whole table.
 //!
 //! The keys of a loading sale come all at once. Inserted one by one, each would miss the cache,
 //! because its slot is far from the last one. So they are first dealt into buckets by the leading
-//! bits of their hash, and then sorted bucket by bucket: one bucket fits in the cache ("radix
+//! bits of their hash, and then sorted bucket by bucket. One bucket fits in the cache ("radix
 //! partitioning", Manegold, Boncz and Kersten, 2002).
 
 mod shard;

@@ -116,8 +116,9 @@ impl Shard {
         Err(slot)
     }
 
-    /// Puts `word` at `slot`. False if there is no room after it, or if `slot` breaks the order:
-    /// exactly the words that are not larger, down to its home position, come before it.
+    /// Puts `word` at `slot`. False if there is no room after it, or if `slot` breaks the order. In
+    /// order, the words from its home position up to `slot` are not larger, and the word at `slot`
+    /// is.
     #[inline]
     pub(super) fn insert(&mut self, slot: usize, word: u64) -> bool {
         let fragment = fragment_in(word);

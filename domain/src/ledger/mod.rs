@@ -1,7 +1,7 @@
 //! The ledger: all grants, in seq order.
 //!
 //! Grants are appended as compact records to pages of fixed size; a chunk of 4,096 grants keeps the
-//! offsets of its records. Pages and chunks are never moved or copied when the sale grows, a fork
+//! offsets of its records. Pages and chunks are never moved or copied when the sale grows. A fork
 //! copies only the pages written last, and freeing is a few large frees. Two indexes map a user and
 //! a request id to a seq. A user with one grant, the common case, costs one index slot; only the
 //! second grant opens an account with their sums.

@@ -1,6 +1,6 @@
 //! Recounting a ledger from its grants, in steps. Grants may be added and may change between two
 //! steps: a counted grant that changes is counted again in its new state. So at each moment the
-//! count is exact for all grants up to a seq, and complete when that is the last one.
+//! count is exact for all grants up to some seq. It is complete at the last seq.
 
 use super::accounts::{Account, ACCOUNTS_PER_BLOCK};
 use super::{Grant, Ledger};

@@ -142,15 +142,15 @@ pub const GRANTS_PER_CHUNK: usize = 4096;
 /// Bytes of one page of grant records.
 pub const PAGE_BYTES: usize = 64 * 1024;
 
-/// Most slots of the user index that loading allocates before it has seen the grants, trusting the
-/// snapshot's count: enough for a million users, 13 MB.
+/// Most slots of the user index that loading allocates by the snapshot's count, before it has seen
+/// the grants. They are enough for a million users and take 13 MB.
 pub const BULK_LOAD_SLOTS_MAX: usize = 3 << 19;
 
 /// Slots of the largest shard of the user index; a fuller shard is split in two.
 pub const SLOTS_PER_SHARD_MAX: usize = 8192;
 
-// A piece has room for at least one largest row, a page for at least one record, and the encoding
-// for either of them in 32 bits.
+// A piece has room for at least one largest row, and a page for at least one largest record. The
+// sizes of both fit in 32 bits.
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PIECE_BYTES_MAX - PIECE_BYTES_TARGET);
 const _: () = assert!(USER_BYTES_MAX + REQ_BYTES_MAX + 64 < PAGE_BYTES);
 const _: () = assert!(AMOUNTS_PER_PIECE * 8 <= PIECE_BYTES_TARGET && INTEGER_MAX < 1 << 56);

@@ -1,9 +1,9 @@
 //! Encoding of values for replicas, AOFs and dumps.
 //!
-//! The codec is postcard, whose format is specified and stable: numbers are varints, byte strings
-//! are preceded by their length, enums by the index of their variant. This module adds the checks
-//! that every encoding needs. Bytes after a value are refused, and so are impossible values (an
-//! empty id, a number no client could hold). Memory is allocated as values come, not by their
+//! The codec is postcard, whose format is specified and stable. Numbers are varints, byte strings
+//! are preceded by their length, and enums by the index of their variant. This module adds the
+//! checks that every encoding needs. Bytes after a value are refused, and so are impossible values
+//! (an empty id, a number no client could hold). Memory is allocated as values come, not by their
 //! announced length.
 //!
 //! The first byte of an encoding is its version's index. A later version appends a variant and

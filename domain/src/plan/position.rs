@@ -37,9 +37,9 @@ pub struct EntriesAt {
 /// outbox.
 ///
 /// The position as text: the version before the first change in base 36. If the changes have
-/// entries, there follow, after colons, the version of the entries and the stream id of the first:
-/// Further entries take the following ids, so that every node appends equal entries under equal
-/// ids.
+/// entries, the version of the entries and the stream id of the first one follow after colons: `1z`
+/// or `1z:1:1763805600000-0`. Further entries take the following ids, so that every node appends
+/// equal entries under equal ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// The version before the first change.

@@ -329,8 +329,8 @@ impl<'a> Grants<'a> {
     }
 }
 
-/// Prefetches slots. Ids are spread over the whole index, so the slots of several ids are touched
-/// before the first is read: the processor then loads them in parallel.
+/// Prefetches slots. Ids are spread over the whole index. So the slots of several ids are touched
+/// before the first is read, and the processor loads them in parallel.
 fn touch<'w>(slots: impl Iterator<Item = &'w u64>) {
     black_box(slots.fold(0, |all, word| all ^ word));
 }

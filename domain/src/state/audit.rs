@@ -44,7 +44,7 @@ pub struct Audit {
 }
 
 /// An audit in steps, between which the sale may change. It counts the waiting list, then the kept
-/// rounds from the oldest on, then the index of all holds (in a sale with rounds), and last the
+/// rounds from the oldest on. Then come the index of all holds, in a sale with rounds, and the
 /// current round. Each count is compared, when it is complete, with the sale's numbers at that
 /// moment. So a change in between is no difference.
 #[derive(Clone, Debug)]

@@ -168,9 +168,9 @@ impl Sale {
         self.extras.is_none()
     }
 
-    /// Counts an outcome on this node if it is a refusal of a call for `amount`, and returns the
-    /// index of an answer to GRAB in [`OUTCOMES`](crate::outcome::OUTCOMES). Grants are counted
-    /// when they are committed.
+    /// Counts an outcome on this node if it is a refusal of a call for `amount`. Returns the index
+    /// of an answer to GRAB in [`OUTCOMES`](crate::outcome::OUTCOMES). Grants are counted when they
+    /// are committed.
     #[inline]
     pub fn count(&mut self, outcome: &Outcome, amount: Amount) -> Option<usize> {
         let row = outcome.row()?;

@@ -1,14 +1,14 @@
 //! A tree of the entries in ticket order, with sums over each branch.
 //!
-//! The path to an entry is the digits of its ticket: a leaf is for 16 consecutive tickets, an inner
-//! node for 32 branches, and empty branches are not stored ("array mapped tries", Bagwell, 2000).
+//! The path to an entry is the digits of its ticket. A leaf is for 16 consecutive tickets, an inner
+//! node for 32 branches. Empty branches are not stored ("array mapped tries", Bagwell, 2000).
 //! Tickets only grow: entries are appended and may leave anywhere, and nothing is split or
 //! balanced. Each branch has sums over the entries below it (their number, their units, the
 //! smallest quantity, the earliest end) and over the branches before it in its node. So one descent
 //! finds the place of an entry, the first entry that can be served whole, or the first whose time
 //! is over. A place costs one branch a level and a few entries; in a long list each is a cache
-//! miss. A Fenwick tree would be shorter, but it needs a slot for every ticket ever given out, or a
-//! rebuild, which at a million entries would be a pause.
+//! miss. A Fenwick tree would be shorter code. But it needs a slot for every ticket ever given out,
+//! or a rebuild, which would block the server at a million entries.
 
 use super::{all, span, write, Waiter};
 

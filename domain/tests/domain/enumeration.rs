@@ -4,10 +4,9 @@
 //!
 //! The sequences form a tree that is walked by cloning the world, so that a common beginning is
 //! executed once. Two kinds of branches are cut without a loss. An operation that changes nothing
-//! leaves the world as it was (`decide` only reads, and the world checks the rest), so it adds no
-//! new sequences. A world that was met before with at least as many operations left is not walked
-//! again: it is equal in everything that replicates, in clock and epoch, and its grants were
-//! appended in an equal order.
+//! adds no new sequences: `decide` only reads, and the world checks that nothing else changed. A
+//! world that was met before with at least as many operations left is not walked again. The two are
+//! equal in all replicated state, in clock and epoch, and in the order of their grants.
 
 mod draws;
 mod gates;

@@ -1,5 +1,5 @@
-//! Altered and truncated bytes, loaded and applied: nothing panics, and every accepted result is a
-//! lawful sale that can sell, be saved and be loaded again.
+//! Altered and truncated bytes are loaded and applied. Nothing panics, and every accepted result is
+//! a lawful sale that can sell, be saved and be loaded again.
 
 mod altering;
 mod holds;

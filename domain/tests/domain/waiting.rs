@@ -177,8 +177,8 @@ fn holds_expire_for_those_who_wait_in_parts() {
     }
 }
 
-/// A step drops no more entries than it makes offers, and the next step goes on; also while no
-/// waiter gets an offer.
+/// One limit holds for the offers and drops of a step, and the next step goes on. Entries are also
+/// dropped while no waiter gets an offer.
 #[test]
 fn entries_that_are_over_are_dropped_in_parts() {
     const MANY: u64 = OFFERS_PER_STEP_MAX as u64 + 5;
@@ -335,8 +335,8 @@ fn what_is_offered_in_the_same_step_is_available_no_more() {
     }
 }
 
-/// A hold that is due at T is due by every clock: also by a clock that has stepped back, and by the
-/// clock of a slow replica.
+/// A hold that is due at T is due by every clock, even by one that has stepped back, or by a slow
+/// replica's.
 #[test]
 fn who_waits_is_served_soon_after_a_step_back_of_the_clock() {
     const MANY: u64 = OFFERS_PER_STEP_MAX as u64 + 5;

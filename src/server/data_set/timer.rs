@@ -61,7 +61,7 @@ struct Timer {
     round: Option<Round>,
 }
 
-/// A round of the sweeper. Each turn sweeps one sale in a timer callback of its own: the server
+/// A round of the sweeper. Each turn sweeps one sale in a timer callback of its own. The server
 /// replicates the commands of one callback as a transaction, and different sales need none.
 #[derive(Clone, Copy)]
 pub(crate) struct Round {
@@ -203,8 +203,8 @@ pub(crate) fn put_back(lock: ServerLock<'_>, next: Option<u64>) {
     TIMER.with(lock, |timer| timer.deadlines.put_back(next));
 }
 
-/// Ends a turn, which leaves `round`. The last turn ends the round: the timer frees discarded
-/// deadlines while it has time and is armed again, soon if deadlines up to `until` are left.
+/// Ends a turn, which leaves `round`. The last turn ends the round. The timer frees discarded
+/// deadlines while it has time. Then it is armed again, soon if deadlines up to `until` are left.
 pub(crate) fn end_turn(lock: ServerLock<'_>, round: Round, until: u64) {
     TIMER.with(lock, |timer| {
         timer.round = Some(round);

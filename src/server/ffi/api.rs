@@ -2,8 +2,8 @@
 //! Panics are stopped here, too.
 //!
 //! The server fills in a pointer for each function that it has; older servers lack newer functions.
-//! `api!` is for functions of Redis 7.0: loading fails with a log line if one is missing, so no
-//! call can meet a missing one. For any other function ask `offered!` first.
+//! `api!` is for functions of Redis 7.0. Loading fails with a log line if one is missing, so every
+//! call finds its function. For any other function ask `offered!` first.
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::{ptr, slice};

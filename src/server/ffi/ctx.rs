@@ -1,7 +1,7 @@
-//! The server's context and its lock, as types. Both are made where the server calls the module, so
-//! a function that takes one needs no further argument that the context is alive or the lock held.
+//! The server's context and its lock, as types. Both are made where the server calls the module. So
+//! a function that takes one needs no further proof that the context is alive or the lock held.
 //!
-//! The server runs one callback of the module at a time, but not always on the same thread: another
+//! The server runs one callback of the module at a time, but not always on one thread. Another
 //! module may call our commands from its own thread while it holds the lock. So no state of the
 //! server may be `thread_local`.
 
@@ -99,8 +99,8 @@ pub struct ServerLock<'c>(PhantomData<(&'c (), *const ())>);
 
 impl ServerLock<'_> {
     /// The code that gets this lock runs inside a call that the server made under its lock. All
-    /// callbacks are such calls except two: the one that frees a value, which may come on any
-    /// thread, and those in a forked child, whose copy of the state nobody else uses.
+    /// callbacks are such calls, with two exceptions. A value may be freed on any thread. Callbacks
+    /// in a forked child use a copy of the state that nobody else uses.
     pub(crate) unsafe fn held() -> Self {
         ServerLock(PhantomData)
     }

@@ -39,9 +39,9 @@ pub fn secret() -> Option<[u8; 16]> {
     bytes(&SOURCES)
 }
 
-/// A key for the hash of one sale's index, for this process only: buyers choose their ids, so slots
-/// of an index must not be predictable. The key never leaves the process and no reply depends on
-/// it, so without randomness a sale gets a known key and is not lost.
+/// A key for the hash of one sale's index. Buyers choose their ids, so slots of an index must not
+/// be predictable. The key never leaves the process, and no reply depends on it. So without
+/// randomness a sale gets a known key and is not lost.
 pub fn hash_key() -> HashKey {
     [id().unwrap_or_default(), id().unwrap_or_default()]
 }

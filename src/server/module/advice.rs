@@ -31,7 +31,7 @@ const MAY_LOSE_TRANSACTIONS: &str = "user default may not run every command, and
 const REDIS_LOADS_ALL: (u32, u32) = (8, 6);
 const VALKEY_LOADS_ALL: (u32, u32) = (9, 1);
 
-/// Checks the server while the module is loaded, and again in a first timer callback: a starting
+/// Checks the server while the module is loaded, and again in a first timer callback. A starting
 /// server sets up its users in between.
 pub(super) fn give(ctx: Ctx<'_>) {
     if server_field(ctx, c"memory", c"maxmemory_policy", |it| it.starts_with(b"allkeys-"))

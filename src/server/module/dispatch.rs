@@ -36,8 +36,8 @@ struct Command {
 pub(super) type Entry =
     unsafe extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
 
-/// The entry point of command `N`. The server passes no data of the command and the command may
-/// have been renamed, so each command has an entry point of its own.
+/// The entry point of command `N`. The server does not pass which command it calls, and a command
+/// may have been renamed. So each command has an entry point of its own.
 unsafe extern "C" fn entry<const N: usize>(
     ctx: *mut RedisModuleCtx,
     argv: *mut *mut RedisModuleString,
@@ -80,7 +80,7 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
 /// choose the server's checks, or from the rest of a transaction. Calls of the primary, of the AOF
 /// and of a slot that moves here always go on. A call is refused:
 ///
-/// - while an AOF loads: the AOF has only APPLY, so any other write comes from another module's
+/// - while an AOF loads: the AOF has only APPLY. Any other write comes from another module's
 ///   callback, and its effects are in the AOF already;
 /// - on a read-only replica: the replica would differ from its primary;
 /// - while writes are paused: the server aborts if a module replicates during the pause.

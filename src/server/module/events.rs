@@ -1,9 +1,9 @@
 //! Event callbacks: sales that come to a key (RENAME, MOVE, RESTORE, a primary's data), sales that
 //! are removed, and the promotion of this node.
 //!
-//! A sale that leaves its key is keyless until it is freed or comes to another key, and so is a
-//! sale that a payload brings. While no sale is keyless, renamed and moved keys can't be sales and
-//! are not opened.
+//! A sale that leaves its key is keyless until it is freed or comes to another key. A sale from a
+//! payload is also keyless at first. While no sale is keyless, renamed and moved keys can't be
+//! sales and are not opened.
 
 use std::ffi::CStr;
 use std::mem;
@@ -62,7 +62,7 @@ unsafe extern "C" fn key_event(
 }
 
 /// Brings the client of a MOVE back to its database. Valkey 8.1 notifies modules with that client
-/// itself and leaves it in the target database (valkey pull request 4024): its next commands would
+/// itself and leaves it in the target database (valkey pull request 4024). Its next commands would
 /// go there, and on a replica all later commands of the primary. Other servers notify with a client
 /// of their own, which runs no command.
 fn stay(ctx: Ctx<'_>, event: &[u8]) {

@@ -15,9 +15,9 @@ use crate::server::propagation::epoch;
 use crate::server::sweeper::{self, Sweep};
 use crate::server::value::{datatype, fork_memory};
 
-/// Defines the module: its name, its version, and its load function. The SDK's own macro would do,
-/// but it logs a warning on every server that lacks callbacks of a defragmentation that this module
-/// doesn't use, and sends INFO to each module.
+/// Defines the module: its name, its version, and its load function. The SDK's own macro is not
+/// used for two reasons. It logs a warning on servers without some defragmentation callbacks, which
+/// this module doesn't need. And it sends INFO to every module.
 macro_rules! module {
     (name: $name:literal, version: $version:literal, load: $load:path) => {
         #[global_allocator]
@@ -154,8 +154,9 @@ fn log_panics() {
     panic::set_hook(Box::new(|panic| log::warning(&format!("failed inside: {panic}"))));
 }
 
-/// Valkey's flag for a module that replicates only commands that exist, so that Valkey need not
-/// look them up; and its flag, from Valkey 9 on, for a module that atomic slot migration can move.
+/// Flags of Valkey. The first is for a module that replicates only existing commands, so that
+/// Valkey need not look them up. The second, from Valkey 9 on, allows atomic slot migration of the
+/// module's keys.
 const VALKEY_SKIP_COMMAND_VALIDATION: c_int = 1 << 4;
 const VALKEY_HANDLE_ATOMIC_SLOT_MIGRATION: c_int = 1 << 5;
 

@@ -1,12 +1,12 @@
-//! Appending to the outbox. On a primary a change and its entries are all or nothing; a replica
+//! Appending to the outbox. On a primary a change and its entries are all or nothing. A replica
 //! applies the change and drops entries that its stream refuses.
 //!
-//! A change goes through four states, each a type that only the state before it makes: [`Stream`]
-//! (closed), [`Ready`] (open, while the sale is closed), [`Open`] (with the sale), [`Written`]
-//! (with the entries). Entries go to the open stream: never through XADD, and never to a missing
-//! stream, because the server would notify of `new` in the middle of the change. The first entry's
-//! stream id is replicated with the change, and every other node appends the entries under these
-//! ids.
+//! A change goes through four states. Each is a type that only the state before it makes:
+//! [`Stream`] (closed), [`Ready`] (open, while the sale is closed), [`Open`] (with the sale),
+//! [`Written`] (with the entries). Entries are appended to the open stream, never by XADD or to a
+//! missing stream: the server would then notify of `new` in the middle of the change. The first
+//! entry's stream id is replicated with the change, and every other node appends the entries under
+//! these ids.
 
 use std::mem::ManuallyDrop;
 use std::os::raw::c_int;
@@ -76,9 +76,9 @@ impl<'k> AsPlanned<'k> {
 /// The open stream of a change whose sale is still closed; no stream if the change has no entries.
 /// No foreign code runs until the stream is closed.
 ///
-/// Dropping it leaks the open key: the stream's value may be gone, and RM_CloseKey would read a
-/// stream that its TTL has just deleted. This needs a clock that moves within a callback: a timer
-/// on Redis 7.0.
+/// Dropping it leaks the open key. The stream may have been deleted by its TTL, and RM_CloseKey
+/// would read freed memory. That happens only if the clock moves within a callback: in a timer on
+/// Redis 7.0.
 #[derive(Default)]
 pub struct Ready<'s>(Option<ManuallyDrop<OpenStream<'s>>>);
 

@@ -1,7 +1,8 @@
 //! Making streams ready for the entries of a change.
 //!
-//! Opening a stream whose TTL has passed, creating a stream and asking about one can all run code
-//! of other modules, which may call any command. So streams are made ready while no sale is open.
+//! Code of other modules may run when a stream is created, when it is asked about, and when it is
+//! opened after its TTL has passed. That code may call any command. So streams are made ready while
+//! no sale is open.
 
 use std::os::raw::c_int;
 
@@ -37,7 +38,7 @@ impl Stream<'_> {
         self.ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER)
     }
 
-    /// Makes an empty stream at a missing key. Nothing is replicated: a replica creates the stream
+    /// Makes an empty stream at a missing key. Nothing is replicated. A replica creates the stream
     /// when it applies the change, so that a change of one sale stays one command. It may run
     /// foreign code, which may leave entries in the stream or another type at the key.
     fn make(&self) {
@@ -68,9 +69,9 @@ impl Stream<'_> {
     }
 
     /// Opens the stream for entries that another node has appended, and creates it if it is
-    /// missing. The primary has the stream, with one exception: if a module wrote to it while it
-    /// was being deleted, the DEL reaches this node after the entries. It may run foreign code;
-    /// afterwards `is_as_judged` checks the sale, see [`ready_all`].
+    /// missing. The stream can be missing although the primary has it: if a module wrote to it
+    /// while it was being deleted, the DEL reaches this node after the entries. It may run foreign
+    /// code; afterwards `is_as_judged` checks the sale, see [`ready_all`].
     pub fn ready_to_follow(&self, is_as_judged: impl FnOnce() -> bool) -> Option<Ready<'_>> {
         self.ready()
             .or_else(|instead| {

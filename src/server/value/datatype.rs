@@ -233,8 +233,8 @@ fn context_of<'c>(io: *mut RedisModuleIO) -> Ctx<'c> {
     unsafe { Ctx::new(api!(RedisModule_GetContextFromIO)(io)) }
 }
 
-/// Whether the server loads its own data, or its primary's in place of its own, and serves no
-/// client meanwhile: then no payload is a client's.
+/// Whether the server loads its own data, or its primary's in place of its own. It serves no client
+/// meanwhile, so no payload comes from a client.
 pub(crate) fn is_loading(ctx: Ctx<'_>) -> bool {
     ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
         && !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING)
@@ -248,7 +248,7 @@ fn reason(refused: Refused) -> &'static str {
 }
 
 /// Turns a loaded sale into a value. A sale from a payload is keyless until the server announces it
-/// at its key: until then the key's old value may be deleted.
+/// at its key, because the key's old value may be deleted in between.
 fn arrive(io: *mut RedisModuleIO, mut sale: Sale) -> *mut c_void {
     let ctx = context_of(io);
     let lock = ctx.lock();

@@ -3,16 +3,16 @@
 //! While the child lives, each page that the parent writes is copied. For its own types the server
 //! avoids copies: once a value is saved, the child gives its large blocks back. It can't do so for
 //! a module's values, so this module does it. Before a sale is saved, the child gives back the
-//! words of the indexes: a grant writes a random one of them, and saving reads none. The other
+//! words of the indexes. A grant writes a random word of them, and saving reads none. The other
 //! blocks follow after the save.
 //!
 //! This must never run in a process that goes on with the sale, so three things must hold. This is
-//! not the process that loaded the module. The server has announced in this very process that a
-//! child began to save: for DUMP and DEBUG it announces nothing, for SAVE another event in the
+//! not the process that loaded the module. The server has announced in this process that a child
+//! began to save. For DUMP and DEBUG it announces nothing, and for SAVE another event in the
 //! parent. And the process calls itself a child. A child of this kind saves each key once and
-//! exits. If it begins to save again, it is ended. If something read a sale afterwards it would
-//! find zeros in place of numbers (a grant of nobody, or none) but no wrong address, because only
-//! blocks of plain numbers are given back.
+//! exits. If it begins to save again, it is ended. A read of a sale afterwards would find zeros in
+//! place of numbers, for example no grant. It would find no wrong address, because only blocks of
+//! plain numbers are given back.
 
 use std::mem::size_of_val;
 use std::os::raw::c_void;

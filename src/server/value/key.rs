@@ -20,8 +20,8 @@ pub(crate) struct Value {
     pub(crate) sale: Sale,
     /// The counts of its data set.
     counts: &'static Counts,
-    /// Whether the value is in memory without a key known to this module: its key was renamed,
-    /// moved or deleted, or a payload has just brought it. It comes to a key or is freed.
+    /// Whether the value has no key that this module knows. Its key was renamed, moved or deleted,
+    /// or a payload has just brought it. It comes to a key or is freed.
     is_keyless: AtomicBool,
 }
 
@@ -103,8 +103,8 @@ pub enum NoSale {
 
 const NOT_FILLED: &str = "the server refused a new sale";
 
-/// An open key. It borrows its call exclusively: no function that runs code of other modules can be
-/// called meanwhile, so the sale is borrowed once.
+/// An open key. It borrows its call exclusively. So no function that runs code of other modules can
+/// be called meanwhile, and the sale is borrowed once.
 pub struct Key<'c> {
     key: *mut RedisModuleKey,
     call: PhantomData<&'c mut ()>,

@@ -28,9 +28,10 @@ fn postgres_gives_back_what_redis_lost() {
 }
 
 /// When Redis is saved, users 1 to 20 hold units, 9 and 10 more than one. Redis loses all later
-/// changes, which the database has: 1 to 5 pay, 6 and 7 cancel, 8 extends, 9 keeps two of three. 10
-/// pays for two of four and gives one of them back. 21 to 25 grab and pay, 26 to 28 grab, 29 grabs
-/// four and pays for three. After the loss 31 and 32 buy, and get seqs that were used before.
+/// changes, but the database has them. Users 1 to 5 pay, 6 and 7 cancel, 8 extends, 9 keeps two of
+/// three. User 10 pays for two of four and gives one back. Users 21 to 25 grab and pay, 26 to 28
+/// grab, 29 grabs four and pays for three. After the loss users 31 and 32 buy, and get seqs that
+/// were used before.
 fn gives_back(mut shop: Shop) {
     let mut redis = shop.connect();
     let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));

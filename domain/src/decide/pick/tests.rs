@@ -86,7 +86,8 @@ fn adjacent_units_are_a_run_or_nothing() {
     run(&mut sale, &these("a", &[3, 7]), 2);
     assert_eq!(run(&mut sale, &adjacent("b", 4), 2), Outcome::Short { available: 3 });
     assert_eq!(replied(&mut sale, &adjacent("b", 3), 3), [4, 5, 6]);
-    // The hold of 3 and 7 is due at 52, that of 4 to 6 at 53: both end only if both are needed.
+    // The hold of 3 and 7 is due at 52, the hold of 4 to 6 at 53. Both expire only if both are
+    // needed.
     assert_eq!(run(&mut sale, &adjacent("c", 11), 60), Outcome::Short { available: 3 });
     assert_eq!(map(&sale), "..hhhhh...", "no run is that long whatever ends");
     assert_eq!(replied(&mut sale, &adjacent("c", 4), 60), [7, 8, 9, 10]);
