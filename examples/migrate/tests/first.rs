@@ -9,7 +9,7 @@ use seckill_harness::mariadb::MariaDb;
 use seckill_harness::server::{Options, Server};
 
 use crate::tables::{dsn, sql};
-use crate::{output, pages, root};
+use crate::{files, output, pages, root};
 
 /// Each shell block with a line that begins with `start`, and the next text block.
 fn shown(page: &str, start: &str) -> Vec<(String, String)> {
@@ -82,7 +82,7 @@ fn programs_that_are_right_do_not_break() {
 fn programs_talk_to_nothing_else() {
     let live = Options::new().without_module().start();
     live.call("SET goods 8");
-    let file = std::env::temp_dir().join(format!("seckill-{}-own.php", std::process::id()));
+    let file = files().join("own.php");
     let run = |source: &str| {
         fs::write(&file, source).expect("a program");
         let words = ["--units", "1", "--set", "SET goods 1", "--won", "bought"];
@@ -138,8 +138,7 @@ fn programs_talk_to_nothing_else() {
 }
 
 fn temporary(server: &Server) -> PathBuf {
-    let name = format!("seckill-{}-{}", std::process::id(), server.port());
-    let folder = std::env::temp_dir().join(name);
+    let folder = files().join(server.port().to_string());
     fs::create_dir_all(&folder).expect("a folder");
     folder
 }
@@ -344,9 +343,7 @@ fn an_order_number_that_is_there() {
 fn buyers_from_redis_and_from_a_file() {
     let page = pages().concat();
     let old = Options::new().without_module().start();
-    let folder =
-        std::env::temp_dir().join(format!("seckill-{}-{}", std::process::id(), old.port()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = temporary(&old);
     let log = "{\"order\":\"order-1\",\"user\":\"li na\"}\n{\"user\":\"o\\\"h\",\"order\":\"7\"}\n";
     fs::write(folder.join("orders.log"), log).unwrap();
     old.conn().ask(&["HSET", "orders", "order-1", "li na", "7", "o\"h"]);

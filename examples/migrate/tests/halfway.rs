@@ -2,11 +2,10 @@
 //! back.
 
 use std::fs;
-use std::path::PathBuf;
 
 use seckill_harness::server::Options;
 
-use crate::{Move, LATE};
+use crate::{files, Move, LATE};
 
 const LOCKS: [&str; 3] = ["--counter=goods", "--lock=lock:goods", "--sale=sale:goods"];
 const UNTOUCHED: &str = "['8' nil nil]";
@@ -191,8 +190,7 @@ fn orders_that_do_not_add_up() {
 }
 
 fn buyers(name: &str, rows: &str) -> String {
-    let file = format!("seckill-{}-{name}.csv", std::process::id());
-    let path: PathBuf = std::env::temp_dir().join(file);
+    let path = files().join(format!("{name}.csv"));
     fs::write(&path, rows).expect("a file of buyers");
     format!("--buyers={}", path.display())
 }

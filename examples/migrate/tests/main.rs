@@ -19,6 +19,7 @@ mod tables;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::LazyLock;
 
 use seckill_harness::server::{Options, Server};
 
@@ -27,6 +28,18 @@ const LATE: i32 = 2;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The folder for files of these tests. A run deletes the files of the run before.
+fn files() -> &'static Path {
+    static FILES: LazyLock<PathBuf> = LazyLock::new(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("migrate");
+        // It fails when there is no such folder yet.
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    });
+    &FILES
 }
 
 /// The pages about moving: docs/migrate.md, and one for each kind of program.

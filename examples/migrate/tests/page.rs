@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::{output, pages, root, Move};
+use crate::{files, output, pages, root, Move};
 
 /// The session's user and order, and a dummy for the shop's database.
 const PREPEND: &str = r#"<?php
@@ -52,7 +52,7 @@ pub fn command(port: u16, words: &[&str], dsn: Option<&str>) -> Command {
         assert!(page.contains(name), "{name} in {family}.php");
         page = page.replace(name, &ours);
     }
-    let folder = std::env::temp_dir().join(format!("seckill-{}-{port}", std::process::id()));
+    let folder = files().join(port.to_string());
     fs::create_dir_all(&folder).expect("a folder");
     let write = |name: &str, text: &str| {
         let file = folder.join(name);
@@ -121,7 +121,7 @@ fn replacements_are_those_that_run() {
 #[test]
 #[ignore = "needs a JDK: make migrate-test"]
 fn java_compiles() {
-    let folder = std::env::temp_dir().join(format!("seckill-{}-java", std::process::id()));
+    let folder = files().join("java");
     fs::create_dir_all(&folder).expect("a folder");
     let mut javac = Command::new("javac");
     javac.current_dir(root()).arg("-d").arg(folder);
@@ -138,7 +138,7 @@ fn java_compiles() {
 #[test]
 #[ignore = "needs a JDK: make migrate-test"]
 fn java_takes_a_connection_for_winners_alone() {
-    let folder = std::env::temp_dir().join(format!("seckill-{}-pool", std::process::id()));
+    let folder = files().join("pool");
     fs::create_dir_all(&folder).expect("a folder");
     let program = r#"
 import example.seckill.Link;

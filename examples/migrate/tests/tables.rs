@@ -196,7 +196,7 @@ fn buyers_from_a_database() {
     let line = line.unwrap();
     let dsn = dsn(&database);
     let socket = dsn.strip_prefix("mysql:unix_socket=").unwrap();
-    let file = std::env::temp_dir().join(format!("seckill-{}-orders.csv", std::process::id()));
+    let file = crate::files().join("orders.csv");
     let line = line
         .replace("mysql ", &format!("mysql --socket={socket} --user=root "))
         .replace("~/buyers.csv", &file.display().to_string());

@@ -14,10 +14,12 @@ pub fn family(name: &str) -> &str {
 /// Ends the name of a server that uses four I/O threads.
 const THREADS: &str = "-threads";
 
-/// The version numbers of `redis-7.0.15`; `None` without a version.
+/// The version numbers of `redis-7.0.15`; `None` without a version, or if it is no Redis and no Valkey.
 pub fn version(name: &str) -> Option<Vec<u32>> {
-    let (_, version) = name.strip_suffix(THREADS).unwrap_or(name).split_once('-')?;
-    version.split('.').map(str::parse).collect::<Result<_, _>>().ok()
+    let (family, version) = name.strip_suffix(THREADS).unwrap_or(name).split_once('-')?;
+    let loads_the_module = matches!(family, "redis" | "valkey");
+    let numbers = version.split('.').map(str::parse).collect::<Result<_, _>>().ok();
+    numbers.filter(|_| loads_the_module)
 }
 
 /// The title in tables: `Redis 7.0.15`.
@@ -235,6 +237,7 @@ mod tests {
         assert_eq!(title("valkey-9.1.2-threads"), "Valkey 9.1.2, io-threads 4");
         assert_eq!(version("valkey-9.1.2-threads"), version("valkey-9.1.2"));
         assert_eq!(version("redis-7.0.15-source"), None);
+        assert_eq!(version("mysql-9.7.4"), None);
     }
 
     #[test]
