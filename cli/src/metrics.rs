@@ -79,7 +79,7 @@ pub fn flag(is_so: bool) -> f64 {
     f64::from(u8::from(is_so))
 }
 
-/// The two texts that Prometheus reads. They differ in the names of counters and in the last line.
+/// The two text formats of Prometheus, which differ in the names of counters and in the last line.
 const TEXT_0_0_4: &str = "text/plain; version=0.0.4; charset=utf-8";
 const OPENMETRICS_1: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

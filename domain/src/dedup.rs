@@ -30,9 +30,9 @@ pub struct Fence<'a> {
 
 /// Fences: request ids that were cancelled before they were granted.
 ///
-/// A CANCEL may arrive before its GRAB. It then leaves a fence, and the late GRAB takes nothing.
-/// Fences are forgotten after ten minutes, or when there are too many. They are forgotten only
-/// while a new fence is applied, a few at a time, so that every node forgets the same fences.
+/// A CANCEL that arrives before its GRAB leaves a fence, and the late GRAB takes nothing. Fences
+/// are forgotten after ten minutes, or when there are too many. A few at a time are forgotten, only
+/// while a new fence is applied, so that all nodes forget equal fences.
 #[derive(Clone, Debug, Default)]
 pub struct Fences {
     by_key: BTreeMap<Key, Kept>,
@@ -241,7 +241,7 @@ mod tests {
         assert_eq!(is_known, [false, true, true]);
     }
 
-    /// A fence is in force for ten minutes; it is removed when a new one is set after that.
+    /// A fence is in force for ten minutes, and is removed when a new fence is set after that.
     #[test]
     fn fences_stand_for_their_time() {
         let mut fences = Fences::default();

@@ -170,7 +170,7 @@ impl Draw {
         let (Some(packets), available) = (balances.packets, balances.available) else {
             return self.packets().is_none();
         };
-        // Their supply is fixed, so nothing was ever promised beyond it.
+        // A sale with packets has a fixed supply, so nothing was ever promised beyond it.
         if balances.deficit > 0 {
             return false;
         }
@@ -238,8 +238,8 @@ impl<'s> Dice<'s> {
     }
 }
 
-/// Purpose of a hash under a sale's secret. It is hashed as the first byte, so two purposes never
-/// hash equal bytes.
+/// Purpose of a hash under a sale's secret. The purpose is the first hashed byte, so two purposes
+/// never hash equal bytes.
 #[derive(Clone, Copy, Debug)]
 #[repr(u8)]
 pub(crate) enum Purpose {
@@ -248,10 +248,10 @@ pub(crate) enum Purpose {
     Sample = b's',
 }
 
-/// 64 uniform bits for the concatenated `parts`, by SipHash-2-4 (Aumasson and Bernstein, 2012). It
-/// is a keyed pseudo-random function: nobody can guess an amount, or choose an id that passes
-/// SAMPLE. All nodes get equal bits. It is inlined into its callers, whose number of parts is
-/// constant, because SAMPLE hashes on every call.
+/// 64 uniform bits for the concatenated `parts`, by SipHash-2-4 (Aumasson and Bernstein, 2012).
+/// SipHash is a keyed pseudo-random function: nobody can guess an amount, or choose an id that
+/// passes SAMPLE. All nodes get equal bits. The function is inlined into its callers, whose number
+/// of parts is constant, because SAMPLE hashes on every call.
 #[inline(always)]
 pub(crate) fn keyed(secret: &[u8; 16], purpose: Purpose, parts: &[&[u8]]) -> u64 {
     let mut hasher = SipHasher24::new_with_key(secret);
@@ -266,10 +266,10 @@ const NODE_BYTES: usize = 192;
 /// The amounts of DRAW LIST that a sale has still to give, in order.
 ///
 /// Amounts are drawn from the front; a returned amount goes to the end. A late payment takes an
-/// amount equal to its own, the last one. Only the returned amounts are searched. That is enough:
-/// they come last, so none was drawn while an earlier amount is left. So the amount of every grant
-/// that is no longer live is among them. They are indexed by position and by amount, so each step
-/// is O(log n).
+/// amount equal to its own, the last one. Only the returned amounts are searched, which is enough.
+/// Returned amounts come last, so none was drawn while an earlier amount is left. So the amount of
+/// every grant that is no longer live is among them. Returned amounts are indexed by position and
+/// by amount, so each step is O(log n).
 #[derive(Clone, Debug, Default)]
 pub struct Amounts {
     /// Amounts of INIT that nobody has drawn; they come before all others.

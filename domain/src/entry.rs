@@ -32,7 +32,7 @@ impl<'e> Entry<'e> {
     }
 }
 
-/// Values chosen by callers. They are separate fields of the entry, as raw bytes.
+/// Values chosen by callers, which are separate fields of the entry, as raw bytes.
 #[derive(Default)]
 pub(crate) struct Raw<'e> {
     pub user: Option<&'e [u8]>,

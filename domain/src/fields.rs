@@ -4,7 +4,7 @@
 
 use crate::model::event::EventKind::{self, *};
 
-/// A field of an entry. Those from `user` on come only if present, as any bytes.
+/// A field of an entry. The fields from `user` on are optional and may have any bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// The event's word.
@@ -130,8 +130,7 @@ macro_rules! data_keys {
             first: concat!("{\"", $name, "\":\""),
         };)*
 
-        /// Every key of `data`, in order; those of terms, which are [`TERMS`], come behind
-        /// `applied`.
+        /// Every key of `data`, in order. The keys of terms, see [`TERMS`], come after `applied`.
         ///
         /// [`TERMS`]: crate::terms::TERMS
         pub static DATA: &[DataKey] = &[$(DataKey {

@@ -1,9 +1,8 @@
 //! Entries of the outbox: a sale's events in a form that a database can follow.
 //!
-//! An entry is small, because it is written, replicated and copied with every grant. It has the
-//! event, the sale's name, one JSON object of numbers and constant words, and, if present, the
-//! callers' raw strings. Every node writes the entry itself, from the change and from its own
-//! state.
+//! An entry is small, because it is written, replicated and copied with every grant. An entry has
+//! the event, the sale's name, one JSON object of numbers and constant words, and the callers' raw
+//! strings, if present. Every node writes the entry itself, from the change and from its own state.
 
 use core::ops::Range;
 

@@ -70,7 +70,7 @@ pub enum Wish {
     These(Vec<u32>),
 }
 
-/// An operator's INIT. The caller draws `id` and `secret` from a random source; they are used only
+/// An operator's INIT. The caller draws `id` and `secret` from a random source. Both are used only
 /// if the sale is new.
 #[derive(Clone, Debug)]
 pub struct Init {

@@ -2,8 +2,8 @@
 //!
 //! The current round is an ordinary sale with a ledger of its own. When it is over, one effect puts
 //! its ledger aside unchanged and starts an empty one. No grant is visited or copied. The previous
-//! round is kept, and an older one while it has held grants; then its memory is freed in small
-//! steps.
+//! round is kept, and an older round while it has held grants. Memory of a dropped round is freed
+//! in small steps.
 
 mod held;
 mod tests;

@@ -1,5 +1,5 @@
-//! `SECKILL.APPLY key position effect [effect ...]`: the command for replicas and AOFs. It carries
-//! the primary's changes and decides nothing; it applies all of them or none.
+//! `SECKILL.APPLY key position effect [effect ...]`: the command for replicas and AOFs. The command
+//! carries the primary's changes. It decides nothing, and applies all of them or none.
 
 use std::mem;
 

@@ -65,9 +65,9 @@ pub enum Source {
     Caller,
     /// This node, for the sweeper, which keeps the sale's deadline itself.
     Sweeper,
-    /// The primary, or the writer of the AOF; it chose the first entry's id, if there are entries.
-    /// The change is made even if the stream refuses entries: the sale must not be lost. Replicas
-    /// and the AOF get the call unchanged.
+    /// The primary, or the writer of the AOF, which chose the first entry's id, if there are
+    /// entries. The change is made even if the stream refuses entries: the sale must not be lost.
+    /// Replicas and the AOF get the call unchanged.
     Elsewhere(Option<StreamId>),
 }
 

@@ -1,4 +1,5 @@
-//! The commands, a file for each: it parses all its arguments, then opens its key, then decides.
+//! The commands, a file for each. A command parses all its arguments, then opens its key, then
+//! decides.
 
 #![forbid(unsafe_code)]
 

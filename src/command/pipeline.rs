@@ -59,8 +59,8 @@ pub fn run(call: &mut Call<'_>, request: Parsed<Request<'_>>) {
     }
 }
 
-/// Pause before looking again at a sale that can't change: its outbox refuses entries, or it is at
-/// a limit.
+/// Pause before the next look at a sale that can't change now, because its outbox refuses entries
+/// or the sale is at a limit.
 const RETRY_MS: u64 = 1000;
 
 /// Makes due changes of the sale at the call's key, for the sweeper. The next round begins, or at

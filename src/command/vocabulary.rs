@@ -1,5 +1,5 @@
-//! Parts of table entries that commands share: arguments, keys and errors. Their types are those
-//! that the server registers.
+//! Parts of table entries that commands share: arguments, keys and errors. Their types are the
+//! types of `server::module::spec`.
 
 use super::errors;
 use crate::server::call::Handler;

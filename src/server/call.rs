@@ -27,8 +27,8 @@ pub type Handler = fn(&mut Call<'_>);
 const NOT_REPLICATED: &str =
     "the server refused to replicate a change: replicas and the append-only file lack it";
 
-/// Buffer in which effects are encoded before the server copies them. It is kept between calls, so
-/// that a plain grant allocates nothing for it.
+/// Buffer in which effects are encoded before the server copies them. The buffer is kept between
+/// calls, so that a plain grant allocates nothing for its effect.
 static SCRATCH: Locked<Vec<u8>> = Locked::new(Vec::new());
 
 /// Mode in which a key is opened whose sale may change.
@@ -59,7 +59,7 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// `args` are the bytes of `strings`. They are alive as long as the context.
+    /// `args` are the bytes of `strings`. Both are alive as long as the context.
     pub(crate) fn new(
         ctx: Ctx<'a>,
         strings: &'a [*mut RedisModuleString],

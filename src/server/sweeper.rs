@@ -1,7 +1,8 @@
 //! Background expiry: expires holds, starts rounds and serves waiters on keys that get no commands.
 //!
-//! The timer starts a round, which sweeps sale by sale, a turn each. It is limited by count and by
-//! time; then other clients are served. A replica only frees the memory of rounds that are over.
+//! The timer starts a round, which sweeps sale by sale, a turn each. A round is limited by count
+//! and by time, and other clients are served after it. A replica only frees the memory of rounds
+//! that are over.
 
 use std::os::raw::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,5 +1,5 @@
-//! Witnesses: servers that are asked periodically for the primary. They are Sentinels, or nodes of
-//! a cluster.
+//! Witnesses: servers that are asked periodically for the primary, either Sentinels or nodes of a
+//! cluster.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -22,7 +22,7 @@ const STEP_KEYS: u32 = 500;
 /// the server's time.
 const STEP_PAUSE: Duration = Duration::from_millis(250);
 
-/// The pause between steps of the first search: it is shorter, because a viewer waits for its
+/// The pause between steps of the first search, which is shorter, because a viewer waits for the
 /// result.
 const FIRST_STEP_PAUSE: Duration = Duration::from_millis(50);
 

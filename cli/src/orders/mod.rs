@@ -4,8 +4,8 @@
 //! The program reads through a consumer group and takes over entries that a dead consumer left. One
 //! database transaction stores a batch of entries and moves their orders. Only then are the entries
 //! acknowledged. So the program may be killed at any moment: a stored entry is not stored twice,
-//! and any other is delivered again. It stores no stream id, because a new primary's ids may be
-//! lower.
+//! and any other is delivered again. The program stores no stream id, because a new primary's ids
+//! may be lower.
 //!
 //! ```text
 //! seckill orders --redis redis://127.0.0.1:6379/ --stream sale:drop:orders \

@@ -41,8 +41,8 @@ pub const DIALECT: Dialect = Dialect {
         epoch = GREATEST(epoch, VALUES(epoch))",
 };
 
-/// Errors of too many connections, of a user and of the server. They pass, although the SQLSTATE of
-/// the first two means a permanent error.
+/// Errors of too many connections, of a user and of the server. A retry can help, although the
+/// SQLSTATE of the first two means a permanent error.
 const TOO_MANY_CONNECTIONS: [u16; 3] = [1203, 1226, 1040];
 
 /// The server requires TLS, and the connection has none.

@@ -51,8 +51,8 @@ pub const DIALECT: Dialect = Dialect {
 pub struct Postgres {
     client: Client,
     names: Names,
-    /// Prepared statements by their text. They differ in the number of rows, at most the entries of
-    /// a batch.
+    /// Prepared statements by their text. Statements differ in the number of rows, at most the
+    /// entries of a batch.
     prepared: HashMap<String, Statement>,
 }
 

@@ -1,6 +1,6 @@
-//! TLS for a database, from the parameters of its URL. They have the names of PostgreSQL's URLs
-//! (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`) or of MySQL's (`ssl-mode`, `ssl-ca`, `ssl-cert`,
-//! `ssl-key`).
+//! TLS for a database, from the parameters of its URL. The parameters have the names of
+//! PostgreSQL's URLs (`sslmode`, `sslrootcert`, `sslcert`, `sslkey`) or of MySQL's (`ssl-mode`,
+//! `ssl-ca`, `ssl-cert`, `ssl-key`).
 //!
 //! A certificate is always checked. With a CA file it must name the host only in the modes
 //! `verify-full` and `VERIFY_IDENTITY`. Without a CA file it must name the host in every mode,

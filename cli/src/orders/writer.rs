@@ -96,7 +96,7 @@ pub fn prepare(
 /// The new epochs that may take back entries of other epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// None: it may be a primary that failed and came back.
+    /// None: the server may be a failed primary that came back.
     None,
     /// The operator has checked which server is the primary, and names its epoch.
     Epoch(u64),
@@ -303,7 +303,7 @@ const MARK_LOST: &str = "UPDATE @orders AS o SET lost = TRUE
     WHERE o.id = :id AND o.lost = FALSE AND EXISTS (SELECT 1 FROM @epochs AS p
         WHERE p.id = o.id AND p.epoch > o.epoch AND p.first_rev <= o.rev)";
 
-/// Closes holds that Redis does not know any more: they were not paid, and their units are free.
+/// Closes holds that Redis has lost. These holds were not paid, and their units are free.
 const CLOSE_HELD: &str = "UPDATE @orders AS o SET state = 'CLOSED', deadline = 0
     WHERE o.id = :id AND o.lost = TRUE AND o.state = 'HELD' AND NOT EXISTS (
         SELECT 1 FROM @kept AS k WHERE k.id = o.id AND k.born = o.born AND k.seq = o.seq)";

@@ -1,5 +1,5 @@
-//! `seckill split balance`: moves units to the parts that need them. It keeps no state that a crash
-//! could lose, and several may run at once.
+//! `seckill split balance`: moves units to the parts that need them. A balancer keeps no state that
+//! a crash could lose, and several may run at once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::mem;
@@ -201,7 +201,7 @@ impl Balancer {
             let taken = view.reading.taken().unwrap_or_default();
             self.demand.observe(part, at, taken, unmet);
             self.unmet.observe(part, at, 0, unmet);
-            // A paused part may be in repair and show more units than it has: it gives none.
+            // A paused part may be in repair and show more units than it has, so it gives none.
             let available = view.reading.available * u64::from(view.state != "paused");
             loads.push(Load {
                 available,

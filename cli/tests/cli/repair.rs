@@ -100,8 +100,8 @@ fn a_lost_part_is_made_of_what_the_others_and_the_shop_know() {
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
 }
 
-/// The shop has sold more units than the part can have had. They are owed, and the balancer
-/// delivers them.
+/// The shop has sold more units than the part can have had. The missing units are owed, and the
+/// balancer delivers them.
 #[test]
 fn what_the_shop_sold_beyond_it_is_owed() {
     let (server, folder) = (Options::new().start(), TempDir::new().expect("a folder"));

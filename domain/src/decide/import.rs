@@ -85,8 +85,8 @@ fn import_again(
     Ok(Outcome::Replay(plan.push_about(effect::Reimport { seq: grant.seq })?))
 }
 
-/// A repeated IMPORT in a sale whose units have numbers. It names some of the grant's first
-/// numbers, and the grant gets them in addition to the numbers that it holds.
+/// A repeated IMPORT in a sale whose units have numbers. The request names some of the grant's
+/// first numbers, and the grant gets these in addition to the numbers that it holds.
 fn import_numbers_again(
     plan: &mut Planning<'_, '_>,
     numbers: &Numbers,

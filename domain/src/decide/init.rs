@@ -29,7 +29,7 @@ fn check(init: &Init) -> Result<(), Misuse> {
     init.terms.check_supply(init.supply, &init.amounts)
 }
 
-/// Decides an INIT for an existing sale. It never resets a sale: with the arguments of the first
+/// Decides an INIT for an existing sale. INIT never resets a sale: with the arguments of the first
 /// INIT it is a retry.
 pub(super) fn again(sale: &Sale, init: &Init) -> Result<Outcome, Misuse> {
     check(init)?;

@@ -1,8 +1,8 @@
 //! Decides which waiters are served, and which are dropped.
 //!
 //! The lowest ticket comes first. Smaller requests may pass the head OVERTAKE times; then units are
-//! reserved for the head. A waiter who asks for more than available + held + elsewhere is skipped:
-//! they block nobody. The decisions become effects that name tickets, so no replica decides again.
+//! reserved for the head. A waiter who asks for more than available + held + elsewhere is skipped
+//! and blocks nobody. The decisions become effects that name tickets, so no replica decides again.
 
 use std::vec;
 
@@ -162,8 +162,8 @@ pub(super) struct Turn {
     pub(super) served: Vec<Effect<'static>>,
 }
 
-/// Judges a GRAB of `wanted` units like an entry at the end of the list. It is granted only if that
-/// entry would be offered its units now.
+/// Judges a GRAB of `wanted` units like an entry at the end of the list. The GRAB is granted only
+/// if that entry would be offered its units now.
 #[cold]
 pub(super) fn turn_behind(
     plan: &Planning<'_, '_>,

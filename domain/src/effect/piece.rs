@@ -3,7 +3,7 @@
 use super::*;
 use crate::snapshot::{self, pieces, Piece};
 
-/// A piece stands for many changes. It is the only change of its command, and its check also
+/// A piece stands for many changes. A piece is the only change of its command, and its check also
 /// updates the sale's numbers. The base is the first change of a sale, and never made on one that
 /// exists.
 impl Act for Piece<'_> {

@@ -5,7 +5,7 @@ use crate::fields;
 use crate::ledger::Ledger;
 use crate::model::balances::Balances;
 
-/// A new round begins with `supply` units. It is the only effect of its change.
+/// A new round begins with `supply` units. This effect is the only one of its change.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Round {
     /// The number.

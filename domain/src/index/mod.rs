@@ -33,7 +33,7 @@ pub enum Entry {
     Vacant(Vacant),
 }
 
-/// Slot for a missing key. It is checked when used, because the index may have changed.
+/// Slot for a missing key. The slot is checked when it is used, because the index may have changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Vacant {
     shard: u32,

@@ -126,7 +126,7 @@ impl Shard {
         let home = self.home(fragment);
         let is_right =
             slot == home || slot > home && self.words.get(slot - 1).is_some_and(is_before);
-        // Nearly always true: then every position has an empty slot after it.
+        // Nearly always the last slot is empty. Then every position has an empty slot after it.
         let is_last_free = self.words.last() == Some(&0);
         let Some(run) = self.words.get_mut(slot..).filter(|_| is_right) else { return false };
         if run.first().is_none_or(is_before) || !is_last_free && !run.contains(&0) {
@@ -209,7 +209,7 @@ fn of_half(words: &[u64], depth: u32) -> Shard {
     built(slots_for_half(occupied(words).count()), depth, occupied(words))
 }
 
-/// Home position. It is monotone in the fragment, which keeps the words sorted.
+/// Home position, which is monotone in the fragment, so that the words stay sorted.
 #[inline]
 pub(super) fn home_of(fragment: u32, depth: u32, homes: usize) -> usize {
     let within = (fragment << (32 - FRAGMENT_BITS)) << depth;

@@ -8,8 +8,8 @@ use crate::model::limits::{GRANTS_MAX, INTEGER_MAX, REV_LAST, TIME_MS_MAX};
 use crate::model::outcome::{Refused, State};
 use crate::model::wire;
 
-/// The numbers that every change moves. They are small and copied freely: a change is first tried
-/// on a copy.
+/// The numbers that every change moves. The struct is small and copied freely: a change is first
+/// tried on a copy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Balances {
     /// Number of changes of the sale.

@@ -68,8 +68,8 @@ pub const AMOUNTS_PER_PIECE: usize = 4096;
 /// Most users of one ALLOW or DENY.
 pub const USERS_PER_COMMAND_MAX: usize = 100_000;
 
-/// Users in one effect of ALLOW or DENY. It equals a snapshot piece's: each piece counts as a
-/// version, and a sale never has more pieces than versions.
+/// Users in one effect of ALLOW or DENY. The number equals a snapshot piece's. Each piece counts as
+/// a version, and a sale must never have more pieces than versions.
 pub const USERS_PER_EFFECT_MAX: usize = USERS_PER_PIECE;
 
 /// Bytes of one list of users: positions fit in 32 bits with room for one largest command.
@@ -143,7 +143,7 @@ pub const GRANTS_PER_CHUNK: usize = 4096;
 pub const PAGE_BYTES: usize = 64 * 1024;
 
 /// Most slots of the user index that loading allocates by the snapshot's count, before it has seen
-/// the grants. They are enough for a million users and take 13 MB.
+/// the grants. The slots are enough for a million users and take 13 MB.
 pub const BULK_LOAD_SLOTS_MAX: usize = 3 << 19;
 
 /// Slots of the largest shard of the user index; a fuller shard is split in two.

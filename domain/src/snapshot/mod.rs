@@ -60,8 +60,8 @@ pub enum Piece<'a> {
     Grants(Grants<'a>),
     /// The next kept round; its grants follow.
     Round(RoundStart),
-    /// Refusal counters. They belong to one node: they are in its dumps, but not replicated or
-    /// digested.
+    /// Refusal counters, which belong to one node. Its dumps have them, but they are not replicated
+    /// or digested.
     Refusals(Box<Refusals>),
     /// Units exchanged with other parts of a split.
     Pairs(#[serde(deserialize_with = "pieces::pairs")] Vec<Pair>),

@@ -21,8 +21,8 @@ use crate::parts::{sums, Pair};
 use crate::waitlist::Waiter;
 use crate::Sale;
 
-/// Whether the version counts at least INIT, every grant, and all entries of two lists: each was a
-/// change. Then it has room for the sale's pieces, however they are cut.
+/// Whether the version counts at least INIT, every grant, and all entries of two lists, each of
+/// which was a change. Then the version has room for the sale's pieces in any size.
 pub fn counts_all(balances: &Balances, listed: u64, also_listed: u64) -> bool {
     balances.version > balances.grants.saturating_add(listed).saturating_add(also_listed)
 }

@@ -43,9 +43,9 @@ pub struct Audit {
     pub version: [u64; 2],
 }
 
-/// An audit in steps, between which the sale may change. It counts the waiting list, then the kept
-/// rounds from the oldest on. Then come the index of all holds, in a sale with rounds, and the
-/// current round. Each count is compared, when it is complete, with the sale's numbers at that
+/// An audit in steps, between which the sale may change. The audit counts the waiting list, then
+/// the kept rounds from the oldest on. Then come the index of all holds, in a sale with rounds, and
+/// the current round. Each count is compared, when it is complete, with the sale's numbers at that
 /// moment. So a change in between is no difference.
 #[derive(Clone, Debug)]
 pub struct AuditWalk {

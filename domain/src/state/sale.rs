@@ -205,7 +205,8 @@ impl Sale {
         self.awaits == 0
     }
 
-    /// Clears the sweeper's request: it has looked, or the sale has moved.
+    /// Clears the time of the sweeper's next look, after the sweeper has looked or the sale has
+    /// moved.
     pub fn forget_look(&mut self) {
         self.look_at = None;
     }

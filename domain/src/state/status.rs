@@ -20,7 +20,7 @@ pub(crate) enum Window {
     Closed,
 }
 
-/// Changes by kind. They replicate, so they are exact on every node.
+/// Changes by kind. These counters are replicated, so they are exact on every node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tallies {
     /// Grants by GRAB and MGRAB.

@@ -102,8 +102,8 @@ impl Overlay {
         self.blocks.is_empty()
     }
 
-    /// Updates the tree before a search for runs. It goes level by level, so that a node above
-    /// several changes is computed once.
+    /// Updates the tree before a search for runs, level by level, so that a node above several
+    /// changes is computed once.
     pub(crate) fn refresh(&mut self, units: &Units) {
         let mut stale = core::mem::take(&mut self.stale);
         stale.sort_unstable();

@@ -1,8 +1,8 @@
 //! The waiting list: users who want units that are not available, in the order of asking.
 //!
-//! An entry reserves no units. It leaves the list when its units are offered (a held grant), when
-//! its user leaves, or when it is dropped. A tree keeps the entries in order, with sums for finding
-//! places and offers, see `queue`; an index maps a user to their entry.
+//! An entry reserves no units. An entry leaves the list when its units are offered (a held grant),
+//! when its user leaves, or when it is dropped. A tree keeps the entries in order, with sums for
+//! finding places and offers, see `queue`; an index maps a user to their entry.
 //!
 //! An entry in memory is numbers as varints, then its ids:
 //!
@@ -305,7 +305,7 @@ impl Waitlist {
         self.len() < WAITERS_MAX && next <= INTEGER_MAX && next - oldest < u64::from(u32::MAX)
     }
 
-    /// Appends a waiter whose user is not on the list. Their ticket is above all earlier ones.
+    /// Appends a waiter whose user is not on the list, and whose ticket is above all earlier ones.
     pub(crate) fn join(&mut self, waiter: &Waiter<'_>) {
         let value = Value { number: waiter.ticket as u32, marked: false };
         self.users.insert(self.hash(waiter.user), value);

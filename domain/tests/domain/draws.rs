@@ -202,8 +202,8 @@ fn huge_ranges_are_uniform_too() {
     }
 }
 
-/// Every packet is at least `min`, their number is as promised, and their sum is the total. This
-/// also holds with the smallest possible total, and with the largest numbers.
+/// Every packet is at least `min`, their number is as promised, and their sum is the total. The
+/// test includes the smallest possible total, and the largest numbers.
 // Rules: 7999
 #[test]
 fn packets_are_exactly_the_total() {

@@ -203,8 +203,8 @@ fn entries_that_are_over_are_dropped_in_parts() {
     }
 }
 
-/// A list on which all entries have ended counts as empty, even before they are dropped. This holds
-/// for another user's GRAB, for a full list, for SEND, for IMPORT and for the user's own PLACE.
+/// A list on which all entries have ended counts as empty, even before they are dropped. So another
+/// user's GRAB, a full list, SEND, IMPORT and the user's own PLACE ignore these entries.
 #[test]
 fn entries_that_are_over_stand_in_nobodys_way() {
     let ask = |user, qty| Grab { user, amount: Amount::Exactly(qty), req: Some(b"r") };

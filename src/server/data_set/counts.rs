@@ -60,7 +60,8 @@ impl Counts {
     /// Uncounts a sale that leaves the set: `load` is its last known share.
     pub(crate) fn subtract(&self, load: Load) {
         self.changed(load, Load::default());
-        // This comes last: counts without sales are then unused by the time that `take` finds them.
+        // The count of sales is decremented last: when `take` finds counts without sales, they are
+        // unused.
         self.sales.fetch_sub(1, Ordering::Release);
     }
 

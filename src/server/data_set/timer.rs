@@ -27,7 +27,7 @@ type OnTick = unsafe extern "C" fn(*mut RedisModuleCtx, *mut c_void);
 pub(crate) const ROUND_BUDGET: Duration = Duration::from_millis(1);
 /// Time between rounds while there is a backlog.
 pub(crate) const BACKLOG_MS: u64 = 1;
-/// Deadline for work that a replica does, too. It sorts before all others.
+/// Deadline for work that a replica does, too; it sorts before all others.
 pub(crate) const AT_ONCE: u64 = 0;
 /// Most turns in one round.
 const TURNS_MAX: usize = 100;

@@ -111,8 +111,8 @@ unsafe impl GlobalAlloc for ServerAlloc {
     }
 }
 
-/// Blocks with more alignment than the server promises. They are rare: a larger block is allocated,
-/// and the word before the aligned address holds the block's start.
+/// Blocks with more alignment than the server promises. Such blocks are rare. A larger block is
+/// allocated, and the word before the aligned address holds the block's start.
 mod wide {
     use super::{ptr, Layout};
 

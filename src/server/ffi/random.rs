@@ -11,8 +11,8 @@ type Source = fn(&mut [u8]) -> bool;
 /// The device is for kernels without the system call.
 const SOURCES: [Source; 2] = [kernel, device];
 
-/// At most 256 bytes, which come whole. It makes the system call itself, because libc's function is
-/// younger than the oldest C libraries that load the module.
+/// Random bytes by the system call; up to 256 bytes come whole. libc's function is not used,
+/// because it is younger than the oldest C libraries that load the module.
 fn kernel(bytes: &mut [u8]) -> bool {
     // SAFETY: the buffer is ours and as long as said.
     let drawn = unsafe { libc::syscall(libc::SYS_getrandom, bytes.as_mut_ptr(), bytes.len(), 0) };

@@ -77,8 +77,8 @@ impl<'k> AsPlanned<'k> {
 /// No foreign code runs until the stream is closed.
 ///
 /// Dropping it leaks the open key. The stream may have been deleted by its TTL, and RM_CloseKey
-/// would read freed memory. That happens only if the clock moves within a callback: in a timer on
-/// Redis 7.0.
+/// would read freed memory. A TTL can pass there only in a timer on Redis 7.0, where the clock
+/// moves within a callback.
 #[derive(Default)]
 pub struct Ready<'s>(Option<ManuallyDrop<OpenStream<'s>>>);
 

@@ -11,7 +11,7 @@ use redis_module::raw::{self, RedisModuleStreamID};
 use super::outbox::{NoStream, Ready, Stream};
 use crate::server::ffi::api::{bytes_of, CallReply};
 
-/// The smallest id: that of the entry that creates a stream and is deleted again.
+/// The smallest id. The entry that creates a stream has this id, and is deleted again.
 const FIRST_ID: RedisModuleStreamID = RedisModuleStreamID { ms: 0, seq: 1 };
 
 /// The reason why entries can't be appended. No entry is left in a stream.
@@ -39,8 +39,8 @@ impl Stream<'_> {
     }
 
     /// Makes an empty stream at a missing key. Nothing is replicated. A replica creates the stream
-    /// when it applies the change, so that a change of one sale stays one command. It may run
-    /// foreign code, which may leave entries in the stream or another type at the key.
+    /// when it applies the change, so that a change of one sale stays one command. This call may
+    /// run foreign code, which may leave entries in the stream or another type at the key.
     fn make(&self) {
         let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
         let (mut id, mut pair) = (FIRST_ID, [self.name.raw(); 2]);
@@ -57,7 +57,8 @@ impl Stream<'_> {
     }
 
     /// Removes a stream that [`Stream::make`] made for a change that is not committed, unless
-    /// foreign code has appended to it. No other node has that stream. It may run foreign code.
+    /// foreign code has appended to it. No other node has that stream. This call may run foreign
+    /// code.
     fn unmake(&self) {
         let Ok(open) = self.open() else { return };
         // SAFETY: the key is open for writing and holds a stream.
@@ -70,8 +71,8 @@ impl Stream<'_> {
 
     /// Opens the stream for entries that another node has appended, and creates it if it is
     /// missing. The stream can be missing although the primary has it: if a module wrote to it
-    /// while it was being deleted, the DEL reaches this node after the entries. It may run foreign
-    /// code; afterwards `is_as_judged` checks the sale, see [`ready_all`].
+    /// while it was being deleted, the DEL reaches this node after the entries. This call may run
+    /// foreign code; afterwards `is_as_judged` checks the sale, see [`ready_all`].
     pub fn ready_to_follow(&self, is_as_judged: impl FnOnce() -> bool) -> Option<Ready<'_>> {
         self.ready()
             .or_else(|instead| {
@@ -91,7 +92,7 @@ impl Stream<'_> {
     }
 
     /// Whether the stream has room for `count` more entries: its last id may be near the largest
-    /// one. It may run foreign code.
+    /// one. This call may run foreign code.
     fn has_room(&self, count: usize) -> bool {
         // SAFETY: the name is alive, and the format matches the arguments after it.
         let reply = CallReply(unsafe {

@@ -85,7 +85,8 @@ unsafe extern "C" fn free(value: *mut c_void) {
     guarded((), || unsafe { key::free(value) });
 }
 
-/// The value leaves its key: it was deleted, or it moves to another key, which is a second event.
+/// The value leaves its key: the key is deleted, or the value moves to another key, which is a
+/// second event.
 unsafe extern "C" fn unlink(ctx: *mut RedisModuleKeyOptCtx, value: *const c_void) {
     guarded((), || {
         // SAFETY: a value of the type is a boxed `Value`, which the server holds meanwhile.
@@ -233,8 +234,8 @@ fn context_of<'c>(io: *mut RedisModuleIO) -> Ctx<'c> {
     unsafe { Ctx::new(api!(RedisModule_GetContextFromIO)(io)) }
 }
 
-/// Whether the server loads its own data, or its primary's in place of its own. It serves no client
-/// meanwhile, so no payload comes from a client.
+/// Whether the server loads its own data, or its primary's in place of its own. The server serves
+/// no client meanwhile, so no payload comes from a client.
 pub(crate) fn is_loading(ctx: Ctx<'_>) -> bool {
     ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_LOADING)
         && !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING)

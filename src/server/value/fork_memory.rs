@@ -1,18 +1,18 @@
 //! Memory that a forked child of the server no longer needs while it saves.
 //!
 //! While the child lives, each page that the parent writes is copied. For its own types the server
-//! avoids copies: once a value is saved, the child gives its large blocks back. It can't do so for
-//! a module's values, so this module does it. Before a sale is saved, the child gives back the
-//! words of the indexes. A grant writes a random word of them, and saving reads none. The other
-//! blocks follow after the save.
+//! avoids copies: once a value is saved, the child gives its large blocks back. The server can't
+//! give back blocks of a module's values, so this module does. Before a sale is saved, the child
+//! gives back the words of the indexes. A grant writes a random word of them, and saving reads
+//! none. The other blocks follow after the save.
 //!
-//! This must never run in a process that goes on with the sale, so three things must hold. This is
-//! not the process that loaded the module. The server has announced in this process that a child
-//! began to save. For DUMP and DEBUG it announces nothing, and for SAVE another event in the
-//! parent. And the process calls itself a child. A child of this kind saves each key once and
-//! exits. If it begins to save again, it is ended. A read of a sale afterwards would find zeros in
-//! place of numbers, for example no grant. It would find no wrong address, because only blocks of
-//! plain numbers are given back.
+//! A process that goes on with the sale must never give its memory back. So three conditions must
+//! hold. The process is not the one that loaded the module. The server has announced in the process
+//! that a child began to save. For DUMP and DEBUG it announces nothing, and for SAVE another event
+//! in the parent. And the server's flags say that the process is a child. A child of this kind
+//! saves each key once and exits. If it begins to save again, it is ended. A read of a sale
+//! afterwards would find zeros in place of numbers, for example no grant. No read finds a wrong
+//! address, because only blocks of plain numbers are given back.
 
 use std::mem::size_of_val;
 use std::os::raw::c_void;
@@ -74,8 +74,8 @@ fn is_saving() -> bool {
 /// Saves a sale with `save`. A child gives the sale's memory back on the way.
 pub(crate) fn saving(sale: &mut Sale, save: impl FnOnce(&Sale)) {
     if SPENT.load(Ordering::Relaxed) == process::id() {
-        // No server saves twice in one child, but another module's child might. It ends here,
-        // because its file would be wrong.
+        // No server saves twice in one child, but another module's child might. Such a child ends
+        // here, because its file would be wrong.
         // SAFETY: `_exit` ends the forked child without running exit handlers of its parent.
         unsafe { libc::_exit(1) };
     }

@@ -21,7 +21,7 @@ pub(crate) struct Value {
     /// The counts of its data set.
     counts: &'static Counts,
     /// Whether the value has no key that this module knows. Its key was renamed, moved or deleted,
-    /// or a payload has just brought it. It comes to a key or is freed.
+    /// or a payload has just brought it. A keyless value later comes to a key or is freed.
     is_keyless: AtomicBool,
 }
 
@@ -103,8 +103,8 @@ pub enum NoSale {
 
 const NOT_FILLED: &str = "the server refused a new sale";
 
-/// An open key. It borrows its call exclusively. So no function that runs code of other modules can
-/// be called meanwhile, and the sale is borrowed once.
+/// An open key, which borrows its call exclusively. So no function that runs code of other modules
+/// can be called meanwhile, and the sale is borrowed once.
 pub struct Key<'c> {
     key: *mut RedisModuleKey,
     call: PhantomData<&'c mut ()>,

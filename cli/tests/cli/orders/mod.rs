@@ -37,8 +37,8 @@ fn ended(mut program: Command) -> (Option<i32>, String) {
     (output.status.code(), said)
 }
 
-/// Time limit for a program that must end with an error. It ends at once, but its servers may be
-/// slow.
+/// Time limit for a program that must end with an error. The program ends at once, but its servers
+/// may be slow.
 const GIVEN_UP_AFTER: std::time::Duration = std::time::Duration::from_secs(20);
 
 #[test]

@@ -12,8 +12,8 @@ use crate::program::{seckill, Running};
 const KEY: &str = "sale:stale";
 const STREAM: &str = "sale:stale:orders";
 
-/// Longer than a failover, which takes 3 s. It ends before Sentinels demote a restarted primary, at
-/// the earliest 8 s later.
+/// Longer than a failover, which takes 3 s, but over before Sentinels demote a restarted primary,
+/// at the earliest 8 s later.
 const HOLD_MS: u64 = 8_000;
 
 #[test]

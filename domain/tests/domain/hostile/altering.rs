@@ -6,7 +6,7 @@ use seckill_domain::snapshot::Piece;
 
 use super::*;
 
-/// No piece of `dump` may be cut anywhere; then no sale is loaded.
+/// Asserts that no sale is loaded from `dump` if a piece of it is cut anywhere.
 #[track_caller]
 pub fn refuse_truncations(dump: &[Vec<u8>], what: &str) {
     for (at, piece) in dump.iter().enumerate() {
@@ -50,8 +50,8 @@ pub fn load_altered(dump: &[Vec<u8>], seed: u64, flips: u64, tries: u64, what: &
     loaded
 }
 
-/// Applies up to three effects at a time, `tries` times, most of them altered. They come from the
-/// sale's history `texts` or from its rewritten AOF. Returns how often they were accepted.
+/// Applies up to three effects at a time, `tries` times, most of them altered. The effects come
+/// from the sale's history `texts` or from its rewritten AOF. Returns how often they were accepted.
 pub fn apply_altered(
     sale: &Sale,
     texts: impl IntoIterator<Item = Vec<u8>>,

@@ -5,7 +5,7 @@ use seckill_domain::outcome::State;
 use super::*;
 use crate::oracle::{Deed, List, Part, Pick};
 
-/// Part 0 of three. It is the home of all these users, but not of `b`.
+/// Part 0 of three, the home of all these users, but not of `b`.
 const PART: Part = Part { number: 0, of: 3, split: "s-1", total: 90 };
 const USERS: [&str; 5] = ["a", "c", "d", "e", "erin"];
 

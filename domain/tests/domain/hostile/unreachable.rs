@@ -127,7 +127,7 @@ fn repeating() -> Sale {
     sale
 }
 
-/// IMPORT refuses a sale with rounds. Its effect, too, refuses to add to a known grant there: that
+/// IMPORT refuses a sale with rounds. The effect of an import is refused there, too: the known
 /// grant may be of an older round.
 #[test]
 fn an_import_of_a_grant_of_an_older_round() {
