@@ -14,7 +14,7 @@ pub fn family(name: &str) -> &str {
 /// Ends the name of a server that uses four I/O threads.
 const THREADS: &str = "-threads";
 
-/// The version numbers of `redis-7.0.15`; `None` without a version, or if it is no Redis and no Valkey.
+/// The version numbers of `redis-7.0.15`; `None` without a version, or for another server.
 pub fn version(name: &str) -> Option<Vec<u32>> {
     let (family, version) = name.strip_suffix(THREADS).unwrap_or(name).split_once('-')?;
     let loads_the_module = matches!(family, "redis" | "valkey");
