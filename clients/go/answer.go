@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// Answer is what GRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT reply. Has says which of the
-// numbers its word tells; the others are 0.
+// Answer is the reply of GRAB, CONFIRM, CANCEL, EXTEND, REFUND and IMPORT. Numbers that its word
+// does not have are 0; see Has.
 type Answer struct {
 	Outcome    string  // the first word
-	State      string  // of the grant: HELD, SOLD, CANCELLED, EXPIRED, REFUNDED, or NOGRANT
-	Req        string  // what the call was sent with; empty where it had none
+	State      string  // the grant's: HELD, SOLD, CANCELLED, EXPIRED, REFUNDED, or NOGRANT
+	Req        string  // the REQ of the call; empty if it had none
 	Seq        int64   // the grant's number in its sale
 	Qty        int64   // units of the grant
 	DeadlineMs int64   // Unix ms until when the grant is held; 0 if it is not
 	Available  int64   // units left in the sale
-	Held       int64   // units that are not paid and may come back
+	Held       int64   // held units of others that may come back
 	Allowance  int64   // units that the user may still have
-	OpensInMs  int64   // until the window opens
+	OpensInMs  int64   // until the sale opens
 	Ticket     int64   // the user's number on the waiting list
-	Ahead      int64   // who waits before them
-	UnitsAhead int64   // and for how many units
-	Unit       int64   // the numbered unit that somebody has
-	Units      []int64 // the grant's numbers; nil if the sale has none
+	Ahead      int64   // number of waiters before the user
+	UnitsAhead int64   // units that these waiters ask for
+	Unit       int64   // the number of a taken unit
+	Units      []int64 // the grant's unit numbers; nil if the sale has none
 	Lost       int     // attempts without a reply: after a refusal one may still arrive, so cancel
-	Durable    *bool   // whether so many replicas have the grant; nil if nobody asked
+	Durable    *bool   // whether enough replicas have the grant; nil without Durable
 }
 
 var errNoAnswer = errors.New("not an answer of seckill")
@@ -34,13 +34,13 @@ var errNoAnswer = errors.New("not an answer of seckill")
 // Won says whether the user has the units.
 func (a Answer) Won() bool { return a.State == "HELD" || a.State == "SOLD" }
 
-// Has says whether the answer's word tells this number, by the name that clients/README.md gives it.
+// Has says whether the answer has this number; clients/README.md lists the names.
 func (a Answer) Has(number string) bool {
 	return strings.Contains(" "+fields[a.Outcome]+" ", " "+number+" ")
 }
 
-// ReadAnswer reads a raw reply, of a script for example: a []any of strings and int64. Words that it
-// has besides are left unread.
+// ReadAnswer reads a raw reply, of a script for example: a []any of strings and int64. Additional
+// words at its end are ignored.
 func ReadAnswer(reply any) (Answer, error) {
 	words, ok := reply.([]any)
 	if !ok || len(words) == 0 {
@@ -68,7 +68,7 @@ func readAnswer(outcome string, words []any) (Answer, error) {
 	return a, nil
 }
 
-// Puts each word where its name says; false if one is missing, or of another kind. A text may be nil.
+// Stores each word under its name; false if one is missing or of another type. A text may be nil.
 func fill(names []string, words []any, numbers map[string]*int64, texts map[string]*string) bool {
 	for at, name := range names {
 		if at >= len(words) {
@@ -104,12 +104,12 @@ func unitsOf(more []any) []int64 {
 	return units
 }
 
-// MultiAnswer is what MGRAB replies: units of all sales, or of none.
+// MultiAnswer is the reply of MGRAB: units of all sales, or of none.
 type MultiAnswer struct {
 	Outcome string // GRANTED, REPLAY or REFUSED
 	Req     string
 	Grants  []Answer // one for each distinct key, in order of first mention; empty if refused
-	Index   int      // of the first of them that refuses
+	Index   int      // index of the first refusing sale
 	Refusal *Answer  // its answer; nil if none refuses
 	Lost    int
 	Durable *bool
@@ -142,7 +142,7 @@ func readMulti(reply any) (MultiAnswer, error) {
 		return m, err
 	}
 	for _, row := range words[1:] {
-		// Each row is what GRAB says behind the word.
+		// Each row has the elements of GRAB's reply after the first word.
 		cells, _ := row.([]any)
 		grant, err := readAnswer(m.Outcome, cells)
 		if err != nil {
@@ -153,18 +153,18 @@ func readMulti(reply any) (MultiAnswer, error) {
 	return m, nil
 }
 
-// Row is a grant, as USER and WINNERS list it.
+// Row is a grant in the reply of USER or WINNERS.
 type Row struct {
 	Seq        int64
 	User       string
 	Qty        int64
 	State      string
-	AtMs       int64  // when it was granted, Unix ms
-	DeadlineMs int64  // until when it is held, Unix ms; 0 if it is not
-	Req        string // of its GRAB; empty if that had none
+	AtMs       int64  // time of the grant, Unix ms
+	DeadlineMs int64  // deadline of a hold, Unix ms; 0 if it is not held
+	Req        string // the REQ of its GRAB; empty if that had none
 	Epoch      int64
-	Round      int64   // 0 in a sale without
-	Units      []int64 // its numbers; nil in a sale without
+	Round      int64   // 0 in a sale without rounds
+	Units      []int64 // its unit numbers; nil in a sale without NUMBERED
 }
 
 func readRows(reply any) ([]Row, error) {
@@ -189,25 +189,25 @@ func readRows(reply any) ([]Row, error) {
 // User is the reply to USER.
 type User struct {
 	Allowance int64  // units that the user may still have; -1 without a limit
-	Admission string // what GRAB would judge now: OK, DENIED or BUSY
+	Admission string // the admission of a GRAB now: OK, DENIED or BUSY
 	Grants    []Row  // newest first
 }
 
 // Place is a place on the waiting list.
 type Place struct{ Ticket, Ahead, UnitsAhead int64 }
 
-// Event is an entry of the outbox. What came twice is known by id, epoch and rev in its data.
+// Event is an entry of the outbox. A repeated entry has an equal id, epoch and rev in its data.
 type Event struct {
 	Event  string         // GRANT, CONFIRM and so on
-	Sale   string         // the sale's key at that moment
+	Sale   string         // the sale's key at that time
 	Data   map[string]any // see docs/outbox.md; numbers are json.Number
-	User   string         // empty where there is none, as the next three
+	User   string         // empty if there is none; so the next three
 	Req    string
 	Outbox string
 	Split  string
 }
 
-// Decode reads the fields of an outbox entry, as redis.XMessage has them in Values.
+// Decode reads the fields of an outbox entry, such as Values of a redis.XMessage.
 func Decode(values map[string]any) (Event, error) {
 	text := func(name string) string { value, _ := values[name].(string); return value }
 	event := Event{text("event"), text("sale"), nil, text("user"), text("req"), text("outbox"), text("split")}

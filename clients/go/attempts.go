@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The type of the answer to a call that changes something: an Answer, or a MultiAnswer.
+// The answer to a call that changes the sale: an Answer or a MultiAnswer.
 type answered[T any] interface {
 	word() string
 	hasGrant() bool
@@ -35,7 +35,7 @@ func (m MultiAnswer) isSame(b MultiAnswer) bool {
 	return true
 }
 
-// The word of a reply that OnAttempt gets.
+// The first word of a reply, for OnAttempt.
 func wordOf(value any) string {
 	if told, is := value.(interface{ word() string }); is {
 		return told.word()
@@ -43,9 +43,9 @@ func wordOf(value any) string {
 	return "OK"
 }
 
-// Asks, and if it shall be durable makes sure of the answer: the repeated call shows that this
-// server has the grant, and the INCR comes after it, so the WAIT is for both. (Alone behind a REPLAY
-// it would wait for nothing.)
+// Sends a call. If the sale is durable, repeats the call with INCR and WAIT: the repeated call shows
+// that this server has the grant, and the INCR comes after it, so the WAIT covers both. (After a
+// REPLAY, which writes nothing, a WAIT alone would not wait.)
 func sure[T answered[T]](ctx context.Context, s *Sale, name, req string, words []any,
 	read func(any) (T, error)) (told[T], *bool, error) {
 	call := call{name: name, req: req, commands: [][]any{words}, ends: time.Now().Add(s.options.Timeout)}
@@ -72,9 +72,9 @@ type call struct {
 	name, req string
 	commands  [][]any
 	ends      time.Time
-	block     time.Duration // what the server itself waits in each attempt
-	lost      int           // attempts that had no reply before
-	happened  bool          // it was answered before: an error does not mean that nothing has happened
+	block     time.Duration // time that the server blocks in each attempt
+	lost      int           // earlier attempts without a reply
+	happened  bool          // it had an answer before, so an error does not mean that nothing changed
 }
 
 type told[T any] struct {
@@ -85,13 +85,13 @@ type told[T any] struct {
 
 const pause = 50 * time.Millisecond
 
-// Errors that come however often one asks. Others pass, and may hide what was granted.
+// Whether a retry can't avoid this error. Other errors are temporary, and a grant may exist.
 func (c *Client) isMistake(code string) bool {
 	return mistakes[code] || !c.isCluster() && (code == "MOVED" || code == "ASK")
 }
 
-// One attempt: the replies, or the server's error as a SaleError, or another error if the outcome
-// is unknown. Connections that can't be used again are closed.
+// One attempt. Returns the replies, the server's error as a SaleError, or another error if the
+// outcome is unknown. Closes connections that can't be used again.
 func (c *Client) attempt(ctx context.Context, key string, commands [][]any, within time.Duration) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -99,7 +99,7 @@ func (c *Client) attempt(ctx context.Context, key string, commands [][]any, with
 	text := firstError(replies)
 	var refused redis.Error
 	if errors.As(err, &refused) {
-		text = refused.Error() // of AUTH, or before anything was sent
+		text = refused.Error() // from AUTH, or from connecting
 	}
 	if text != "" {
 		code, _, _ := strings.Cut(text, " ")
@@ -113,7 +113,7 @@ func (c *Client) attempt(ctx context.Context, key string, commands [][]any, with
 	return replies, err
 }
 
-// Sends a call until there is an answer.
+// Retries a call until there is an answer.
 func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, error)) (told[T], error) {
 	lost, why := call.lost, errors.New("no time was left")
 	for made := 0; made < s.options.Attempts; made++ {
@@ -151,7 +151,7 @@ func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, erro
 			if lost == 0 && !call.happened {
 				return told[T]{}, refused
 			}
-			break // It says nothing of the attempts before it.
+			break // The error says nothing about earlier attempts.
 		}
 	}
 	return told[T]{}, &Unanswered{call.req, lost, why}

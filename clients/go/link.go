@@ -12,17 +12,18 @@ import (
 
 const redirectsMax = 5
 
-// Client reaches the servers that an application's go-redis client knows, with connections of its
-// own: that client would repeat calls by itself, and not keep to their deadlines. Goroutines share it.
+// Client calls the servers of an application's go-redis client, over connections of its own. The
+// go-redis client would retry calls by itself and ignore their deadlines. Goroutines may share a
+// Client.
 type Client struct {
 	base  redis.UniversalClient
 	mutex sync.Mutex
-	nodes map[string]*redis.Client // by address; "" is a single server's or Sentinel's
-	moved map[string]string        // hash tags whose slot was said to have moved, and where to
+	nodes map[string]*redis.Client // by address; "" for a single server or Sentinel
+	moved map[string]string        // hash tags of moved slots, with the new address
 }
 
 // New takes a *redis.Client (a single server, or NewFailoverClient's: Sentinel) or a
-// *redis.ClusterClient. Its options are left as they are.
+// *redis.ClusterClient. It does not change that client's options.
 func New(base redis.UniversalClient) (*Client, error) {
 	single, isSingle := base.(*redis.Client)
 	cluster, isCluster := base.(*redis.ClusterClient)
@@ -32,7 +33,7 @@ func New(base redis.UniversalClient) (*Client, error) {
 	return nil, fmt.Errorf("seckill: %T is no client that this library knows", base)
 }
 
-// Close closes the connections of its own.
+// Close closes its own connections.
 func (c *Client) Close() { c.drop(context.Background()) }
 
 func (c *Client) isCluster() bool {
@@ -40,7 +41,7 @@ func (c *Client) isCluster() bool {
 	return is
 }
 
-// Keys with the same hash tag are in the same slot; without a tag the whole key counts.
+// The hash tag of a key, or the whole key. Keys with equal tags are in one slot.
 func tag(key string) string {
 	if from := strings.IndexByte(key, '{'); from >= 0 {
 		if length := strings.IndexByte(key[from+1:], '}'); length > 0 {
@@ -50,7 +51,7 @@ func tag(key string) string {
 	return key
 }
 
-// The node at this address, or the one that is said to have the key.
+// The node at this address, or the known owner of the key.
 func (c *Client) node(ctx context.Context, key, addr string) (*redis.Client, error) {
 	like, isSingle := c.base.(*redis.Client)
 	if !isSingle {
@@ -73,17 +74,17 @@ func (c *Client) node(ctx context.Context, key, addr string) (*redis.Client, err
 			options.Addr = addr
 		}
 		options.MaxRetries, options.ContextTimeoutEnabled, options.MinIdleConns = -1, true, 0
-		// RESP2: replies of RESP3 tell nothing more. A processor of pushes serves the other client only.
+		// RESP2, because RESP3 adds nothing here. The other client keeps its processor of pushes.
 		options.Protocol, options.PushNotificationProcessor = 2, nil
-		// Each call has a deadline.
+		// Each call sets its own deadline.
 		options.ReadTimeout, options.WriteTimeout = -1, -1
 		c.nodes[addr] = redis.NewClient(&options)
 	}
 	return c.nodes[addr], nil
 }
 
-// Sends these commands over one connection to the node that has the key. A redis.Error among the
-// replies is one of the server.
+// Sends these commands over one connection to the node that owns the key. A redis.Error among the
+// replies is the server's.
 func (c *Client) send(ctx context.Context, key string, commands [][]any) ([]any, error) {
 	addr, asking := "", false
 	for redirects := 0; ; redirects++ {
@@ -122,7 +123,7 @@ func exchange(ctx context.Context, node *redis.Client, commands [][]any, asking 
 		}
 		all[at] = pipe.Do(ctx, words...)
 	}
-	// Each command carries its own error.
+	// Each command has its own error.
 	_, _ = pipe.Exec(ctx)
 	replies := make([]any, len(all))
 	for at, command := range all {
@@ -150,7 +151,7 @@ func firstError(replies []any) string {
 	return ""
 }
 
-// Closes all idle connections, so that none of them is used again.
+// Closes all idle connections.
 func (c *Client) drop(ctx context.Context) {
 	c.mutex.Lock()
 	old := c.nodes

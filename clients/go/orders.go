@@ -13,25 +13,25 @@ const (
 	orderTimeout = 2 * time.Second
 )
 
-// Orders is what a worker has to do: entries of an outbox, at least once each. One that came twice
-// is known by (id, epoch, rev) in its data. One goroutine reads it.
+// Orders reads entries of an outbox for a worker, each at least once. A repeated entry has an equal
+// (id, epoch, rev) in its data. Only one goroutine may use an Orders.
 type Orders struct {
-	Idle   time.Duration // what another reader has left for so long is taken over; 60 s
-	Block  time.Duration // how long one call waits for new entries; 1 s
-	Follow bool          // goes on when there are no more entries; true
+	Idle   time.Duration // age of other readers' pending entries that are taken over; 60 s
+	Block  time.Duration // time that one call waits for new entries; 1 s
+	Follow bool          // whether to wait for new entries at the end; true
 
 	client              *Client
 	stream, group, name string
-	// Own entries that are pending come first, then what others have left, then new ones.
+	// This reader's pending entries come first, then other readers' old ones, then new ones.
 	stage    int
-	last     string // the last id given of own and new entries
+	last     string // the last id returned of own and new entries
 	cursor   string
 	looked   time.Time
 	hasGroup bool
 	isOver   bool
 	failures int
 	ready    []Order
-	trimmed  map[string]bool // own entries that were trimmed, and given as such
+	trimmed  map[string]bool // own entries that were trimmed and already returned
 }
 
 const (
@@ -46,14 +46,14 @@ type Order struct {
 	Event *Event
 }
 
-// NewOrders reads a stream as the reader name of group, which is made if it is missing.
+// NewOrders reads a stream as the reader name of group, and creates a missing group.
 func NewOrders(client *Client, stream, group, name string) *Orders {
 	return &Orders{Idle: time.Minute, Block: time.Second, Follow: true, client: client, stream: stream,
 		group: group, name: name, last: "0", cursor: "0-0", trimmed: map[string]bool{}}
 }
 
-// Next is the next order; io.EOF when there is none and Follow is false. After an *Unanswered it goes
-// on when it is asked again; a *SaleError ends it.
+// Next returns the next order; io.EOF if there is none and Follow is false. After an *Unanswered
+// it can be called again; a *SaleError is final.
 func (o *Orders) Next(ctx context.Context) (Order, error) {
 	for len(o.ready) == 0 {
 		if o.isOver {
@@ -73,7 +73,7 @@ func (o *Orders) Next(ctx context.Context) (Order, error) {
 			// The stream was deleted, or a failover lost the group.
 			o.hasGroup = false
 		}
-		// Entries that the lost reply had are pending for this reader.
+		// Entries of the lost reply are now pending for this reader.
 		o.stage = own
 		if o.failures++; o.failures%failuresMax == 0 {
 			return Order{}, &Unanswered{"", o.failures, err}
@@ -86,7 +86,7 @@ func (o *Orders) Next(ctx context.Context) (Order, error) {
 	return order, nil
 }
 
-// Ack says that it is done. After an error it may come again.
+// Ack acknowledges an order. After an error the order may come again.
 func (o *Orders) Ack(ctx context.Context, order Order) error {
 	for made := 1; ; made++ {
 		_, err := o.send(ctx, orderTimeout/failuresMax, "XACK", o.stream, o.group, order.ID)
@@ -139,7 +139,7 @@ func (o *Orders) fill(ctx context.Context) error {
 	return nil
 }
 
-// How many entries came.
+// Returns the number of entries.
 func (o *Orders) read(ctx context.Context, after string, block time.Duration) (int, error) {
 	words := []any{"XREADGROUP", "GROUP", o.group, o.name, "COUNT", entriesMax}
 	if block > 0 {
@@ -188,7 +188,7 @@ func (o *Orders) claim(ctx context.Context) error {
 	if len(words) > 2 {
 		ids, _ := words[2].([]any)
 		for _, id := range ids {
-			// Some of the trimmed ones this reader had itself, and has given already.
+			// Trimmed entries of this reader that it has already returned.
 			if id, _ := id.(string); o.trimmed[id] {
 				delete(o.trimmed, id)
 			} else {

@@ -1,8 +1,8 @@
 // Package seckill buys from seckill, a Redis and Valkey module for flash sales.
 //
-// An Answer is a value, won or not. A *SaleError: nothing has happened. An *Unanswered: nobody
-// knows, so ask again with its Req, which never takes twice. Any other error: the program is wrong,
-// and nothing was sent.
+// A call returns an Answer, won or not. *SaleError: the server refused the call and changed nothing.
+// *Unanswered: the outcome is unknown, so send the call again with its Req, which never takes units
+// twice. Any other error: an argument is wrong, and nothing was sent.
 package seckill
 
 import (
@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// SaleError is a refusal of the server, which would come again; nothing has happened.
+// SaleError is an error of the server that a retry can't avoid. Nothing was changed.
 type SaleError struct{ Code, Text string }
 
 func (e *SaleError) Error() string { return e.Text }
 
-// Unanswered says that nobody knows whether the call happened, or that the server can't do it for
-// now. The same call with this Req tells, and never takes twice.
+// Unanswered means that the outcome of the call is unknown, or that the server can't execute it for
+// now. Send the call again with this Req: it never takes units twice.
 type Unanswered struct {
 	Req  string
 	Lost int // attempts without a reply
@@ -31,19 +31,19 @@ type Unanswered struct {
 func (e *Unanswered) Error() string { return "ask again with REQ " + e.Req + ": " + e.Why.Error() }
 func (e *Unanswered) Unwrap() error { return e.Why }
 
-// Options are what calls are held to.
+// Options are the limits of calls.
 type Options struct {
 	Timeout   time.Duration // for one call, over all its attempts and pauses; 2 s
-	Attempts  int           // of one call at most; 5
+	Attempts  int           // most attempts of one call; 5
 	OnAttempt func(name, outcome string, lost int, took time.Duration)
 	Durable   *Durable
 }
 
-// Durable: an answer says whether this many replicas have the grant.
+// Durable makes answers say whether this many replicas have the grant.
 type Durable struct {
 	Mark     string // the key of a counter; in a cluster it has the sale's hash tag
 	Replicas int
-	Timeout  time.Duration // how long they are waited for, beside the call's own time
+	Timeout  time.Duration // time to wait for replicas, in addition to the call's own
 }
 
 // Sale is one sale. Goroutines may share it.
@@ -53,7 +53,7 @@ type Sale struct {
 	options Options
 }
 
-// NewSale is the sale at this key. nil options are the usual ones.
+// NewSale is the sale at this key. Options may be nil for the defaults.
 func NewSale(client *Client, key string, options *Options) (*Sale, error) {
 	if client == nil {
 		return nil, errors.New("seckill: a sale needs a client")
@@ -74,19 +74,19 @@ func NewSale(client *Client, key string, options *Options) (*Sale, error) {
 	return sale, nil
 }
 
-// Home is the part of a split sale that is this user's, and its key.
+// Home returns a user's part of a split sale, and the part's key.
 func Home(name string, parts uint32, user string) (int, string) {
 	part := crc32.ChecksumIEEE([]byte(user)) % parts
 	return int(part), fmt.Sprintf("%s:{p%d}", name, part)
 }
 
-// Units is how many a GRAB asks for. The server judges the number.
+// Units is the quantity or the unit numbers of a GRAB. The server checks the number.
 type Units []any
 
-// One is what GRAB takes by itself, and the only thing for a sale that draws amounts.
+// One is the default of GRAB. A sale that draws amounts accepts nothing else.
 var One Units
 
-// Qty is this many units, or none.
+// Qty is exactly this many units.
 func Qty(units int64) Units {
 	if units == 1 {
 		return One
@@ -97,10 +97,10 @@ func Qty(units int64) Units {
 // UpTo is at most this many units.
 func UpTo(most int64) Units { return Units{"UPTO", most} }
 
-// Adjacent is this many units that are next to each other, in a sale with NUMBERED.
+// Adjacent is this many units with consecutive numbers, in a sale with NUMBERED.
 func Adjacent(units int64) Units { return Units{"QTY", units, "ADJACENT"} }
 
-// Exactly is these units, by their numbers, in a sale with NUMBERED.
+// Exactly is the units with these numbers, in a sale with NUMBERED.
 func Exactly(units ...int64) Units {
 	words := Units{"UNITS"}
 	for _, unit := range units {
@@ -109,12 +109,12 @@ func Exactly(units ...int64) Units {
 	return words
 }
 
-// Grab asks for units. An empty req is made here, once for all attempts.
+// Grab asks for units. If req is empty, a new one is made for all attempts.
 func (s *Sale) Grab(ctx context.Context, user, req string, units Units) (Answer, error) {
 	return s.change(ctx, "GRAB", user, orNew(req), units...)
 }
 
-// Wait is the same, or a place on the waiting list, until that moment (Unix ms) if it is not 0.
+// Wait is Grab, but joins the waiting list if no units are left; until untilMs (Unix ms), 0 for no limit.
 func (s *Sale) Wait(ctx context.Context, user, req string, qty, untilMs int64) (Answer, error) {
 	words := append(append(Units{}, Qty(qty)...), "WAIT")
 	if untilMs != 0 {
@@ -123,7 +123,7 @@ func (s *Sale) Wait(ctx context.Context, user, req string, qty, untilMs int64) (
 	return s.change(ctx, "GRAB", user, orNew(req), words...)
 }
 
-// Place is where the user is on the waiting list; nil if they are not.
+// Place returns the user's place on the waiting list; nil if the user is not on it.
 func (s *Sale) Place(ctx context.Context, user string) (*Place, error) {
 	return read(ctx, s, "PLACE", func(reply any) (*Place, error) {
 		words, _ := reply.([]any)
@@ -135,43 +135,43 @@ func (s *Sale) Place(ctx context.Context, user string) (*Place, error) {
 	}, user)
 }
 
-// Keep is what is left of a grant of which a part is given back.
+// Keep is the part of a grant that the user keeps; the other units are returned.
 type Keep []any
 
-// KeepQty leaves this many units.
+// KeepQty keeps this many units.
 func KeepQty(units int64) Keep { return Keep{units} }
 
-// KeepUnits leaves these units, by their numbers, in a sale with NUMBERED.
+// KeepUnits keeps the units with these numbers, in a sale with NUMBERED.
 func KeepUnits(units ...int64) Keep { return Keep(Exactly(units...)) }
 
-// Confirm: the user has paid. Here and below an empty req is the user's only grant. With keep, here,
-// in Cancel and in Refund, a part of the grant is left and the others are given back.
+// Confirm marks a grant as paid. Here and below an empty req means the user's only grant. With keep,
+// also in Cancel and Refund, the user keeps a part of the grant and returns the other units.
 func (s *Sale) Confirm(ctx context.Context, user, req string, keep ...Keep) (Answer, error) {
 	return s.change(ctx, "CONFIRM", user, req, part(keep)...)
 }
 
-// Reclaim is the same, and a hold that has expired is taken again if it can be; it needs a req.
+// Reclaim is Confirm, and takes an expired hold again if units are free. It needs a req.
 func (s *Sale) Reclaim(ctx context.Context, user, req string) (Answer, error) {
 	return s.change(ctx, "CONFIRM", user, req, "RECLAIM")
 }
 
-// Cancel gives a hold back, leaves the waiting list, or fences off a req.
+// Cancel returns a hold, leaves the waiting list, or sets a fence for a req.
 func (s *Sale) Cancel(ctx context.Context, user, req string, keep ...Keep) (Answer, error) {
 	return s.change(ctx, "CANCEL", user, req, part(keep)...)
 }
 
-// Extend lets a hold last for this many ms from now, at least.
+// Extend moves the deadline of a hold to at least this many ms from now.
 func (s *Sale) Extend(ctx context.Context, user string, ms int64, req string) (Answer, error) {
 	return s.change(ctx, "EXTEND", user, req, ms)
 }
 
-// Refund takes back what was sold.
+// Refund returns sold units.
 func (s *Sale) Refund(ctx context.Context, user, req string, keep ...Keep) (Answer, error) {
 	return s.change(ctx, "REFUND", user, req, part(keep)...)
 }
 
-// MGrab asks for units of this sale and of others in its slot: all, or none. qty: nothing, one
-// number for all, or one for each sale, this one's first.
+// MGrab asks for units of this sale and of others in its slot: all, or none. qty is empty, one
+// number for all sales, or one for each sale, beginning with this one.
 func (s *Sale) MGrab(ctx context.Context, user string, others []string, req string, qty ...int64) (MultiAnswer, error) {
 	words := []any{"SECKILL.MGRAB", user, len(others) + 1, s.key}
 	for _, key := range others {
@@ -189,7 +189,7 @@ func (s *Sale) MGrab(ctx context.Context, user string, others []string, req stri
 	return told.value, err
 }
 
-// User is what they have, and may still have.
+// User returns the user's grants, and the units that the user may still have.
 func (s *Sale) User(ctx context.Context, user string) (User, error) {
 	return read(ctx, s, "USER", func(reply any) (User, error) {
 		words, _ := reply.([]any)
@@ -231,7 +231,7 @@ func (s *Sale) Unit(ctx context.Context, unit int64) (*Row, error) {
 	}, unit)
 }
 
-// Status is the object of STATUS, as it is; numbers are json.Number.
+// Status is the JSON object of STATUS; numbers are json.Number.
 func (s *Sale) Status(ctx context.Context) (map[string]any, error) {
 	return read(ctx, s, "STATUS", func(reply any) (status map[string]any, err error) {
 		text, _ := reply.(string)
@@ -239,8 +239,8 @@ func (s *Sale) Status(ctx context.Context) (map[string]any, error) {
 	}, "JSON")
 }
 
-// Winners gives grants in the order of their numbers, asked for a page at a time, until each returns
-// an error. state: LIVE, ALL or a state; after: the last number of an earlier listing, or 0.
+// Winners calls each for grants in the order of their numbers, until it returns an error. It reads
+// page by page. state: LIVE, ALL or a state; after: the last number of an earlier listing, or 0.
 func (s *Sale) Winners(ctx context.Context, state string, after int64, each func(Row) error) error {
 	for {
 		var rows []Row
@@ -280,7 +280,7 @@ func orNew(req string) string {
 	}
 	random := make([]byte, 16)
 	if _, err := rand.Read(random); err != nil {
-		panic(err) // The system has no random numbers at all.
+		panic(err) // The system has no random numbers.
 	}
 	return hex.EncodeToString(random)
 }

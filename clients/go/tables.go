@@ -6,7 +6,7 @@ import "strings"
 
 const settled = "seq qty deadline_ms"
 
-// What is behind the first word of a reply; there may be more.
+// Names of the elements after the first word of a reply. Newer modules may add more.
 var fields = map[string]string{
 	"GRANTED":   "seq qty state deadline_ms available",
 	"ALREADY":   "seq qty state deadline_ms",
@@ -29,10 +29,10 @@ var fields = map[string]string{
 	"NOGRANT":   settled,
 }
 
-// What a row of USER and WINNERS has.
+// Names of the elements of a row in USER and WINNERS.
 var rowFields = strings.Fields("seq user qty state at_ms deadline_ms req epoch round")
 
-// First words of errors that come however often one asks.
+// First words of errors that a retry can't avoid.
 var mistakes = map[string]bool{
 	"AMBIGUOUS":   true,
 	"BUSYGROUP":   true,

@@ -1,7 +1,8 @@
 // Buys from seckill, a Redis module for flash sales, with ioredis or node-redis.
 //
-// An answer is a value, won or not. SaleError: nothing has happened. Unanswered: nobody knows, so
-// ask again with its req, which never takes twice. See docs/clients.md.
+// A call returns an answer, won or not. SaleError: the server refused the call and changed nothing.
+// Unanswered: the outcome is unknown, so send the call again with its req, which never takes units
+// twice. See docs/clients.md.
 'use strict';
 
 const { randomUUID } = require('node:crypto');
@@ -26,12 +27,12 @@ function whole(name, value) {
   return value;
 }
 
-/** One is what GRAB takes by itself, and a sale that draws amounts takes no other word. */
+/** The default of GRAB is one unit; a sale that draws amounts accepts no QTY. */
 function quantity(qty) {
   return (qty ?? 1) === 1 ? [] : ['QTY', whole('qty', qty)];
 }
 
-/** How many units, or which: in one way. */
+/** The quantity or the numbers, given in exactly one way. */
 function asked({ qty, upto, units, adjacent }) {
   const has = (value) => (value ?? null) !== null;
   if (has(units) ? has(qty) || has(upto) || adjacent : has(upto) && adjacent) {
@@ -45,25 +46,25 @@ function asked({ qty, upto, units, adjacent }) {
   return has(upto) ? ['UPTO', whole('upto', upto)] : quantity(qty);
 }
 
-/** Arguments for a part of a grant that is kept: a number of units, or numbers. */
+/** Arguments for KEEP: a quantity, or unit numbers. */
 function part(keep) {
   if (Array.isArray(keep)) return ['KEEP', 'UNITS', ...keep.map((unit) => whole('keep', unit))];
   return (keep ?? null) === null ? [] : ['KEEP', whole('keep', keep)];
 }
 
-/** All that an answer tells of grants. */
+/** The grants in an answer. */
 function grants(told) {
   const each = (told.grants ?? [told]).filter(({ seq, state }) => seq && state);
   return each.map(({ seq, qty, state, deadlineMs, units }) => [seq, qty, state, deadlineMs, units]);
 }
 
-/** The part of a split sale that is this user's, and its key. */
+/** The user's part of a split sale, and its key. */
 function home(name, parts, user) {
   const part = crc32(user) % parts;
   return { part, key: `${name}:{p${part}}` };
 }
 
-/** One sale, over a client of ioredis or node-redis. timeoutMs: of a call with all its attempts. */
+/** One sale, with a client of ioredis or node-redis. timeoutMs is for a call with all its attempts. */
 class Sale {
   #links;
   #key;
@@ -92,7 +93,7 @@ class Sale {
     this.#onAttempt = onAttempt;
   }
 
-  /** Asks for units with one REQ for all attempts: the order's, or one that is made here. */
+  /** Asks for units. All attempts have one REQ: the order's, or a new one. */
   async grab(user, { req, qty, upto, units, adjacent } = {}) {
     const words = asked({ qty, upto, units, adjacent });
     return this.#change('GRAB', user, id('req', req, true) || randomUUID(), words);
@@ -121,7 +122,7 @@ class Sale {
     return this.#change('REFUND', user, req, part(keep));
   }
 
-  /** Units of this sale and of others in its slot, all or none. qty: one for all, or each. */
+  /** Units of this sale and of others in its slot, all or none. qty: one for all sales, or a list. */
   async mgrab(user, others, { req, qty } = {}) {
     if (!Array.isArray(others)) throw new TypeError('others must be an array of keys');
     const keys = [this.#key, ...others.map((other) => this.#named(id('a key', other)))];
@@ -151,7 +152,7 @@ class Sale {
     return this.#read('USER', read, [id('user', user)]);
   }
 
-  /** Where the user stands on the waiting list; null: not on it, so ask `user`. */
+  /** The user's place on the waiting list; null if the user is not on it. */
   async place(user) {
     const read = ([word, ticket, ahead, unitsAhead]) =>
       (text(word) === 'WAITING' ? { ticket, ahead, unitsAhead } : null);
@@ -167,7 +168,7 @@ class Sale {
     } while (after !== 0);
   }
 
-  /** Entries of this sale's outbox for a worker, each { id, event, ack() }; no event: trimmed. */
+  /** Entries of this sale's outbox for a worker, each { id, event, ack() }; event is null if it was trimmed. */
   async *orders(stream, group, name, { idleMs = 60_000, blockMs = 1000, follow = true } = {}) {
     const call = async (words, waitMs) =>
       (await this.#ask(words[0], (reply) => reply, '', [words], waitMs)).told;
@@ -183,7 +184,7 @@ class Sale {
     }
   }
 
-  /** In calls by name neither library puts its prefix before keys. */
+  /** A key with the client's prefix, which neither library adds to unknown commands. */
   #named(key) {
     return this.#links.prefix ? Buffer.concat([Buffer.from(this.#links.prefix), Buffer.from(key)]) : key;
   }
@@ -200,7 +201,7 @@ class Sale {
   }
 
   /** The repeated call shows that this server has the grant, and the INCR comes after it, so the
-   *  WAIT is for both. (Alone behind a REPLAY it would wait for nothing.) */
+   *  WAIT covers both. (After a REPLAY, which writes nothing, a WAIT alone would not wait.) */
   async #sure(name, read, command, req) {
     const { told, lost } = await this.#ask(name, read, req, [command]);
     const before = grants(told);
@@ -214,7 +215,7 @@ class Sale {
     return { ...stands, req, lost: again.lost, durable };
   }
 
-  /** Until there is an answer. An error after a lost attempt says nothing of that attempt. */
+  /** Retries until there is an answer. An error after a lost attempt says nothing about that attempt. */
   async #ask(name, read, req, commands, waitMs = 0, lost = 0, happened = false) {
     const words = commands.map((command) =>
       command.map((word) => (Buffer.isBuffer(word) ? word : String(word))));

@@ -1,15 +1,15 @@
-// Connections to what a client of ioredis or node-redis is connected to, kept beside the client's
-// own: so time-outs, retries and the map of a cluster are those of a call, and the client stays as
-// it is. They don't keep a program from ending.
+// Connections to the servers of an ioredis or node-redis client, separate from the client's own. So
+// calls have their own timeouts, retries and slot map, and the client is not changed. Open
+// connections don't keep a program running.
 'use strict';
 
 const { once } = require('node:events');
 
 const REDIRECTS = 5;
 const SLOTS = 16384;
-// These say that the server is not, or no longer, the one to ask.
+// Codes of a server that is not the primary, or not ready yet.
 const DROPPING = ['READONLY', 'LOADING', 'MASTERDOWN'];
-// The classes of error replies, in both clients.
+// Classes of error replies in both clients.
 const REPLIES = /^(ReplyError|ErrorReply|SimpleError|BlobError)$/;
 
 /** The first word of an error reply; undefined for any other error. */
@@ -18,7 +18,7 @@ function codeOf(error) {
   return isReply ? error.message.split(' ', 1)[0] : undefined;
 }
 
-/** CRC-16 (XMODEM) of the key, or of what stands in its first braces. */
+/** The slot: CRC-16 (XMODEM) of the key, or of its hash tag. */
 function slotOf(key) {
   let bytes = Buffer.from(key);
   const open = bytes.indexOf('{');
@@ -66,10 +66,10 @@ const IOREDIS = {
   drop: (link) => link.disconnect(),
 };
 
-/** The client of one server that one of node-redis has, for its options. */
+/** The client of one server inside a node-redis client, for its options. */
 async function nodeOf(client) {
   if (client.nodeClient) return client.nodeClient(client.masters[0]);
-  // Of Sentinel: the primary's, looked up anew where the connection to it has ended.
+  // Sentinel: the primary's client, looked up again if its connection has ended.
   if (client.getMasterNode) return client._execute(false, async (node) => node);
   return client;
 }
@@ -128,8 +128,8 @@ class Links {
     this.prefix = kind.prefix(client);
   }
 
-  /** Replies in order, errors being values; all over one connection, to the node with the key.
-   *  `lane`: what blocks has a connection of its own. */
+  /** Returns the replies in order, errors as values. All commands use one connection to the key's
+   *  node. `lane`: blocking commands use another connection. */
   async send(key, commands, ms, lane) {
     const end = performance.now() + ms;
     const slot = this.isCluster ? slotOf(key) : 0;
@@ -167,7 +167,7 @@ class Links {
       return asking ? replies.filter((_, at) => at % 2) : replies;
     } catch (error) {
       this.#slots.clear();
-      // Others share it: where it answers them, only this one call is slow.
+      // If other calls got replies over this connection, only this call is slow.
       if (!(error instanceof OutOfTime) || link.answered < begun) this.#drop(name, link);
       throw error;
     }
@@ -187,7 +187,7 @@ class Links {
     link.connected.then((open) => this.#kind.drop(open)).catch(() => {});
   }
 
-  /** The node of a slot; if it is not known, asks one node after the other. */
+  /** The node of a slot. If it is unknown, asks one node after the other. */
   async #node(slot, end) {
     if (this.#slots.has(slot)) return this.#slots.get(slot);
     if (this.#seeds.length === 0) this.#seeds = await within(this.#kind.seeds(this.#client), end);
@@ -221,7 +221,7 @@ class Links {
 
 class OutOfTime extends Error {}
 
-/** The promise's value, or an error at the deadline; the promise itself goes on. */
+/** The promise's value, or an error at the deadline; the promise itself continues. */
 async function within(promise, end) {
   let timer;
   const over = new Promise((_, reject) => {

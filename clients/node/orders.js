@@ -5,7 +5,7 @@ const { SaleError, Unanswered, decode, text } = require('./words');
 
 const COUNT = 100;
 
-/** First what this name has pending, then what others have left, then new entries. */
+/** Reads pending entries of this name first, then old pending ones of others, then new ones. */
 class Reader {
   #call;
   #stream;
@@ -13,15 +13,15 @@ class Reader {
   #name;
   #idleMs;
   #blockMs;
-  /** Of those pending of this name the last one given; null: there are no more. */
+  /** The last returned one of this name's pending entries; null if none is left. */
   #last = '0';
-  /** Where to go on claiming; null: not now. */
+  /** The cursor of XAUTOCLAIM; null if it is not due. */
   #claim = '0-0';
   #claimedAt = performance.now();
   #given = '0';
   #trimmed = new Set();
 
-  /** `call(words, blockMs)` sends a command and gives its reply; without blockMs nothing blocks. */
+  /** `call(words, blockMs)` sends a command and returns its reply; without blockMs it does not block. */
   constructor(call, stream, group, name, idleMs, blockMs) {
     this.#call = call;
     this.#stream = stream;
@@ -35,7 +35,7 @@ class Reader {
     await this.#call(['XACK', this.#stream, this.#group, id]);
   }
 
-  /** The next entries, [id, event]; empty if there is none now. */
+  /** The next entries, [id, event]; empty if there are none now. */
   async batch() {
     for (;;) {
       try {
@@ -48,7 +48,7 @@ class Reader {
         if (error instanceof SaleError && error.code === 'NOGROUP') {
           await this.#makeGroup();
         } else if (error instanceof Unanswered && this.#blockMs !== undefined) {
-          // Entries that the lost reply had are pending for this name.
+          // Entries of the lost reply are now pending for this name.
           this.#last = this.#given;
         } else {
           throw error;
@@ -81,7 +81,7 @@ class Reader {
       const [cursor, entries, trimmed = []] = await this.#call([...words, 'COUNT', COUNT]);
       this.#claim = text(cursor) === '0-0' ? null : text(cursor);
       this.#claimedAt = performance.now();
-      // Trimmed entries that were pending for this name were given before.
+      // Trimmed entries that were pending for this name were already returned.
       const gone = trimmed.map(text).filter((id) => !this.#trimmed.delete(id));
       const found = [...entries.map(entry), ...gone.map((id) => [id, null])];
       if (found.length > 0) return found;
@@ -102,7 +102,7 @@ class Reader {
   }
 }
 
-/** The entries of the one stream that was asked for: a list of pairs, a map, or a flat list. */
+/** The entries of the only stream in the reply: a list of pairs, a map, or a flat list. */
 function streamOf(reply) {
   if (!reply) return [];
   if (reply instanceof Map) return [...reply.values()][0];

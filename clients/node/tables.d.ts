@@ -19,7 +19,7 @@ export type Outcome =
   | 'BUSY'
   | 'WAITING'
   | 'TAKEN';
-/** What each outcome has beside itself. */
+/** The fields of each outcome. */
 export interface Fields {
   GRANTED: {seq: number; qty: number; state: State; deadlineMs: number; available: number};
   ALREADY: {seq: number; qty: number; state: State; deadlineMs: number};

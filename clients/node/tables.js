@@ -2,7 +2,7 @@
 'use strict';
 
 exports.STATES = ['HELD', 'SOLD', 'CANCELLED', 'EXPIRED', 'REFUNDED'];
-// The elements of a reply, by its first word; there may be more.
+// Names of a reply's elements, by its first word. Newer modules may add more.
 exports.FIELDS = {
   GRANTED: ['outcome', 'seq', 'qty', 'state', 'deadlineMs', 'available'],
   ALREADY: ['outcome', 'seq', 'qty', 'state', 'deadlineMs'],
@@ -26,7 +26,7 @@ exports.FIELDS = {
 };
 exports.ROW = ['seq', 'user', 'qty', 'state', 'atMs', 'deadlineMs', 'req', 'epoch', 'round'];
 exports.EVENT = ['event', 'sale', 'data', 'user', 'req', 'outbox', 'split'];
-// First words of errors that come however often one asks.
+// First words of errors that a retry can't avoid.
 exports.MISTAKES = [
   'AMBIGUOUS',
   'BUSYGROUP',

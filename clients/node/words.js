@@ -1,11 +1,11 @@
-// Reading of replies and entries.
+// Parses replies and entries.
 'use strict';
 
 const { isUtf8 } = require('node:buffer');
 
 const { EVENT, FIELDS, ROW, STATES } = require('./tables');
 
-/** The server refused the call and nothing has happened; code is the error's first word. */
+/** The server refused the call and changed nothing; code is the error's first word. */
 class SaleError extends Error {
   constructor(cause, code) {
     super(cause.message, { cause });
@@ -13,7 +13,7 @@ class SaleError extends Error {
   }
 }
 
-/** The outcome is unknown; sending the call again with this req tells it, and takes nothing twice. */
+/** The outcome is unknown. Send the call again with this req: it never takes units twice. */
 class Unanswered extends Error {
   constructor(req, lost, cause) {
     super(`ask again with the same REQ: ${cause.message}`, { cause });
@@ -27,10 +27,10 @@ function text(value) {
   return Buffer.isBuffer(value) && isUtf8(value) ? value.toString() : value;
 }
 
-/** There may be more values than names, but not fewer. */
+/** Names the values. There may be more values than names, but not fewer. */
 function named(names, values) {
   if (!names || values.length < names.length) throw new Error(`not an answer: ${values}`);
-  // Behind them a sale with NUMBERED has the numbers of the grant.
+  // In a sale with NUMBERED the grant's numbers follow.
   const units = Array.isArray(values[names.length]) ? values[names.length] : null;
   return { ...Object.fromEntries(names.map((name, at) => [name, text(values[at])])), units };
 }
@@ -60,8 +60,8 @@ function answers([first, ...rest]) {
 
 const row = (reply) => named(ROW, reply);
 
-/** Reads the fields of an outbox entry, an object, a Map or a flat list. What came twice is known
- *  by the id, epoch and rev in its data. */
+/** Reads the fields of an outbox entry: an object, a Map or a flat list. A repeated entry has an
+ *  equal id, epoch and rev in its data. */
 function decode(fields) {
   let pairs = fields instanceof Map ? [...fields] : Object.entries(fields);
   if (Array.isArray(fields)) {

@@ -3,9 +3,10 @@
 // The whole library in one file, to be copied into a shop without Composer. Written from
 // clients/php/src by `make docs`: change those files, not this one.
 //
-// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. An answer is a value,
-// won or not. SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req,
-// which never takes twice. See docs/clients.md.
+// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. A call returns an
+// answer, won or not. SaleError: the server refused the call and changed nothing. Unanswered: the
+// outcome is unknown, so send the call again with its req, which never takes units twice. See
+// docs/clients.md.
 
 declare(strict_types=1);
 
@@ -19,30 +20,30 @@ use Predis\Response\ErrorInterface;
 /** @internal A client of one of the libraries. */
 interface Connection
 {
-    /** These say that the server is not, or no longer, the one to ask. */
+    /** Codes of a server that is not the primary, or not ready yet. */
     public const DROPPING = ['READONLY', 'LOADING', 'MASTERDOWN'];
 
     /**
-     * The replies in order, errors being ErrorReply, all over one connection, to the node that has the key.
+     * Sends commands over one connection to the key's node. Returns the replies in order, errors as ErrorReply.
      *
      * @param list<list<string|int>> $commands
      * @return list<mixed>
-     * @throws \Throwable when a reply is not there in time, or not whole
+     * @throws \Throwable if a reply is late or incomplete
      */
     public function send(string $key, array $commands, float $seconds): array;
 
-    /** Ends it: what is still to come must not be taken for the answer to another call. */
+    /** Closes the connection, so that a late reply is not read as the reply to another call. */
     public function drop(): void;
 
-    /** The client's prefix of keys, which it does not add in calls by name. */
+    /** The client's key prefix, which it does not add to unknown commands. */
     public function prefix(): string;
 
     public function isCluster(): bool;
 }
 
 /**
- * One sale. A REQ that is null or empty is made by `grab`, `wait` and `mgrab`, and means the user's only
- * grant to the others. All throw SaleError and Unanswered.
+ * One sale. For a null or empty REQ, `grab`, `wait` and `mgrab` make a new one; in other calls it means the
+ * user's only grant. All calls throw SaleError and Unanswered.
  *
  * @phpstan-type Row array{seq: int, user: string, qty: int, state: string, atMs: int, deadlineMs: int, req: ?string,
  *     epoch: int, round: int, units: ?list<int>}
@@ -50,10 +51,10 @@ interface Connection
 interface SaleInterface
 {
     /**
-     * Asks for units with one REQ for all attempts: the order's, or one that is made here.
+     * Asks for units. All attempts have one REQ: the order's, or a new one.
      *
-     * @param ?list<int> $units in a sale with NUMBERED: these numbers and no others
-     * @param bool $adjacent in a sale with NUMBERED: such as are next to each other
+     * @param ?list<int> $units in a sale with NUMBERED: exactly these numbers
+     * @param bool $adjacent in a sale with NUMBERED: consecutive numbers
      */
     public function grab(
         string $user,
@@ -68,8 +69,7 @@ interface SaleInterface
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
 
     /**
-     * $keep, here and below: so many units are left of the grant, or those with these numbers; the others are
-     * given back.
+     * $keep, here and below: this many units, or the units with these numbers, stay; the others are returned.
      *
      * @param int|list<int>|null $keep
      */
@@ -92,7 +92,7 @@ interface SaleInterface
      * Units of this sale and of others in its slot, all or none.
      *
      * @param list<string> $others
-     * @param int|list<int>|null $qty one for all, or each
+     * @param int|list<int>|null $qty one for all sales, or a list
      */
     public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer;
 
@@ -105,16 +105,16 @@ interface SaleInterface
     /** @return ?Row the grant that has this number */
     public function unit(int $unit): ?array;
 
-    /** @return array{allowance: int, admission: string, grants: list<Row>} an allowance of -1 is no limit */
+    /** @return array{allowance: int, admission: string, grants: list<Row>} an allowance of -1 means no limit */
     public function user(string $user): array;
 
-    /** @return ?array{ticket: int, ahead: int, unitsAhead: int} null: not on the waiting list, so ask `user` */
+    /** @return ?array{ticket: int, ahead: int, unitsAhead: int} null if the user is not on the waiting list */
     public function place(string $user): ?array;
 
     /** @return \Generator<int, Row> */
     public function winners(string $state = 'LIVE', int $after = 0): \Generator;
 
-    /** @return \Generator<int, Order> what is to be done for this sale's entries */
+    /** @return \Generator<int, Order> the entries of this sale's outbox, for a worker */
     public function orders(
         string $stream,
         string $group,
@@ -125,7 +125,7 @@ interface SaleInterface
     ): \Generator;
 }
 
-/** The reply to a call; fields that the outcome lacks are null. Times are Unix milliseconds. */
+/** The reply to a call. Fields that the outcome lacks are null. Times are Unix milliseconds. */
 final class Answer
 {
     public function __construct(
@@ -144,7 +144,7 @@ final class Answer
         public readonly ?int $ahead = null,
         public readonly ?int $unitsAhead = null,
         public readonly ?int $unit = null,
-        /** @var ?list<int> the grant's numbers; null: not a sale with NUMBERED */
+        /** @var ?list<int> the grant's numbers; null in a sale without NUMBERED */
         public readonly ?array $units = null,
         /** Attempts without a reply. After a refusal one of them may still arrive: cancel. */
         public readonly int $lost = 0,
@@ -157,17 +157,17 @@ final class Answer
         return in_array($this->state, ['HELD', 'SOLD'], true);
     }
 
-    /** The outcome for a `match` that says when a word is left out. */
+    /** The outcome, for a `match` over all words. */
     public function kind(): Outcome
     {
         return Outcome::from($this->outcome);
     }
 }
 
-/** @internal What is done with the client that an application has. */
+/** @internal Makes a Connection of the application's client. */
 final class Clients
 {
-    /** @var ?\WeakMap<object, Cluster> so that all sales of a process share their nodes */
+    /** @var ?\WeakMap<object, Cluster> shared by all sales of a process */
     private static ?\WeakMap $clusters = null;
 
     /** @param ?\Closure(string, int): \Redis $node a connection to a node of a \RedisCluster */
@@ -189,12 +189,12 @@ final class Clients
             return self::$clusters[$client] ??= self::predisCluster($connection, $prefix);
         }
         $single = method_exists($connection, 'getMaster') ? $connection->getMaster() : $connection;
-        // Otherwise the primary of this moment is kept for ever.
+        // Otherwise the current primary would be kept forever.
         $forget = method_exists($connection, 'getSentinelConnection') ? $connection->remove(...) : null;
         return new PredisNode($single, $prefix, $forget);
     }
 
-    /** A \RedisCluster does not show its login, and can't send a command by name to the node of an ASK reply. */
+    /** A \RedisCluster does not show its login, and can't send an unknown command to the node of an ASK reply. */
     private static function redisCluster(\RedisCluster $client, ?\Closure $node): Cluster
     {
         $node ??= static function (string $host, int $port): \Redis {
@@ -224,7 +224,7 @@ final class Clients
     }
 }
 
-/** @internal The nodes of a cluster, by a map that is kept here. */
+/** @internal The nodes of a cluster, with its own slot map. */
 final class Cluster implements Connection
 {
     private const REDIRECTS = 5;
@@ -234,7 +234,7 @@ final class Cluster implements Connection
     private array $ranges = [];
 
     /**
-     * @param list<string> $seeds host:port of nodes that are known
+     * @param list<string> $seeds host:port of some nodes
      * @param \Closure(string, int): Connection $open
      */
     public function __construct(
@@ -259,7 +259,7 @@ final class Cluster implements Connection
             preg_match('/^(?:MOVED|ASK) \d+ (.*:\d+)$/', $replies[0]->message, $words) === 1
                 || throw new \UnexpectedValueException('a reply that broke off');
             $told = $words[1];
-            // An empty host is the one that was asked.
+            // An empty host is that of the asked node.
             $place = $told[0] === ':' ? self::host($place) . $told : $told;
             $code === 'MOVED' && array_unshift($this->ranges, [$slot, $slot, $place]);
         }
@@ -276,7 +276,7 @@ final class Cluster implements Connection
             $this->nodes[$place] = ($this->open)(self::host($place), $port);
         }
         $replies = $this->nodes[$place]->send('', $sent, max($end - microtime(true), 0.001));
-        // The reply to ASKING comes before each of them.
+        // The reply to ASKING comes before each reply.
         return $asking ? array_column(array_chunk($replies, 2), 1) : $replies;
     }
 
@@ -285,7 +285,7 @@ final class Cluster implements Connection
         return substr($place, 0, (int) strrpos($place, ':'));
     }
 
-    /** The node of a slot; if it is not known, asks one node after the other. */
+    /** The node of a slot. If it is unknown, asks one node after the other. */
     private function owner(int $slot, float $end): string
     {
         $found = fn () => current(array_filter($this->ranges, fn ($range) => $range[0] <= $slot && $slot <= $range[1]));
@@ -339,7 +339,7 @@ final class Cluster implements Connection
     }
 }
 
-/** Answers say whether this many replicas have the grant; the mark is a counter beside the sale. */
+/** Makes answers say whether this many replicas have the grant; the mark is the key of a counter. */
 final class Durable
 {
     public function __construct(
@@ -362,14 +362,14 @@ final class ErrorReply
         return explode(' ', $this->message, 2)[0];
     }
 
-    /** Whether this is what a server says, and not what a library says of a lost connection. */
+    /** Whether the message is a server's error, not a library's about a lost connection. */
     public static function is(string $message): bool
     {
         return preg_match('/^[A-Z]{3,}( |$)/', $message) === 1;
     }
 }
 
-/** The reply to MGRAB: a grant for each sale, or the first sale that refused, and why. */
+/** The reply to MGRAB: a grant for each sale, or the first refusing sale with its answer. */
 final class MultiAnswer
 {
     public function __construct(
@@ -393,7 +393,7 @@ final class MultiAnswer
 }
 
 /**
- * What a worker has to do. It may come twice: (id, epoch, rev) in the data tell.
+ * An entry for a worker. A repeated entry has an equal (id, epoch, rev) in its data.
  *
  * @phpstan-type Event array{event: string, sale: string, data: array<string, mixed>, user: ?string, req: ?string,
  *     outbox: ?string, split: ?string}
@@ -402,20 +402,20 @@ final class Order
 {
     public function __construct(
         public readonly string $id,
-        /** @var ?Event null: it was trimmed before anybody acknowledged it */
+        /** @var ?Event null if it was trimmed before anybody acknowledged it */
         public readonly ?array $event,
         private readonly \Closure $acknowledge,
     ) {
     }
 
-    /** When it is done. */
+    /** Acknowledges the entry after the work. */
     public function ack(): void
     {
         ($this->acknowledge)($this->id);
     }
 }
 
-/** The first word of a reply: what a grab came to, or how a grant stands. */
+/** The first word of a reply: the outcome of a grab, or the state of a grant. */
 enum Outcome: string
 {
     case Granted = 'GRANTED';
@@ -445,7 +445,7 @@ final class PhpRedis implements Connection
     private const OPTIONS = ['SERIALIZER', 'PREFIX', 'READ_TIMEOUT', 'SCAN', 'TCP_KEEPALIVE', 'COMPRESSION',
         'COMPRESSION_LEVEL', 'REPLY_LITERAL', 'NULL_MULTIBULK_AS_NULL', 'MAX_RETRIES', 'BACKOFF_ALGORITHM',
         'BACKOFF_BASE', 'BACKOFF_CAP'];
-    /** @var ?\WeakMap<\Redis, array<string, mixed>> what clients were connected with, and to what */
+    /** @var ?\WeakMap<\Redis, array<string, mixed>> addresses and options of clients */
     private static ?\WeakMap $known = null;
 
     public function __construct(private readonly \Redis $client)
@@ -474,7 +474,7 @@ final class PhpRedis implements Connection
         ];
     }
 
-    /** A client that a framework hands out again: it does not recover by itself once a reply broke off. */
+    /** Reconnects a framework's shared client, which does not recover by itself after a broken reply. */
     private function revive(array $about): void
     {
         $this->client->connect(...$about['to']);
@@ -488,7 +488,7 @@ final class PhpRedis implements Connection
     public function send(string $key, array $commands, float $seconds): array
     {
         $client = $this->client;
-        // Else, when a reply breaks off, it connects again and reads on there.
+        // Otherwise phpredis would reconnect after a broken reply and read the rest from the new connection.
         $options = [\Redis::OPT_MAX_RETRIES => 0, \Redis::OPT_READ_TIMEOUT => $seconds];
         $before = [];
         foreach ($options as $option => $value) {
@@ -498,7 +498,7 @@ final class PhpRedis implements Connection
         try {
             return array_map($this->one(...), $commands);
         } finally {
-            // Set to 0, which it says where none was set, it would not wait at all.
+            // phpredis reports 0 for no timeout, but setting 0 would mean not to wait at all.
             $before[\Redis::OPT_READ_TIMEOUT] = $before[\Redis::OPT_READ_TIMEOUT]
                 ?: (float) ini_get('default_socket_timeout');
             foreach ($before as $option => $value) {
@@ -514,7 +514,7 @@ final class PhpRedis implements Connection
             $reply = $this->client->rawCommand(...$command);
             $error = $this->client->getLastError();
         } catch (\RedisException $why) {
-            // Errors that begin with ERR or WRONGTYPE are false, others are thrown, as lost connections are.
+            // phpredis returns false for ERR and WRONGTYPE, and throws other errors as for lost connections.
             $error = ErrorReply::is($why->getMessage()) ? $why->getMessage() : throw $why;
         }
         return $error === null ? $reply : new ErrorReply($error);
@@ -536,10 +536,10 @@ final class PhpRedis implements Connection
     }
 }
 
-/** @internal One server, also one that Predis found by Sentinel. */
+/** @internal One server, also one that Predis found through Sentinel. */
 final class PredisNode implements Connection
 {
-    /** @param ?\Closure(NodeConnectionInterface): mixed $forget tells who found it that it is not the one */
+    /** @param ?\Closure(NodeConnectionInterface): mixed $forget removes a node that is no longer the primary */
     public function __construct(
         private readonly NodeConnectionInterface $node,
         private readonly string $prefix = '',
@@ -561,13 +561,13 @@ final class PredisNode implements Connection
             $reply = $this->node->readResponse($command);
             $replies[] = $reply instanceof ErrorInterface ? new ErrorReply($reply->getMessage()) : $reply;
         }
-        // The read timeout in the client's options.
+        // The read timeout of the client's options.
         $before = $this->node->getParameters()->read_write_timeout ?? (float) ini_get('default_socket_timeout');
         $this->limit($before > 0 ? (float) $before : 1e6);
         return $replies;
     }
 
-    /** For the next read. */
+    /** Sets the timeout of the next read. */
     private function limit(float $seconds): void
     {
         $seconds = max($seconds, 0.001);
@@ -593,20 +593,20 @@ final class PredisNode implements Connection
     }
 }
 
-/** @internal First what this name has pending, then what others have left, then new entries. */
+/** @internal Reads pending entries of this name first, then old pending ones of others, then new ones. */
 final class Reader
 {
     private const COUNT = 100;
-    /** Of those pending of this name the last one given; null: there are no more. */
+    /** The last returned one of this name's pending entries; null if none is left. */
     private ?string $last = '0';
-    /** Where to go on claiming; null: not now. */
+    /** The cursor of XAUTOCLAIM; null if it is not due. */
     private ?string $claim = '0-0';
     private float $claimedAt;
     private string $given = '0';
     /** @var array<string, true> */
     private array $trimmed = [];
 
-    /** @param \Closure(list<string|int>, int): mixed $call a command, and how long it may block */
+    /** @param \Closure(list<string|int>, int): mixed $call sends a command that may block for some ms */
     public function __construct(
         private readonly \Closure $call,
         private readonly string $stream,
@@ -623,7 +623,7 @@ final class Reader
         ($this->call)(['XACK', $this->stream, $this->group, $id], 0);
     }
 
-    /** @return array<string, ?array> the next entries by their ids; empty if there is none now */
+    /** @return array<string, ?array> the next entries by their ids; empty if there are none now */
     public function batch(): array
     {
         while (true) {
@@ -634,7 +634,7 @@ final class Reader
                 $this->makeGroup();
             } catch (Unanswered $error) {
                 $this->blockMs !== null || throw $error;
-                // Entries that the lost reply had are pending for this name.
+                // Entries of the lost reply are now pending for this name.
                 $this->last = $this->given;
             }
         }
@@ -673,7 +673,7 @@ final class Reader
             $this->claimedAt = microtime(true);
             $found = self::entries($reply[1]);
             foreach ($reply[2] ?? [] as $id) {
-                // Trimmed entries that were pending for this name were given before.
+                // Trimmed entries that were pending for this name were already returned.
                 isset($this->trimmed[$id]) || $found[$id] = null;
                 unset($this->trimmed[$id]);
             }
@@ -709,19 +709,19 @@ final class Reader
     }
 }
 
-/** One sale, over phpredis or Predis. timeoutMs: of a call with all its attempts. */
+/** One sale, with phpredis or Predis. timeoutMs is for a call with all its attempts. */
 final class Sale implements SaleInterface
 {
     private const PAUSE_MS = 50;
     private ?Connection $connection = null;
 
     /**
-     * @param \Closure(): (\Redis|\RedisCluster|ClientInterface) $connect a client for this sale; asked for again
-     *     after a lost connection, and may then give the same one
-     * @param ?\Closure(string, string, int, float): mixed $onAttempt told after each attempt: the command, the
-     *     first word that came or LOST, attempts lost so far, its milliseconds
-     * @param ?\Closure(string, int): \Redis $node a connection to a node of a \RedisCluster, by host and port,
-     *     where that takes a password or TLS
+     * @param \Closure(): (\Redis|\RedisCluster|ClientInterface) $connect returns a client for this sale; called
+     *     again after a lost connection, when it may return the old client
+     * @param ?\Closure(string, string, int, float): mixed $onAttempt called after each attempt with the command,
+     *     the first word of the reply or LOST, the attempts lost so far, and the milliseconds
+     * @param ?\Closure(string, int): \Redis $node connects to a node of a \RedisCluster by host and port; needed
+     *     for a password or TLS
      */
     public function __construct(
         private readonly \Closure $connect,
@@ -842,7 +842,7 @@ final class Sale implements SaleInterface
         }
     }
 
-    /** The part of a split sale that is this user's, and its key. @return array{int, string} */
+    /** The user's part of a split sale, and its key. @return array{int, string} */
     public static function home(string $name, int $parts, string $user): array
     {
         $part = crc32($user) % $parts;
@@ -856,7 +856,7 @@ final class Sale implements SaleInterface
     }
 
     /**
-     * Reads the fields of an outbox entry, a map or a flat list; what came twice is known by the id, epoch and rev
+     * Reads the fields of an outbox entry, a map or a flat list. A repeated entry has an equal id, epoch and rev
      * in its data.
      */
     public static function decode(array $fields): array
@@ -869,7 +869,7 @@ final class Sale implements SaleInterface
         return (string) $req === '' ? bin2hex(random_bytes(16)) : $req;
     }
 
-    /** How many units, or which: in one way. */
+    /** The quantity or the numbers, given in exactly one way. */
     private static function asked(?int $qty, ?int $upto, ?array $units, bool $adjacent): array
     {
         if ($units !== null ? $qty !== null || $upto !== null || $adjacent : $upto !== null && $adjacent) {
@@ -883,13 +883,13 @@ final class Sale implements SaleInterface
         };
     }
 
-    /** One is what GRAB takes by itself, and a sale that draws amounts takes no other word. */
+    /** The default of GRAB is one unit; a sale that draws amounts accepts no QTY. */
     private static function qty(?int $qty): array
     {
         return ($qty ?? 1) === 1 ? [] : ['QTY', $qty];
     }
 
-    /** Arguments for a part of a grant that is kept: a number of units, or numbers. */
+    /** Arguments for KEEP: a quantity, or unit numbers. */
     private static function part(int|array|null $keep): array
     {
         return match (true) {
@@ -899,7 +899,7 @@ final class Sale implements SaleInterface
         };
     }
 
-    /** The libraries put their prefix before no key of a call by name. */
+    /** The key with the client's prefix, which the libraries do not add to unknown commands. */
     private function prefixed(string $key): string
     {
         return $this->connection()->prefix() . $key;
@@ -927,8 +927,8 @@ final class Sale implements SaleInterface
     }
 
     /**
-     * The repeated call shows that this server has the grant, and the INCR comes after it, so the WAIT is for both.
-     * (Alone behind a REPLAY it would wait for nothing.)
+     * The repeated call shows that this server has the grant, and the INCR comes after it, so the WAIT covers both.
+     * (After a REPLAY, which writes nothing, a WAIT alone would not wait.)
      */
     private function sure(string $name, callable $read, array|\Closure $command, string $req): Answer|MultiAnswer
     {
@@ -959,7 +959,7 @@ final class Sale implements SaleInterface
         return array_map($told, $grants);
     }
 
-    /** A client whose kind is known; a connection that fails is not the caller's mistake. */
+    /** The connection, made if needed. A failed connect is no error of the caller. */
     private function ready(): Connection
     {
         try {
@@ -970,7 +970,7 @@ final class Sale implements SaleInterface
     }
 
     /**
-     * Until there is an answer. An error after a lost attempt says nothing of that attempt.
+     * Retries until there is an answer. An error after a lost attempt says nothing about that attempt.
      *
      * @param list<list<string|int>|\Closure(): list<string|int>> $commands
      */
@@ -1006,12 +1006,13 @@ final class Sale implements SaleInterface
                     [$outcome, $why] = [$error->code(), $error->message];
                 }
             } catch (\TypeError $mistake) {
-                // Of the program, as a client of another type; with replies, they are no answer.
+                // Without a connection it is the program's error, such as a client of another type. Otherwise the
+                // replies are no valid answer.
                 $this->connection === null && throw $mistake;
                 [$why, $cause] = [$mistake->getMessage(), $mistake];
             } catch (\Exception $error) {
                 [$why, $cause] = [$error->getMessage(), $error];
-                // A login that fails is an error reply, too.
+                // A failed login is an error reply, too.
                 $outcome = ErrorReply::is($why) ? (new ErrorReply($why))->code() : 'LOST';
             }
             $lost += (int) ($outcome === 'LOST');
@@ -1056,7 +1057,7 @@ final class Sale implements SaleInterface
     }
 }
 
-/** The server refused the call and nothing has happened; errorCode is the error's first word. */
+/** The server refused the call and changed nothing; errorCode is the error's first word. */
 final class SaleError extends \RuntimeException
 {
     public function __construct(string $message, public readonly string $errorCode)
@@ -1068,7 +1069,7 @@ final class SaleError extends \RuntimeException
 /** @internal */
 final class Slots
 {
-    /** CRC-16 (XMODEM) of the key, or of what stands in its first braces. */
+    /** The slot: CRC-16 (XMODEM) of the key, or of its hash tag. */
     public static function of(string $key): int
     {
         $open = strpos($key, '{');
@@ -1090,7 +1091,7 @@ final class Slots
 /** @internal */
 final class Tables
 {
-    /** The elements of a reply, by its first word; there may be more. */
+    /** Names of a reply's elements, by its first word. Newer modules may add more. */
     public const FIELDS = [
         'GRANTED' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs', 'available'],
         'ALREADY' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs'],
@@ -1115,7 +1116,7 @@ final class Tables
     public const STATES = ['HELD', 'SOLD', 'CANCELLED', 'EXPIRED', 'REFUNDED'];
     public const ROW = ['seq', 'user', 'qty', 'state', 'atMs', 'deadlineMs', 'req', 'epoch', 'round'];
     public const EVENT = ['event', 'sale', 'data', 'user', 'req', 'outbox', 'split'];
-    /** First words of errors that come however often one asks. */
+    /** First words of errors that a retry can't avoid. */
     public const MISTAKES = [
         'AMBIGUOUS',
         'BUSYGROUP',
@@ -1135,12 +1136,12 @@ final class Tables
     ];
 }
 
-/** The outcome is unknown; sending the call again with this req tells it, and takes nothing twice. */
+/** The outcome is unknown. Send the call again with this req: it never takes units twice. */
 final class Unanswered extends \RuntimeException
 {
     public function __construct(
         public readonly string $req,
-        /** Attempts that had no reply. */
+        /** Attempts without a reply. */
         public readonly int $lost,
         string $why,
         ?\Throwable $previous = null,
@@ -1149,7 +1150,7 @@ final class Unanswered extends \RuntimeException
     }
 }
 
-/** @internal What replies and entries say. */
+/** @internal Parses replies and entries. */
 final class Words
 {
     public static function answer(mixed $reply): Answer
@@ -1170,7 +1171,7 @@ final class Words
         return new MultiAnswer('', $word, array_map($grant, array_slice($reply, 1)));
     }
 
-    /** There may be more words than names, but not fewer. */
+    /** Names the words. There may be more words than names, but not fewer. */
     private static function named(array $names, array $words, string $outcome): Answer
     {
         if ($names === [] || count($words) < count($names)) {
@@ -1196,7 +1197,7 @@ final class Words
 
     public static function rows(array $rows): array
     {
-        // phpredis has false for null.
+        // phpredis returns false for null.
         $count = count(Tables::ROW);
         return array_map(fn (array $row) => ['req' => $row[6] === false ? null : $row[6]]
             + array_combine(Tables::ROW, array_slice($row, 0, $count)) + ['units' => self::units($row, $count)], $rows);

@@ -105,7 +105,7 @@ public class After {
         }
         boolean mine = answer.state() == State.SOLD;
         if (!mine) {
-            // The hold ended before the row was there, and the unit may be somebody else's by now.
+            // The hold expired before the row was written, so another user may have the unit.
             row(shop, "DELETE FROM orders WHERE id = ? AND user = ?", order, user);
         }
         return mine;
@@ -113,7 +113,7 @@ public class After {
 
     private static void row(DataSource shop, String statement, String order, String user)
             throws SQLException {
-        // Only a buyer who was granted a unit takes a connection.
+        // Only a buyer with a granted unit takes a connection.
         try (var connection = shop.getConnection(); var row = connection.prepareStatement(statement)) {
             row.setString(1, order);
             row.setString(2, user);

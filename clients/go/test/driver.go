@@ -60,7 +60,7 @@ func main() {
 	}
 }
 
-// An id: a text, or bytes in hexadecimal; null is none.
+// An id: a text, or bytes in hexadecimal; null for none.
 type id string
 
 func (i *id) UnmarshalJSON(raw []byte) error {
@@ -78,7 +78,7 @@ func (i *id) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// A raw reply as a client has it.
+// A raw reply in the form of go-redis.
 func raw(word any) any {
 	switch told := word.(type) {
 	case float64:

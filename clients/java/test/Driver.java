@@ -38,7 +38,7 @@ public final class Driver {
 
     public static void main(String[] args) throws Exception {
         JsonObject told = JsonParser.parseString(args[0]).getAsJsonObject();
-        // Each client's own class is compiled where that client is.
+        // A client's own class is compiled only if that client is installed.
         Link link = (Link) Class.forName(told.get("flavour").getAsString() + "Links")
                 .getMethod("make", int.class, int.class, String.class)
                 .invoke(null, told.get("port").getAsInt(), told.get("resp").getAsInt(), told.get("on").getAsString());
@@ -224,14 +224,14 @@ public final class Driver {
         return told;
     }
 
-    /** Fields as texts of ISO 8859-1, which keep their bytes. */
+    /** Fields as ISO 8859-1 texts, which keep all bytes. */
     private static List<Object> latin(Object fields) {
         List<Object> all = new ArrayList<>();
         ((List<?>) fields).forEach(word -> all.add(new String((byte[]) word, BYTES)));
         return all;
     }
 
-    /** Ids travel as UTF-8 where they are that, else in hexadecimal. */
+    /** An id as text if it is UTF-8, otherwise in hexadecimal. */
     private static Object plain(String id) {
         if (id == null) {
             return null;

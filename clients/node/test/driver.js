@@ -29,7 +29,7 @@ async function connect({ flavour, port, resp, prefix, on }) {
 
 const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-/** Ids that are not UTF-8 travel in hexadecimal, names as in clients/README.md. */
+/** A value for the runner: ids that are not UTF-8 in hexadecimal, names as in clients/README.md. */
 function plain(value) {
   if (Buffer.isBuffer(value)) return { hex: value.toString('hex') };
   if (Array.isArray(value)) return value.map(plain);

@@ -1,4 +1,4 @@
-// Compiled, not run: the fields that each outcome has, and those it lacks.
+// Compiled, not run: checks which fields each outcome has.
 import { Answer, Row, Sale, Unanswered, decode, home } from '..';
 
 export async function told(sale: Sale): Promise<string> {
@@ -28,7 +28,7 @@ export async function told(sale: Sale): Promise<string> {
     case 'BUSY':
       return answer.outcome;
     default:
-      // Every outcome is above: a new one does not compile until it is, too.
+      // All outcomes are above; a new one does not compile until it is added.
       return answer satisfies never;
   }
 }
@@ -48,7 +48,7 @@ export async function work(sale: Sale): Promise<void> {
   const seats: number[] | null = (await sale.grab('alice', { units: [17, 18] })).units;
   const first: string = (await sale.units()).charAt(0);
   console.log(seats, first, (await sale.unit(17))?.user);
-  // @ts-expect-error null is no user
+  // @ts-expect-error a user can't be null
   await sale.grab(null);
 }
 

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** The reply to a call; fields that the outcome lacks are null. Times are Unix milliseconds. */
+/** The reply to a call. Fields that the outcome lacks are null. Times are Unix milliseconds. */
 final class Answer
 {
     public function __construct(
@@ -23,7 +23,7 @@ final class Answer
         public readonly ?int $ahead = null,
         public readonly ?int $unitsAhead = null,
         public readonly ?int $unit = null,
-        /** @var ?list<int> the grant's numbers; null: not a sale with NUMBERED */
+        /** @var ?list<int> the grant's numbers; null in a sale without NUMBERED */
         public readonly ?array $units = null,
         /** Attempts without a reply. After a refusal one of them may still arrive: cancel. */
         public readonly int $lost = 0,
@@ -36,7 +36,7 @@ final class Answer
         return in_array($this->state, ['HELD', 'SOLD'], true);
     }
 
-    /** The outcome for a `match` that says when a word is left out. */
+    /** The outcome, for a `match` over all words. */
     public function kind(): Outcome
     {
         return Outcome::from($this->outcome);

@@ -6,10 +6,10 @@ namespace Seckill;
 
 use Predis\ClientInterface;
 
-/** @internal What is done with the client that an application has. */
+/** @internal Makes a Connection of the application's client. */
 final class Clients
 {
-    /** @var ?\WeakMap<object, Cluster> so that all sales of a process share their nodes */
+    /** @var ?\WeakMap<object, Cluster> shared by all sales of a process */
     private static ?\WeakMap $clusters = null;
 
     /** @param ?\Closure(string, int): \Redis $node a connection to a node of a \RedisCluster */
@@ -31,12 +31,12 @@ final class Clients
             return self::$clusters[$client] ??= self::predisCluster($connection, $prefix);
         }
         $single = method_exists($connection, 'getMaster') ? $connection->getMaster() : $connection;
-        // Otherwise the primary of this moment is kept for ever.
+        // Otherwise the current primary would be kept forever.
         $forget = method_exists($connection, 'getSentinelConnection') ? $connection->remove(...) : null;
         return new PredisNode($single, $prefix, $forget);
     }
 
-    /** A \RedisCluster does not show its login, and can't send a command by name to the node of an ASK reply. */
+    /** A \RedisCluster does not show its login, and can't send an unknown command to the node of an ASK reply. */
     private static function redisCluster(\RedisCluster $client, ?\Closure $node): Cluster
     {
         $node ??= static function (string $host, int $port): \Redis {

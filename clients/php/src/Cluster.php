@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** @internal The nodes of a cluster, by a map that is kept here. */
+/** @internal The nodes of a cluster, with its own slot map. */
 final class Cluster implements Connection
 {
     private const REDIRECTS = 5;
@@ -14,7 +14,7 @@ final class Cluster implements Connection
     private array $ranges = [];
 
     /**
-     * @param list<string> $seeds host:port of nodes that are known
+     * @param list<string> $seeds host:port of some nodes
      * @param \Closure(string, int): Connection $open
      */
     public function __construct(
@@ -39,7 +39,7 @@ final class Cluster implements Connection
             preg_match('/^(?:MOVED|ASK) \d+ (.*:\d+)$/', $replies[0]->message, $words) === 1
                 || throw new \UnexpectedValueException('a reply that broke off');
             $told = $words[1];
-            // An empty host is the one that was asked.
+            // An empty host is that of the asked node.
             $place = $told[0] === ':' ? self::host($place) . $told : $told;
             $code === 'MOVED' && array_unshift($this->ranges, [$slot, $slot, $place]);
         }
@@ -56,7 +56,7 @@ final class Cluster implements Connection
             $this->nodes[$place] = ($this->open)(self::host($place), $port);
         }
         $replies = $this->nodes[$place]->send('', $sent, max($end - microtime(true), 0.001));
-        // The reply to ASKING comes before each of them.
+        // The reply to ASKING comes before each reply.
         return $asking ? array_column(array_chunk($replies, 2), 1) : $replies;
     }
 
@@ -65,7 +65,7 @@ final class Cluster implements Connection
         return substr($place, 0, (int) strrpos($place, ':'));
     }
 
-    /** The node of a slot; if it is not known, asks one node after the other. */
+    /** The node of a slot. If it is unknown, asks one node after the other. */
     private function owner(int $slot, float $end): string
     {
         $found = fn () => current(array_filter($this->ranges, fn ($range) => $range[0] <= $slot && $slot <= $range[1]));

@@ -7,22 +7,22 @@ namespace Seckill;
 /** @internal A client of one of the libraries. */
 interface Connection
 {
-    /** These say that the server is not, or no longer, the one to ask. */
+    /** Codes of a server that is not the primary, or not ready yet. */
     public const DROPPING = ['READONLY', 'LOADING', 'MASTERDOWN'];
 
     /**
-     * The replies in order, errors being ErrorReply, all over one connection, to the node that has the key.
+     * Sends commands over one connection to the key's node. Returns the replies in order, errors as ErrorReply.
      *
      * @param list<list<string|int>> $commands
      * @return list<mixed>
-     * @throws \Throwable when a reply is not there in time, or not whole
+     * @throws \Throwable if a reply is late or incomplete
      */
     public function send(string $key, array $commands, float $seconds): array;
 
-    /** Ends it: what is still to come must not be taken for the answer to another call. */
+    /** Closes the connection, so that a late reply is not read as the reply to another call. */
     public function drop(): void;
 
-    /** The client's prefix of keys, which it does not add in calls by name. */
+    /** The client's key prefix, which it does not add to unknown commands. */
     public function prefix(): string;
 
     public function isCluster(): bool;

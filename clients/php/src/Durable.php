@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** Answers say whether this many replicas have the grant; the mark is a counter beside the sale. */
+/** Makes answers say whether this many replicas have the grant; the mark is the key of a counter. */
 final class Durable
 {
     public function __construct(

@@ -16,7 +16,7 @@ final class ErrorReply
         return explode(' ', $this->message, 2)[0];
     }
 
-    /** Whether this is what a server says, and not what a library says of a lost connection. */
+    /** Whether the message is a server's error, not a library's about a lost connection. */
     public static function is(string $message): bool
     {
         return preg_match('/^[A-Z]{3,}( |$)/', $message) === 1;

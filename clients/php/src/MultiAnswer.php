@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** The reply to MGRAB: a grant for each sale, or the first sale that refused, and why. */
+/** The reply to MGRAB: a grant for each sale, or the first refusing sale with its answer. */
 final class MultiAnswer
 {
     public function __construct(

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Seckill;
 
 /**
- * What a worker has to do. It may come twice: (id, epoch, rev) in the data tell.
+ * An entry for a worker. A repeated entry has an equal (id, epoch, rev) in its data.
  *
  * @phpstan-type Event array{event: string, sale: string, data: array<string, mixed>, user: ?string, req: ?string,
  *     outbox: ?string, split: ?string}
@@ -14,13 +14,13 @@ final class Order
 {
     public function __construct(
         public readonly string $id,
-        /** @var ?Event null: it was trimmed before anybody acknowledged it */
+        /** @var ?Event null if it was trimmed before anybody acknowledged it */
         public readonly ?array $event,
         private readonly \Closure $acknowledge,
     ) {
     }
 
-    /** When it is done. */
+    /** Acknowledges the entry after the work. */
     public function ack(): void
     {
         ($this->acknowledge)($this->id);

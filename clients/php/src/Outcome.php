@@ -6,7 +6,7 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** The first word of a reply: what a grab came to, or how a grant stands. */
+/** The first word of a reply: the outcome of a grab, or the state of a grant. */
 enum Outcome: string
 {
     case Granted = 'GRANTED';

@@ -10,7 +10,7 @@ final class PhpRedis implements Connection
     private const OPTIONS = ['SERIALIZER', 'PREFIX', 'READ_TIMEOUT', 'SCAN', 'TCP_KEEPALIVE', 'COMPRESSION',
         'COMPRESSION_LEVEL', 'REPLY_LITERAL', 'NULL_MULTIBULK_AS_NULL', 'MAX_RETRIES', 'BACKOFF_ALGORITHM',
         'BACKOFF_BASE', 'BACKOFF_CAP'];
-    /** @var ?\WeakMap<\Redis, array<string, mixed>> what clients were connected with, and to what */
+    /** @var ?\WeakMap<\Redis, array<string, mixed>> addresses and options of clients */
     private static ?\WeakMap $known = null;
 
     public function __construct(private readonly \Redis $client)
@@ -39,7 +39,7 @@ final class PhpRedis implements Connection
         ];
     }
 
-    /** A client that a framework hands out again: it does not recover by itself once a reply broke off. */
+    /** Reconnects a framework's shared client, which does not recover by itself after a broken reply. */
     private function revive(array $about): void
     {
         $this->client->connect(...$about['to']);
@@ -53,7 +53,7 @@ final class PhpRedis implements Connection
     public function send(string $key, array $commands, float $seconds): array
     {
         $client = $this->client;
-        // Else, when a reply breaks off, it connects again and reads on there.
+        // Otherwise phpredis would reconnect after a broken reply and read the rest from the new connection.
         $options = [\Redis::OPT_MAX_RETRIES => 0, \Redis::OPT_READ_TIMEOUT => $seconds];
         $before = [];
         foreach ($options as $option => $value) {
@@ -63,7 +63,7 @@ final class PhpRedis implements Connection
         try {
             return array_map($this->one(...), $commands);
         } finally {
-            // Set to 0, which it says where none was set, it would not wait at all.
+            // phpredis reports 0 for no timeout, but setting 0 would mean not to wait at all.
             $before[\Redis::OPT_READ_TIMEOUT] = $before[\Redis::OPT_READ_TIMEOUT]
                 ?: (float) ini_get('default_socket_timeout');
             foreach ($before as $option => $value) {
@@ -79,7 +79,7 @@ final class PhpRedis implements Connection
             $reply = $this->client->rawCommand(...$command);
             $error = $this->client->getLastError();
         } catch (\RedisException $why) {
-            // Errors that begin with ERR or WRONGTYPE are false, others are thrown, as lost connections are.
+            // phpredis returns false for ERR and WRONGTYPE, and throws other errors as for lost connections.
             $error = ErrorReply::is($why->getMessage()) ? $why->getMessage() : throw $why;
         }
         return $error === null ? $reply : new ErrorReply($error);

@@ -8,10 +8,10 @@ use Predis\Command\RawCommand;
 use Predis\Connection\NodeConnectionInterface;
 use Predis\Response\ErrorInterface;
 
-/** @internal One server, also one that Predis found by Sentinel. */
+/** @internal One server, also one that Predis found through Sentinel. */
 final class PredisNode implements Connection
 {
-    /** @param ?\Closure(NodeConnectionInterface): mixed $forget tells who found it that it is not the one */
+    /** @param ?\Closure(NodeConnectionInterface): mixed $forget removes a node that is no longer the primary */
     public function __construct(
         private readonly NodeConnectionInterface $node,
         private readonly string $prefix = '',
@@ -33,13 +33,13 @@ final class PredisNode implements Connection
             $reply = $this->node->readResponse($command);
             $replies[] = $reply instanceof ErrorInterface ? new ErrorReply($reply->getMessage()) : $reply;
         }
-        // The read timeout in the client's options.
+        // The read timeout of the client's options.
         $before = $this->node->getParameters()->read_write_timeout ?? (float) ini_get('default_socket_timeout');
         $this->limit($before > 0 ? (float) $before : 1e6);
         return $replies;
     }
 
-    /** For the next read. */
+    /** Sets the timeout of the next read. */
     private function limit(float $seconds): void
     {
         $seconds = max($seconds, 0.001);

@@ -4,20 +4,20 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** @internal First what this name has pending, then what others have left, then new entries. */
+/** @internal Reads pending entries of this name first, then old pending ones of others, then new ones. */
 final class Reader
 {
     private const COUNT = 100;
-    /** Of those pending of this name the last one given; null: there are no more. */
+    /** The last returned one of this name's pending entries; null if none is left. */
     private ?string $last = '0';
-    /** Where to go on claiming; null: not now. */
+    /** The cursor of XAUTOCLAIM; null if it is not due. */
     private ?string $claim = '0-0';
     private float $claimedAt;
     private string $given = '0';
     /** @var array<string, true> */
     private array $trimmed = [];
 
-    /** @param \Closure(list<string|int>, int): mixed $call a command, and how long it may block */
+    /** @param \Closure(list<string|int>, int): mixed $call sends a command that may block for some ms */
     public function __construct(
         private readonly \Closure $call,
         private readonly string $stream,
@@ -34,7 +34,7 @@ final class Reader
         ($this->call)(['XACK', $this->stream, $this->group, $id], 0);
     }
 
-    /** @return array<string, ?array> the next entries by their ids; empty if there is none now */
+    /** @return array<string, ?array> the next entries by their ids; empty if there are none now */
     public function batch(): array
     {
         while (true) {
@@ -45,7 +45,7 @@ final class Reader
                 $this->makeGroup();
             } catch (Unanswered $error) {
                 $this->blockMs !== null || throw $error;
-                // Entries that the lost reply had are pending for this name.
+                // Entries of the lost reply are now pending for this name.
                 $this->last = $this->given;
             }
         }
@@ -84,7 +84,7 @@ final class Reader
             $this->claimedAt = microtime(true);
             $found = self::entries($reply[1]);
             foreach ($reply[2] ?? [] as $id) {
-                // Trimmed entries that were pending for this name were given before.
+                // Trimmed entries that were pending for this name were already returned.
                 isset($this->trimmed[$id]) || $found[$id] = null;
                 unset($this->trimmed[$id]);
             }

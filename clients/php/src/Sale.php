@@ -6,19 +6,19 @@ namespace Seckill;
 
 use Predis\ClientInterface;
 
-/** One sale, over phpredis or Predis. timeoutMs: of a call with all its attempts. */
+/** One sale, with phpredis or Predis. timeoutMs is for a call with all its attempts. */
 final class Sale implements SaleInterface
 {
     private const PAUSE_MS = 50;
     private ?Connection $connection = null;
 
     /**
-     * @param \Closure(): (\Redis|\RedisCluster|ClientInterface) $connect a client for this sale; asked for again
-     *     after a lost connection, and may then give the same one
-     * @param ?\Closure(string, string, int, float): mixed $onAttempt told after each attempt: the command, the
-     *     first word that came or LOST, attempts lost so far, its milliseconds
-     * @param ?\Closure(string, int): \Redis $node a connection to a node of a \RedisCluster, by host and port,
-     *     where that takes a password or TLS
+     * @param \Closure(): (\Redis|\RedisCluster|ClientInterface) $connect returns a client for this sale; called
+     *     again after a lost connection, when it may return the old client
+     * @param ?\Closure(string, string, int, float): mixed $onAttempt called after each attempt with the command,
+     *     the first word of the reply or LOST, the attempts lost so far, and the milliseconds
+     * @param ?\Closure(string, int): \Redis $node connects to a node of a \RedisCluster by host and port; needed
+     *     for a password or TLS
      */
     public function __construct(
         private readonly \Closure $connect,
@@ -139,7 +139,7 @@ final class Sale implements SaleInterface
         }
     }
 
-    /** The part of a split sale that is this user's, and its key. @return array{int, string} */
+    /** The user's part of a split sale, and its key. @return array{int, string} */
     public static function home(string $name, int $parts, string $user): array
     {
         $part = crc32($user) % $parts;
@@ -153,7 +153,7 @@ final class Sale implements SaleInterface
     }
 
     /**
-     * Reads the fields of an outbox entry, a map or a flat list; what came twice is known by the id, epoch and rev
+     * Reads the fields of an outbox entry, a map or a flat list. A repeated entry has an equal id, epoch and rev
      * in its data.
      */
     public static function decode(array $fields): array
@@ -166,7 +166,7 @@ final class Sale implements SaleInterface
         return (string) $req === '' ? bin2hex(random_bytes(16)) : $req;
     }
 
-    /** How many units, or which: in one way. */
+    /** The quantity or the numbers, given in exactly one way. */
     private static function asked(?int $qty, ?int $upto, ?array $units, bool $adjacent): array
     {
         if ($units !== null ? $qty !== null || $upto !== null || $adjacent : $upto !== null && $adjacent) {
@@ -180,13 +180,13 @@ final class Sale implements SaleInterface
         };
     }
 
-    /** One is what GRAB takes by itself, and a sale that draws amounts takes no other word. */
+    /** The default of GRAB is one unit; a sale that draws amounts accepts no QTY. */
     private static function qty(?int $qty): array
     {
         return ($qty ?? 1) === 1 ? [] : ['QTY', $qty];
     }
 
-    /** Arguments for a part of a grant that is kept: a number of units, or numbers. */
+    /** Arguments for KEEP: a quantity, or unit numbers. */
     private static function part(int|array|null $keep): array
     {
         return match (true) {
@@ -196,7 +196,7 @@ final class Sale implements SaleInterface
         };
     }
 
-    /** The libraries put their prefix before no key of a call by name. */
+    /** The key with the client's prefix, which the libraries do not add to unknown commands. */
     private function prefixed(string $key): string
     {
         return $this->connection()->prefix() . $key;
@@ -224,8 +224,8 @@ final class Sale implements SaleInterface
     }
 
     /**
-     * The repeated call shows that this server has the grant, and the INCR comes after it, so the WAIT is for both.
-     * (Alone behind a REPLAY it would wait for nothing.)
+     * The repeated call shows that this server has the grant, and the INCR comes after it, so the WAIT covers both.
+     * (After a REPLAY, which writes nothing, a WAIT alone would not wait.)
      */
     private function sure(string $name, callable $read, array|\Closure $command, string $req): Answer|MultiAnswer
     {
@@ -256,7 +256,7 @@ final class Sale implements SaleInterface
         return array_map($told, $grants);
     }
 
-    /** A client whose kind is known; a connection that fails is not the caller's mistake. */
+    /** The connection, made if needed. A failed connect is no error of the caller. */
     private function ready(): Connection
     {
         try {
@@ -267,7 +267,7 @@ final class Sale implements SaleInterface
     }
 
     /**
-     * Until there is an answer. An error after a lost attempt says nothing of that attempt.
+     * Retries until there is an answer. An error after a lost attempt says nothing about that attempt.
      *
      * @param list<list<string|int>|\Closure(): list<string|int>> $commands
      */
@@ -303,12 +303,13 @@ final class Sale implements SaleInterface
                     [$outcome, $why] = [$error->code(), $error->message];
                 }
             } catch (\TypeError $mistake) {
-                // Of the program, as a client of another type; with replies, they are no answer.
+                // Without a connection it is the program's error, such as a client of another type. Otherwise the
+                // replies are no valid answer.
                 $this->connection === null && throw $mistake;
                 [$why, $cause] = [$mistake->getMessage(), $mistake];
             } catch (\Exception $error) {
                 [$why, $cause] = [$error->getMessage(), $error];
-                // A login that fails is an error reply, too.
+                // A failed login is an error reply, too.
                 $outcome = ErrorReply::is($why) ? (new ErrorReply($why))->code() : 'LOST';
             }
             $lost += (int) ($outcome === 'LOST');

@@ -5,8 +5,8 @@ declare(strict_types=1);
 namespace Seckill;
 
 /**
- * One sale. A REQ that is null or empty is made by `grab`, `wait` and `mgrab`, and means the user's only
- * grant to the others. All throw SaleError and Unanswered.
+ * One sale. For a null or empty REQ, `grab`, `wait` and `mgrab` make a new one; in other calls it means the
+ * user's only grant. All calls throw SaleError and Unanswered.
  *
  * @phpstan-type Row array{seq: int, user: string, qty: int, state: string, atMs: int, deadlineMs: int, req: ?string,
  *     epoch: int, round: int, units: ?list<int>}
@@ -14,10 +14,10 @@ namespace Seckill;
 interface SaleInterface
 {
     /**
-     * Asks for units with one REQ for all attempts: the order's, or one that is made here.
+     * Asks for units. All attempts have one REQ: the order's, or a new one.
      *
-     * @param ?list<int> $units in a sale with NUMBERED: these numbers and no others
-     * @param bool $adjacent in a sale with NUMBERED: such as are next to each other
+     * @param ?list<int> $units in a sale with NUMBERED: exactly these numbers
+     * @param bool $adjacent in a sale with NUMBERED: consecutive numbers
      */
     public function grab(
         string $user,
@@ -32,8 +32,7 @@ interface SaleInterface
     public function wait(string $user, ?string $req = null, ?int $qty = null, ?int $untilMs = null): Answer;
 
     /**
-     * $keep, here and below: so many units are left of the grant, or those with these numbers; the others are
-     * given back.
+     * $keep, here and below: this many units, or the units with these numbers, stay; the others are returned.
      *
      * @param int|list<int>|null $keep
      */
@@ -56,7 +55,7 @@ interface SaleInterface
      * Units of this sale and of others in its slot, all or none.
      *
      * @param list<string> $others
-     * @param int|list<int>|null $qty one for all, or each
+     * @param int|list<int>|null $qty one for all sales, or a list
      */
     public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer;
 
@@ -69,16 +68,16 @@ interface SaleInterface
     /** @return ?Row the grant that has this number */
     public function unit(int $unit): ?array;
 
-    /** @return array{allowance: int, admission: string, grants: list<Row>} an allowance of -1 is no limit */
+    /** @return array{allowance: int, admission: string, grants: list<Row>} an allowance of -1 means no limit */
     public function user(string $user): array;
 
-    /** @return ?array{ticket: int, ahead: int, unitsAhead: int} null: not on the waiting list, so ask `user` */
+    /** @return ?array{ticket: int, ahead: int, unitsAhead: int} null if the user is not on the waiting list */
     public function place(string $user): ?array;
 
     /** @return \Generator<int, Row> */
     public function winners(string $state = 'LIVE', int $after = 0): \Generator;
 
-    /** @return \Generator<int, Order> what is to be done for this sale's entries */
+    /** @return \Generator<int, Order> the entries of this sale's outbox, for a worker */
     public function orders(
         string $stream,
         string $group,

@@ -7,7 +7,7 @@ namespace Seckill;
 /** @internal */
 final class Slots
 {
-    /** CRC-16 (XMODEM) of the key, or of what stands in its first braces. */
+    /** The slot: CRC-16 (XMODEM) of the key, or of its hash tag. */
     public static function of(string $key): int
     {
         $open = strpos($key, '{');

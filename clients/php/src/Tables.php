@@ -9,7 +9,7 @@ namespace Seckill;
 /** @internal */
 final class Tables
 {
-    /** The elements of a reply, by its first word; there may be more. */
+    /** Names of a reply's elements, by its first word. Newer modules may add more. */
     public const FIELDS = [
         'GRANTED' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs', 'available'],
         'ALREADY' => ['outcome', 'seq', 'qty', 'state', 'deadlineMs'],
@@ -34,7 +34,7 @@ final class Tables
     public const STATES = ['HELD', 'SOLD', 'CANCELLED', 'EXPIRED', 'REFUNDED'];
     public const ROW = ['seq', 'user', 'qty', 'state', 'atMs', 'deadlineMs', 'req', 'epoch', 'round'];
     public const EVENT = ['event', 'sale', 'data', 'user', 'req', 'outbox', 'split'];
-    /** First words of errors that come however often one asks. */
+    /** First words of errors that a retry can't avoid. */
     public const MISTAKES = [
         'AMBIGUOUS',
         'BUSYGROUP',

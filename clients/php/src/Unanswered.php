@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** The outcome is unknown; sending the call again with this req tells it, and takes nothing twice. */
+/** The outcome is unknown. Send the call again with this req: it never takes units twice. */
 final class Unanswered extends \RuntimeException
 {
     public function __construct(
         public readonly string $req,
-        /** Attempts that had no reply. */
+        /** Attempts without a reply. */
         public readonly int $lost,
         string $why,
         ?\Throwable $previous = null,

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Seckill;
 
-/** @internal What replies and entries say. */
+/** @internal Parses replies and entries. */
 final class Words
 {
     public static function answer(mixed $reply): Answer
@@ -25,7 +25,7 @@ final class Words
         return new MultiAnswer('', $word, array_map($grant, array_slice($reply, 1)));
     }
 
-    /** There may be more words than names, but not fewer. */
+    /** Names the words. There may be more words than names, but not fewer. */
     private static function named(array $names, array $words, string $outcome): Answer
     {
         if ($names === [] || count($words) < count($names)) {
@@ -51,7 +51,7 @@ final class Words
 
     public static function rows(array $rows): array
     {
-        // phpredis has false for null.
+        // phpredis returns false for null.
         $count = count(Tables::ROW);
         return array_map(fn (array $row) => ['req' => $row[6] === false ? null : $row[6]]
             + array_combine(Tables::ROW, array_slice($row, 0, $count)) + ['units' => self::units($row, $count)], $rows);

@@ -9,7 +9,7 @@ require __DIR__ . '/../' . (getenv('SECKILL_ONE_FILE') ? 'Seckill.php' : 'autolo
 
 use Seckill\Sale;
 
-/** Ids that are not UTF-8 travel in hexadecimal, names as in clients/README.md. */
+/** A value for the runner: ids that are not UTF-8 in hexadecimal, names as in clients/README.md. */
 function plain(mixed $value): mixed
 {
     if ($value instanceof Seckill\Answer || $value instanceof Seckill\MultiAnswer) {
@@ -87,7 +87,7 @@ function orders(Sale $sale, array $order): array
     return ['events' => $events];
 }
 
-/** Entries as maps: phpredis gives maps, Predis flat lists. */
+/** Entries as maps: phpredis returns maps, Predis flat lists. */
 function entries(Redis|Predis\ClientInterface $client, string $key): array
 {
     if ($client instanceof Redis) {

@@ -1,5 +1,5 @@
-"""Does for `make clients` what it is told, a JSON object a line, and tells what came of it: see
-clients/cases.md."""
+"""Executes for `make clients` one call for each JSON line on stdin, and prints the result as a
+JSON line: see clients/cases.md."""
 
 import asyncio
 import dataclasses
@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
 
 
 def raw(value: Any) -> Any:
-    """An argument as it was meant."""
+    """A decoded argument."""
     return bytes.fromhex(value["hex"]) if isinstance(value, dict) else value
 
 

@@ -1,4 +1,4 @@
-"""Checked by mypy, not run: a `match` over outcomes that leaves one out is an error."""
+"""Checked by mypy, not run: a `match` over outcomes that lacks one is an error."""
 
 from typing_extensions import assert_never
 
@@ -34,5 +34,5 @@ async def work(sale: AsyncSale) -> None:
         if order.event is not None:
             print(order.event.data["rev"])
         await order.ack()
-    # Not a user, and not a number.
+    # Neither a user nor a number.
     await sale.grab(None, qty="2")  # type: ignore[arg-type]

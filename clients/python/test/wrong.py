@@ -1,4 +1,4 @@
-"""Clients with one rule of clients/README.md left out, so that the table is known to see it."""
+"""Clients that lack one rule of clients/README.md, to check that the cases find it."""
 
 import dataclasses
 from typing import Any
@@ -9,7 +9,7 @@ from seckill import sale as calls
 
 
 class NewReq(seckill.Sale):
-    """Asks again with another REQ when there was no answer."""
+    """Retries with another REQ after a lost reply."""
 
     def grab(self, user: Any, req: Any = None, **more: Any) -> Any:
         self.calls.attempts = 1
@@ -22,7 +22,7 @@ class NewReq(seckill.Sale):
 
 
 class NoReq(seckill.Sale):
-    """Sends no REQ where it was given an empty one."""
+    """Sends no REQ if it is empty."""
 
     def grab(self, user: Any, req: Any = 0, **more: Any) -> Any:
         if req or req == 0:
@@ -39,14 +39,14 @@ class Keeps(seckill.Sale):
 
 
 class Patient(seckill.Sale):
-    """Waits as long as the server takes."""
+    """Has no timeout."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **{**options, "timeout_ms": 10_000_000})
 
 
 class Deaf(seckill.Sale):
-    """Asks again where it was, after MOVED and ASK."""
+    """Ignores the address in MOVED and ASK."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
@@ -54,7 +54,7 @@ class Deaf(seckill.Sale):
 
 
 class Vague(seckill.Sale):
-    """Tells the caller's mistakes as Unanswered."""
+    """Reports errors of the caller as Unanswered."""
 
     def __init__(self, *args: Any, **options: Any):
         try:
@@ -70,7 +70,7 @@ class Vague(seckill.Sale):
 
 
 class Strict(seckill.Sale):
-    """Takes a reply with more words than it knows for none."""
+    """Does not accept a reply with additional words."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
@@ -84,7 +84,7 @@ class Strict(seckill.Sale):
 
 
 class Hopeful(seckill.Sale):
-    """Takes an expired hold for a grant."""
+    """Counts an expired hold as won."""
 
     def confirm(self, *args: Any, **more: Any) -> Any:
         told = super().confirm(*args, **more)
@@ -92,7 +92,7 @@ class Hopeful(seckill.Sale):
 
 
 class Forgets(seckill.Sale):
-    """Reads new entries only: what its name had when it died, and others left, nobody gets."""
+    """Reads new entries only: nobody gets pending entries of crashed readers."""
 
     def orders(self, *args: Any, **more: Any) -> Any:
         async def nothing(reader: Any) -> list[Any]:
@@ -104,7 +104,7 @@ class Forgets(seckill.Sale):
 
 
 class Stays(seckill.Sale):
-    """Asks the server that Sentinel named first, for ever."""
+    """Keeps the primary that Sentinel reported first."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
@@ -119,7 +119,7 @@ def told_as(answer: Any, **fields: Any) -> Any:
 
 
 class Single(seckill.Sale):
-    """Takes ALREADY, another order of the same user, for a refusal."""
+    """Counts ALREADY, the user's other order, as a refusal."""
 
     def grab(self, *args: Any, **more: Any) -> Any:
         told = super().grab(*args, **more)
@@ -127,7 +127,7 @@ class Single(seckill.Sale):
 
 
 class Blunt(seckill.Sale):
-    """Tells every refusal as SOLDOUT."""
+    """Reports every refusal as SOLDOUT."""
 
     def grab(self, *args: Any, **more: Any) -> Any:
         told = super().grab(*args, **more)
@@ -135,7 +135,7 @@ class Blunt(seckill.Sale):
 
 
 class Hasty(seckill.Sale):
-    """Takes a place on the waiting list for a grant."""
+    """Counts a place on the waiting list as a grant."""
 
     def grab(self, *args: Any, **more: Any) -> Any:
         told = super().grab(*args, **more)
@@ -147,7 +147,7 @@ class Hasty(seckill.Sale):
 
 
 class Counts(seckill.Sale):
-    """Sends QTY 1 where no number is asked for."""
+    """Sends QTY 1 without a requested quantity."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
@@ -156,7 +156,7 @@ class Counts(seckill.Sale):
 
 
 class Keepsake(seckill.Sale):
-    """Takes a grant that was given back for one that stands."""
+    """Counts a returned grant as won."""
 
     def cancel(self, *args: Any, **more: Any) -> Any:
         told = super().cancel(*args, **more)
@@ -179,7 +179,7 @@ class Punctual(seckill.Sale):
 
 
 class Stubborn(seckill.Sale):
-    """Asks again after every error."""
+    """Retries after every error."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
@@ -187,14 +187,14 @@ class Stubborn(seckill.Sale):
 
 
 class Skims(seckill.Sale):
-    """Reads one page of the winners."""
+    """Reads only one page of the winners."""
 
     def winners(self, state: str = "LIVE", after: Any = 0) -> Any:
         yield from self.page(state, after)[1]
 
 
 class Texts(seckill.Sale):
-    """Takes ids for text."""
+    """Reads all ids as text."""
 
     def grab(self, user: Any, *args: Any, **more: Any) -> Any:
         return super().grab(
@@ -203,7 +203,7 @@ class Texts(seckill.Sale):
 
 
 class Resigns(seckill.Sale):
-    """Asks once whether a hold was settled."""
+    """Does not retry CONFIRM, CANCEL, EXTEND and REFUND."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
@@ -217,7 +217,7 @@ class Resigns(seckill.Sale):
 
 
 class Trusts(seckill.Sale):
-    """Says durable without waiting for a replica."""
+    """Reports durable without waiting for a replica."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
@@ -233,7 +233,7 @@ class Trusts(seckill.Sale):
 
 
 class Blank(seckill.Sale):
-    """Takes what an entry does not have for empty."""
+    """Reads missing fields of an entry as empty."""
 
     @staticmethod
     def decode(fields: Any) -> Any:
@@ -242,7 +242,7 @@ class Blank(seckill.Sale):
 
 
 class Lump(seckill.Sale):
-    """Asks as many of each sale as of the first."""
+    """Asks for the first sale's quantity in each sale."""
 
     def mgrab(self, user: Any, others: Any, req: Any = None, qty: Any = None) -> Any:
         return super().mgrab(user, others, req, qty[0] if isinstance(qty, list) else qty)
@@ -265,7 +265,7 @@ class Grabs(seckill.Sale):
 
 
 class Anywhere(seckill.Sale):
-    """Asks for as many units where some are named."""
+    """Sends a quantity instead of unit numbers."""
 
     def grab(self, *args: Any, units: Any = None, **more: Any) -> Any:
         if isinstance(units, list) and "qty" not in more:
@@ -283,7 +283,7 @@ class Scattered(seckill.Sale):
 
 
 class Blind(seckill.Sale):
-    """Does not tell which units a grant has."""
+    """Does not report the unit numbers of a grant."""
 
     def grab(self, *args: Any, **more: Any) -> Any:
         return told_as(super().grab(*args, **more), units=None)

@@ -4,7 +4,7 @@ use redis::{FromRedisValue, ParsingError, Value};
 
 use crate::{Id, Outcome, State};
 
-/// Words, each with the name that it has on the wire.
+/// Words as an enum, each with its text in replies.
 macro_rules! words {
     ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$about])*
@@ -12,10 +12,10 @@ macro_rules! words {
         pub enum $name { $($(#[$doc])* $variant),+ }
 
         impl $name {
-            /// All words.
+            /// All variants.
             pub const ALL: &[$name] = &[$($name::$variant),+];
 
-            /// The word on the wire.
+            /// The word's text in replies.
             pub const fn word(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
             }
@@ -37,13 +37,13 @@ macro_rules! words {
 pub(crate) use words;
 
 impl State {
-    /// Whether the user has the units.
+    /// Whether a grant in this state is live: the user has the units.
     pub const fn is_live(self) -> bool {
         matches!(self, State::Held | State::Sold)
     }
 }
 
-/// A reply. What its word does not tell is `None`; moments and spans are milliseconds.
+/// A reply. Fields that its word lacks are `None`; times and spans are milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Answer {
@@ -57,15 +57,15 @@ pub struct Answer {
     pub seq: Option<u64>,
     /// Units of the grant.
     pub qty: Option<u64>,
-    /// Unix ms until when the grant is held; 0 if it is not.
+    /// Deadline of a hold in Unix ms; 0 if the grant is not held.
     pub deadline_ms: Option<u64>,
     /// Units left in the sale.
     pub available: Option<u64>,
-    /// Units that are not paid and may come back.
+    /// Held units of others, which may come back.
     pub held: Option<u64>,
     /// Units that the user may still have.
     pub allowance: Option<u64>,
-    /// Milliseconds until the window opens.
+    /// Milliseconds until the sale opens.
     pub opens_in_ms: Option<u64>,
     /// The user's number on the waiting list.
     pub ticket: Option<u64>,
@@ -73,13 +73,13 @@ pub struct Answer {
     pub ahead: Option<u64>,
     /// The number of units that these waiters ask for.
     pub units_ahead: Option<u64>,
-    /// The numbered unit that is taken.
+    /// The number of a taken unit.
     pub unit: Option<u64>,
     /// The grant's numbers; `None` in a sale without NUMBERED.
     pub units: Option<Vec<u64>>,
     /// Attempts of this call without a reply. After a refusal one of them may still arrive: cancel.
     pub lost: u32,
-    /// Whether this many replicas have the grant, where that was asked for.
+    /// Whether enough replicas have the grant; `None` without [`Durable`](crate::Durable).
     pub durable: Option<bool>,
 }
 
@@ -89,7 +89,7 @@ impl Answer {
         self.state.is_some_and(State::is_live)
     }
 
-    /// Reads a reply; words that it has besides are left unread. `None` if it is no answer.
+    /// Reads a reply; additional words at its end are ignored. `None` if it is no answer.
     pub fn read(reply: &Value) -> Option<Answer> {
         Answer::of(reply.as_sequence()?)
     }
@@ -100,7 +100,7 @@ impl Answer {
         let mut answer = Answer {
             outcome,
             req: Id::default(),
-            // Of GRAB's words none is a state's.
+            // No outcome of GRAB is also a state.
             state: State::read(outcome.word().as_bytes()),
             seq: None,
             qty: None,
@@ -129,7 +129,7 @@ impl Answer {
         Some(answer)
     }
 
-    /// By the name that clients/README.md gives it. `None`: it is no number, but the state.
+    /// The field for a name of clients/README.md. `None`: the name is that of the state.
     fn number_named(&mut self, name: &str) -> Option<&mut Option<u64>> {
         Some(match name {
             "seq" => &mut self.seq,
@@ -197,7 +197,7 @@ impl MultiAnswer {
         }
         answer.outcome = Some(Outcome::read(text(first)?)?);
         for row in rest {
-            // Each row has the elements of GRAB's reply behind the word.
+            // Each row has the elements of GRAB's reply after the first word.
             let row = [std::slice::from_ref(first), row.as_sequence()?].concat();
             answer.grants.push(Answer::of(&row)?);
         }
@@ -219,7 +219,7 @@ pub(crate) fn text(value: &Value) -> Option<&[u8]> {
     }
 }
 
-/// The numbers at the end of a reply or a row of a sale with NUMBERED.
+/// The unit numbers at the end of a reply or a row, in a sale with NUMBERED.
 pub(crate) fn units(value: &Value) -> Option<Vec<u64>> {
     match value {
         Value::Array(units) => units.iter().map(number).collect(),

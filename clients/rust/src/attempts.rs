@@ -1,4 +1,4 @@
-//! The attempts of one call: which replies are an answer, and what is tried again.
+//! The attempts of one call: decides which replies are final and which are retried.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,22 +9,22 @@ use crate::link::{code, refusal};
 use crate::tables::MISTAKES;
 use crate::{Error, Id, Link, SaleError, Unanswered};
 
-/// The server behind the connection is the wrong one, or not there yet.
+/// Codes of a server that is not the primary, or not ready yet.
 const ELSEWHERE: [&str; 4] = ["READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN"];
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Hears of each attempt.
+/// Called after each attempt.
 pub type OnAttempt = Box<dyn FnMut(&Attempt<'_>) + Send>;
 
 /// Limits of a call.
 pub struct Options {
-    /// For one call, over all its attempts and pauses; 2 seconds.
+    /// Timeout of one call, including all attempts and pauses; 2 seconds.
     pub timeout: Duration,
-    /// Attempts of one call at most; 5.
+    /// Most attempts of one call; 5.
     pub attempts: u32,
     /// Called after each attempt.
     pub on_attempt: Option<OnAttempt>,
-    /// Answers say whether replicas have the grant.
+    /// Makes answers say whether replicas have the grant.
     pub durable: Option<Durable>,
 }
 
@@ -34,14 +34,14 @@ impl Default for Options {
     }
 }
 
-/// When an answer is durable.
+/// Conditions of a durable answer.
 #[derive(Clone, Debug)]
 pub struct Durable {
     /// The key of a counter; in a cluster it is in the sale's slot.
     pub mark: String,
     /// Number of replicas that must have the grant.
     pub replicas: u32,
-    /// Time to wait for the replicas, beside the call's own time.
+    /// Time to wait for replicas, in addition to the call's own.
     pub timeout: Duration,
 }
 
@@ -50,7 +50,7 @@ pub struct Durable {
 pub struct Attempt<'a> {
     /// The command, without `SECKILL.`.
     pub name: &'a str,
-    /// The first word of the answer or of the error; `LOST` where there was none.
+    /// The first word of the answer or of the error; `LOST` without a reply.
     pub outcome: &'a str,
     /// Attempts of this call without a reply so far.
     pub lost: u32,
@@ -77,7 +77,7 @@ pub(crate) fn attempt(
             Some((code, text)) => Came::Refused(SaleError { code, text }),
             None => Came::Replies(replies),
         },
-        // Before anything was sent the server may have refused the connection itself.
+        // The server may refuse the connection itself, before anything is sent.
         Err(error) => match code(&error) {
             Some(code) => {
                 let text = error.detail().unwrap_or_default().to_owned();
@@ -97,29 +97,29 @@ pub(crate) fn attempt(
     came
 }
 
-/// Whether this error comes however often one asks.
+/// Whether this error can't be avoided by a retry.
 pub(crate) fn is_mistake(error: &SaleError, link: &impl Link) -> bool {
     MISTAKES.contains(&error.code.as_str())
         || (!link.is_cluster() && ["MOVED", "ASK"].contains(&error.code.as_str()))
 }
 
-/// A call, sent until there is an answer.
+/// A call, retried until there is an answer.
 pub(crate) struct Call<'a> {
     pub name: &'static str,
     pub key: &'a [u8],
     pub req: &'a Id,
     pub commands: &'a [Cmd],
-    /// When all attempts are over.
+    /// Time at which all attempts must be over.
     pub ends: Instant,
-    /// How long the server itself waits in each attempt.
+    /// Time that the server blocks in each attempt.
     pub wait: Duration,
-    /// Attempts of the same call that had no reply before.
+    /// Earlier attempts of this call without a reply.
     pub lost: u32,
-    /// It was answered before: an error does not mean that nothing has happened.
+    /// The call had an answer before, so an error does not mean that nothing changed.
     pub happened: bool,
 }
 
-/// An answer, all replies of its attempt, and how many attempts had none.
+/// An answer, all replies of its attempt, and the number of attempts without a reply.
 pub(crate) struct Told<T> {
     pub value: T,
     pub replies: Vec<Value>,
@@ -127,7 +127,7 @@ pub(crate) struct Told<T> {
 }
 
 impl Call<'_> {
-    /// `read` gives the answer and its word; `None` if the reply is not an answer.
+    /// `read` returns the answer and its word; `None` if the reply is no valid answer.
     pub fn ask<T>(
         &self,
         link: &mut impl Link,
@@ -163,7 +163,7 @@ impl Call<'_> {
                     return Ok(Told { value, replies, lost });
                 }
                 (Came::Replies(replies), None) => {
-                    // A reply that comes later must not be taken for the reply to another call.
+                    // A late reply must not be read as the reply to another call.
                     link.drop_connections();
                     why = format!("no answer of seckill: {:?}", replies.first());
                 }
@@ -171,7 +171,7 @@ impl Call<'_> {
                     if lost == 0 && !self.happened {
                         return Err(Error::Sale(error));
                     }
-                    // The error says nothing about the attempts before it.
+                    // The error says nothing about earlier attempts.
                     return Err(self.unanswered(lost, format!("{} {}", error.code, error.text)));
                 }
                 (Came::Refused(error), _) => why = format!("{} {}", error.code, error.text),

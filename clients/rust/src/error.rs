@@ -1,21 +1,21 @@
-//! Errors: the results of a call that got no answer.
+//! Errors: results of a call without an answer.
 
 use std::fmt;
 
 use crate::Id;
 
-/// The result of a call that got no answer.
+/// The result of a call without an answer.
 #[derive(Debug)]
 pub enum Error {
-    /// The server refused the call, and nothing has happened.
+    /// The server refused the call and changed nothing.
     Sale(SaleError),
     /// Whether the call was executed is unknown.
     Unanswered(Unanswered),
-    /// The program is wrong; nothing was sent.
+    /// An argument is wrong; nothing was sent.
     Usage(&'static str),
 }
 
-/// The server refused the call, would do so again, and nothing has happened.
+/// An error of the server that a retry can't avoid. Nothing was changed.
 #[derive(Debug)]
 pub struct SaleError {
     /// The error's first word.
@@ -24,15 +24,15 @@ pub struct SaleError {
     pub text: String,
 }
 
-/// No reply came: whether the call was executed is unknown, or the server can't execute it for now.
-/// Send the call again with this REQ: no unit is taken twice.
+/// No reply came, so the outcome is unknown; or the server can't execute the call for now. Send the
+/// call again with this REQ: no unit is taken twice.
 #[derive(Debug)]
 pub struct Unanswered {
-    /// The REQ to ask again with; empty if the call had none.
+    /// The REQ for the repeated call; empty if the call had none.
     pub req: Id,
     /// Attempts without a reply.
     pub lost: u32,
-    /// Why the last attempt failed.
+    /// The error of the last attempt.
     pub why: String,
 }
 

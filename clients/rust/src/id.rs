@@ -1,10 +1,10 @@
-//! Ids of users and requests, and which part of a split sale is a user's.
+//! Ids of users and requests, and a user's part of a split sale.
 
 use std::fmt;
 
 use crc::{Crc, Table, CRC_32_ISO_HDLC};
 
-/// The CRC-32 that zlib has.
+/// The CRC-32 of zlib.
 const CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 
 /// A user's or a request's id: any bytes, mostly text.
@@ -59,7 +59,7 @@ impl PartialEq<str> for Id {
     }
 }
 
-/// The id as text; what is not UTF-8 is shown as U+FFFD.
+/// The id as text; bytes that are not UTF-8 are shown as U+FFFD.
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&String::from_utf8_lossy(&self.0))
@@ -72,8 +72,8 @@ impl fmt::Debug for Id {
     }
 }
 
-/// The part of a split sale that is this user's, and its key. `parts` is that of `seckill split
-/// create`, at least 1.
+/// The user's part of a split sale, and its key. `parts` is that of `seckill split create`, at
+/// least 1.
 ///
 /// # Errors
 /// [`Error::Usage`](crate::Error::Usage) when there are no parts.

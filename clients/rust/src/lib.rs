@@ -15,11 +15,11 @@
 //! # }
 //! ```
 //!
-//! A call comes to an [`Answer`], won or not, or to an [`Error`]. All attempts of one call have one
-//! REQ, so none of them takes a second time. A [`Sale`] has a connection of its own: a thread each.
+//! A call returns an [`Answer`], won or not, or an [`Error`]. All attempts of one call have one
+//! REQ, so no unit is taken twice. A [`Sale`] has its own connection: use one in each thread.
 //!
-//! Programs with connections of their own, asynchronous ones too, read replies by
-//! [`Answer`]'s `FromRedisValue`, and make [`Sale`] use these connections by a [`Link`].
+//! Programs with their own connections, also asynchronous ones, can read replies by
+//! `FromRedisValue` of [`Answer`]. Or they make [`Sale`] use these connections by a [`Link`].
 
 mod answer;
 mod attempts;

@@ -1,4 +1,4 @@
-//! How calls reach the server that has a sale.
+//! Sends calls to the server that has a sale.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use redis::{Cmd, RedisError, RedisResult, Value};
 
 const CRC_16: Crc<u16> = Crc::<u16>::new(&CRC_16_XMODEM);
 
-/// A way to the server that has a key. [`Servers`](crate::Servers) is one; a program with
-/// connections of its own, a pool for example, can make another.
+/// Sends commands to the server that has a key. [`Servers`](crate::Servers) is a link. A program
+/// with its own connections, a pool for example, can implement another one.
 pub trait Link {
-    /// Sends these commands over one connection to the server that has `key`, and returns one reply
-    /// for each; an error of the server is [`Value::ServerError`]. It is not to take longer than
-    /// `within`, connecting included.
+    /// Sends these commands over one connection to the server that has `key`. Returns one reply for
+    /// each; an error of the server is [`Value::ServerError`]. Must not take longer than `within`,
+    /// connecting included.
     ///
     /// # Errors
-    /// When there is no whole reply.
+    /// An error if a reply is missing or incomplete.
     fn send(&mut self, key: &[u8], commands: &[Cmd], within: Duration) -> RedisResult<Vec<Value>>;
 
-    /// Closes the connections: replies may still come over them, or their server is no longer the
-    /// primary.
+    /// Closes the connections: late replies may still come over them, or their server is no longer
+    /// the primary.
     fn drop_connections(&mut self);
 
     /// Whether keys of different slots are on different servers.
@@ -42,7 +42,7 @@ impl<L: Link + ?Sized> Link for &mut L {
     }
 }
 
-/// A cluster's slot of a key.
+/// The cluster slot of a key.
 pub fn slot(key: &[u8]) -> u16 {
     let tag = || {
         let from = key.iter().position(|byte| *byte == b'{')? + 1;
@@ -52,7 +52,7 @@ pub fn slot(key: &[u8]) -> u16 {
     CRC_16.checksum(tag().unwrap_or(key)) % 16384
 }
 
-/// An error of the server: its first word and the rest.
+/// The server's error in a reply: its first word and the rest.
 pub(crate) fn refusal(reply: &Value) -> Option<(String, String)> {
     match reply {
         Value::ServerError(error) => {
@@ -62,7 +62,8 @@ pub(crate) fn refusal(reply: &Value) -> Option<(String, String)> {
     }
 }
 
-/// An error that came while connecting may be one of the server, too: of AUTH, or LOADING.
+/// The code of an error. Errors while connecting may be the server's, such as those of AUTH, or
+/// LOADING.
 pub(crate) fn code(error: &RedisError) -> Option<&str> {
     error.code()
 }

@@ -1,4 +1,4 @@
-//! A worker's orders: entries of an outbox, read by a group of readers.
+//! Reads entries of an outbox for a worker, by a consumer group.
 
 use std::collections::{HashSet, VecDeque};
 use std::time::{Duration, Instant};
@@ -10,17 +10,17 @@ use crate::attempts::{attempt, is_mistake, Came};
 use crate::{decode, Error, Event, Id, Link, SaleError, Unanswered};
 
 const COUNT: u32 = 100;
-/// Failures in a row before the caller gets an error.
+/// Consecutive failures before the caller gets an error.
 const ATTEMPTS: u32 = 5;
 const TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How orders are read.
+/// Options of reading.
 #[derive(Clone, Debug)]
 pub struct OrdersOptions {
-    /// Entries that another reader left for this long are taken over; 60 seconds.
+    /// Age of other readers' pending entries that are taken over; 60 seconds.
     pub idle: Duration,
-    /// How long one call waits for new entries; 1 second.
+    /// Time that one call waits for new entries; 1 second.
     pub block: Duration,
     /// Whether to wait for new entries when all are read.
     pub follow: bool,
@@ -39,23 +39,23 @@ impl Default for OrdersOptions {
 pub struct Order {
     /// The id in the stream.
     pub id: String,
-    /// `None`: it was trimmed before anybody read it.
+    /// `None` if the entry was trimmed before anybody read it.
     pub event: Option<Event>,
 }
 
-/// The entries to read next.
+/// The kind of entries to read next.
 enum Stage {
-    /// Entries delivered to this reader and not acknowledged, after the last id.
+    /// Pending entries of this reader, after the last id.
     Own,
-    /// Entries that other readers left, from this cursor on.
+    /// Old pending entries of other readers, from this cursor on.
     Left(String),
     New,
 }
 
-/// Entries of an outbox, at least once each: one that came twice is known by (id, epoch, rev) in
-/// its data. Acknowledge each by [`Orders::ack`].
+/// Entries of an outbox, each at least once. A repeated entry has an equal (id, epoch, rev) in its
+/// data. Acknowledge each by [`Orders::ack`].
 ///
-/// After an [`Error::Unanswered`] it goes on when it is asked again.
+/// After an [`Error::Unanswered`] reading can continue.
 pub struct Orders<L> {
     link: L,
     stream: Id,
@@ -63,20 +63,20 @@ pub struct Orders<L> {
     name: String,
     options: OrdersOptions,
     stage: Stage,
-    /// The last id given of own and new entries.
+    /// The last returned id of own and new entries.
     last: String,
-    /// When others were last asked after.
+    /// Time of the last check for other readers' entries.
     looked: Option<Instant>,
     has_group: bool,
     is_over: bool,
     failures: u32,
     ready: VecDeque<Order>,
-    /// Entries of this reader that were trimmed, and given without fields.
+    /// Trimmed entries of this reader that were already returned without fields.
     trimmed: HashSet<String>,
 }
 
 impl<L: Link> Orders<L> {
-    /// The entries of `stream`, for the reader `name` of `group`, which is made if it is missing.
+    /// Reads `stream` as the reader `name` of `group`. Creates a missing group.
     pub fn new(
         link: L,
         stream: &str,
@@ -104,7 +104,7 @@ impl<L: Link> Orders<L> {
     /// Acknowledges this order.
     ///
     /// # Errors
-    /// When there is no reply; the order may come again.
+    /// An error if there is no reply; then the order may be delivered again.
     pub fn ack(&mut self, order: &Order) -> Result<(), Error> {
         let mut command = cmd("XACK");
         command.arg(self.stream.as_ref()).arg(&self.group).arg(&order.id);
@@ -135,7 +135,7 @@ impl<L: Link> Orders<L> {
         Err(Error::Unanswered(Unanswered { req: Id::default(), lost, why }))
     }
 
-    /// Gets some entries, or goes to the next stage.
+    /// Reads some entries, or goes to the next stage.
     fn fill(&mut self) -> Result<(), Error> {
         if !self.has_group {
             let mut create = cmd("XGROUP");
@@ -171,7 +171,7 @@ impl<L: Link> Orders<L> {
         Ok(())
     }
 
-    /// How many entries came.
+    /// Returns the number of entries.
     fn read(&mut self, after: &str, block: Option<Duration>) -> Result<usize, Error> {
         let mut command = cmd("XREADGROUP");
         command.arg("GROUP").arg(&self.group).arg(&self.name).arg("COUNT").arg(COUNT);
@@ -210,7 +210,7 @@ impl<L: Link> Orders<L> {
         let trimmed = rest.first().and_then(Value::as_sequence).unwrap_or_default();
         for id in trimmed {
             let id = text(id).map(String::from_utf8_lossy).unwrap_or_default().into_owned();
-            // Trimmed entries that this reader had read are left out: they were given before.
+            // Trimmed entries of this reader that it has already returned are left out.
             if !self.trimmed.remove(&id) {
                 self.ready.push_back(Order { id, event: None });
             }
@@ -226,7 +226,7 @@ impl<L: Link> Orders<L> {
     }
 }
 
-/// An entry that was trimmed has no fields.
+/// A stream entry; a trimmed one has no fields.
 fn order(entry: &Value) -> Option<Order> {
     let [id, fields, ..] = entry.as_sequence()? else { return None };
     let id = String::from_utf8_lossy(text(id)?).into_owned();
@@ -248,7 +248,7 @@ impl<L: Link> Iterator for Orders<L> {
             match self.fill() {
                 Ok(()) => {}
                 Err(Error::Unanswered(told)) => {
-                    // Entries that were delivered but did not arrive are this reader's own by now.
+                    // Entries of a lost reply are now pending for this reader.
                     self.stage = Stage::Own;
                     self.failures += 1;
                     if self.failures.is_multiple_of(ATTEMPTS) {

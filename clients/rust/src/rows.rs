@@ -7,15 +7,15 @@ use crate::answer::{number, text, units};
 use crate::tables::ROW;
 use crate::{Id, State};
 
-/// A grant, as USER and WINNERS list it.
+/// A grant in the reply of USER or WINNERS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Row {
-    /// The number in its sale.
+    /// The grant's number in its sale.
     pub seq: u64,
     /// The user who has the grant.
     pub user: Id,
-    /// Units that it has, or had last.
+    /// The grant's units, or its last ones.
     pub qty: u64,
     /// The state of the grant.
     pub state: State,
@@ -23,18 +23,18 @@ pub struct Row {
     pub at_ms: u64,
     /// The deadline of a hold, Unix ms; 0 if the grant is not held.
     pub deadline_ms: u64,
-    /// The REQ of its GRAB, if that had one.
+    /// The REQ of the GRAB, if it had one.
     pub req: Option<Id>,
-    /// The epoch in which it was granted.
+    /// The epoch of the grant.
     pub epoch: u64,
-    /// The round; 0 in a sale without.
+    /// The round; 0 in a sale without rounds.
     pub round: u64,
-    /// The numbers; `None` in a sale without NUMBERED.
+    /// The unit numbers; `None` in a sale without NUMBERED.
     pub units: Option<Vec<u64>>,
 }
 
 impl Row {
-    /// Reads one row. `None` if it is none.
+    /// Reads one row. `None` if the value is no row.
     pub fn read(row: &Value) -> Option<Row> {
         let cells = row.as_sequence()?;
         let cell = |name| cells.get(ROW.iter().position(|known| *known == name)?);
@@ -70,7 +70,7 @@ impl FromRedisValue for Row {
 pub struct User {
     /// Units that the user may still have; `None` without a limit.
     pub allowance: Option<u64>,
-    /// The verdict of admission for a GRAB now: OK, DENIED or BUSY.
+    /// The admission of a GRAB now: OK, DENIED or BUSY.
     pub admission: String,
     /// The newest grants, newest first.
     pub grants: Vec<Row>,
@@ -102,7 +102,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The inner `None`: the user does not wait.
+    /// Reads a reply. The inner `None`: the user is not on the waiting list.
     pub(crate) fn read(reply: &Value) -> Option<Option<Place>> {
         match reply.as_sequence()? {
             [word, ..] if text(word)? == b"NONE" => Some(None),
@@ -118,13 +118,13 @@ impl Place {
     }
 }
 
-/// An entry of the outbox. What came twice is known by `id`, `epoch` and `rev` in its data.
+/// An entry of the outbox. A repeated entry has an equal `id`, `epoch` and `rev` in its data.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Event {
     /// The event: GRANT, CONFIRM, ...
     pub event: String,
-    /// The sale's key at that moment.
+    /// The sale's key at that time.
     pub sale: Id,
     /// Numbers, booleans and words, as docs/outbox.md lists them.
     pub data: Map<String, Json>,
@@ -139,7 +139,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// A number in its data.
+    /// A number in the data.
     pub fn number(&self, name: &str) -> Option<u64> {
         self.data.get(name)?.as_u64()
     }
@@ -151,7 +151,7 @@ impl FromRedisValue for Event {
     }
 }
 
-/// Reads the fields of an outbox entry, a map or a flat list. `None` if they are none.
+/// Reads the fields of an outbox entry, a map or a flat list. `None` if they are no such entry.
 pub fn decode(fields: &Value) -> Option<Event> {
     let mut pairs = fields.as_map_iter()?;
     let mut told = Event {

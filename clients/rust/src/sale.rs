@@ -12,10 +12,10 @@ use crate::{
     State, Units, User,
 };
 
-/// Rows of a page of WINNERS.
+/// Rows in a page of WINNERS.
 const PAGE: u64 = 1000;
 
-/// One sale, over connections of its own.
+/// One sale with its own connections.
 pub struct Sale<L> {
     link: L,
     key: Id,
@@ -28,17 +28,17 @@ impl<L: Link> Sale<L> {
         Sale { link, key: key.into(), options: Options::default() }
     }
 
-    /// The sale with other options.
+    /// This sale with other options.
     #[must_use]
     pub fn with(mut self, options: Options) -> Sale<L> {
         self.options = options;
         self
     }
 
-    /// Asks for units. An empty `req` is made here, once for all attempts.
+    /// Asks for units. If `req` is empty, a new one is made for all attempts.
     ///
     /// # Errors
-    /// When there is no answer, as all calls of a sale.
+    /// Errors if there is no answer; so for all calls of a sale.
     pub fn grab(
         &mut self,
         user: impl Into<Id>,
@@ -50,7 +50,8 @@ impl<L: Link> Sale<L> {
         self.change("GRAB", command, req.into().or_new()?)
     }
 
-    /// A GRAB with WAIT: a grant, or a place on the waiting list, until a moment (Unix ms) if any.
+    /// GRAB with WAIT: a grant, or a place on the waiting list, with or without a time limit (Unix
+    /// ms).
     ///
     /// # Errors
     /// When there is no answer.
@@ -70,7 +71,7 @@ impl<L: Link> Sale<L> {
         self.change("GRAB", command, req.into().or_new()?)
     }
 
-    /// Where the user is on the waiting list, if they are.
+    /// The user's place on the waiting list; `None` if the user is not on it.
     ///
     /// # Errors
     /// When there is no answer.
@@ -79,9 +80,9 @@ impl<L: Link> Sale<L> {
         self.read("PLACE", command, Place::read)
     }
 
-    /// The user has paid. With `reclaim` a hold that has expired is taken again if it can be. Here
-    /// and in the next three an empty `req` is the user's only grant. With `keep`, here, in `cancel`
-    /// and in `refund`, that part of the grant is left and the others are given back.
+    /// Marks a grant as paid. With `reclaim` takes an expired hold again if units are free. Here
+    /// and in the next three calls an empty `req` means the user's only grant. With `keep`, also in
+    /// `cancel` and `refund`, the user keeps that part of the grant and returns the other units.
     ///
     /// # Errors
     /// When there is no answer.
@@ -100,7 +101,7 @@ impl<L: Link> Sale<L> {
         self.change("CONFIRM", command, req.into())
     }
 
-    /// Gives a hold back, leaves the waiting list, or fences off a REQ.
+    /// Returns a hold, leaves the waiting list, or sets a fence for a REQ.
     ///
     /// # Errors
     /// When there is no answer.
@@ -115,7 +116,7 @@ impl<L: Link> Sale<L> {
         self.change("CANCEL", command, req.into())
     }
 
-    /// A hold lasts for `ms` from now, at least.
+    /// Moves the deadline of a hold to at least `ms` from now.
     ///
     /// # Errors
     /// When there is no answer.
@@ -130,7 +131,7 @@ impl<L: Link> Sale<L> {
         self.change("EXTEND", command, req.into())
     }
 
-    /// Takes back what was sold.
+    /// Returns sold units.
     ///
     /// # Errors
     /// When there is no answer.
@@ -145,8 +146,8 @@ impl<L: Link> Sale<L> {
         self.change("REFUND", command, req.into())
     }
 
-    /// Units of this sale and of others in its slot: all, or none. `qty` has none, one for all, or
-    /// one for each sale, this one's first.
+    /// Asks for units of this sale and of others in its slot: all, or none. `qty` is empty, one
+    /// number for all sales, or one for each sale, beginning with this one.
     ///
     /// # Errors
     /// When there is no answer.
@@ -177,7 +178,7 @@ impl<L: Link> Sale<L> {
         })
     }
 
-    /// The grant that has this number, if one has.
+    /// The grant with this unit number, if any.
     ///
     /// # Errors
     /// When there is no answer.
@@ -190,7 +191,7 @@ impl<L: Link> Sale<L> {
         })
     }
 
-    /// The user's grants, and how many more units they may have.
+    /// The user's grants, and the units that the user may still have.
     ///
     /// # Errors
     /// When there is no answer.
@@ -199,7 +200,7 @@ impl<L: Link> Sale<L> {
         self.read("USER", command, User::read)
     }
 
-    /// The object of STATUS, as it is.
+    /// The JSON object of STATUS.
     ///
     /// # Errors
     /// When there is no answer.
@@ -210,8 +211,8 @@ impl<L: Link> Sale<L> {
         })
     }
 
-    /// Grants in the order of their numbers, asked for a page at a time. `state` is LIVE, ALL, or
-    /// a [`State`]'s word; `after` is the last number of an earlier listing, or 0.
+    /// Grants in the order of their numbers, read page by page. `state` is LIVE, ALL, or a
+    /// [`State`]'s word; `after` is the last number of an earlier listing, or 0.
     pub fn winners(&mut self, state: &str, after: u64) -> Winners<'_, L> {
         let page = Vec::new().into_iter();
         Winners { sale: self, state: state.to_owned(), next: Some(after), page }
@@ -280,7 +281,8 @@ impl<L: Link> Sale<L> {
         let mut kept = None;
         if let Some(durable) = durable.filter(|_| told.value.has_grant()) {
             // The repeated call shows that this server has the grant, and the INCR comes after it,
-            // so the WAIT is for both. (Alone behind a REPLAY it would wait for nothing.)
+            // so the WAIT covers both. (After a REPLAY, which writes nothing, a WAIT alone would
+            // not wait.)
             let incr = cmd("INCR").arg(&durable.mark).clone();
             let ms = u64::try_from(durable.timeout.as_millis()).unwrap_or(u64::MAX);
             let wait = cmd("WAIT").arg(durable.replicas).arg(ms).clone();
@@ -301,14 +303,14 @@ impl<L: Link> Sale<L> {
     }
 }
 
-/// Appends KEEP: the part of a grant that is kept when the rest is given back.
+/// Appends KEEP, if any.
 fn part(command: &mut Cmd, keep: Option<Keep<'_>>) {
     if let Some(left) = keep {
         left.ask(command);
     }
 }
 
-/// An answer to a call that changes a sale.
+/// The answer to a call that changes a sale.
 trait Change: Sized {
     fn read(reply: &Value) -> Option<(Self, &'static str)>;
     fn has_grant(&self) -> bool;
@@ -358,7 +360,7 @@ impl Change for MultiAnswer {
     }
 }
 
-/// Grants of a sale, a page at a time. It ends after an error.
+/// Grants of a sale, read page by page. The iterator ends after an error.
 pub struct Winners<'a, L> {
     sale: &'a mut Sale<L>,
     state: String,

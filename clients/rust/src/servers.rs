@@ -1,4 +1,4 @@
-//! A single server, one behind Sentinel, or a cluster: connections are made when they are needed.
+//! A single server, a primary behind Sentinel, or a cluster. Connections are opened when needed.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use redis::{
 use crate::answer::{number, text};
 use crate::link::{refusal, slot, Link};
 
-/// How often one attempt follows MOVED and ASK.
+/// Most redirections (MOVED and ASK) of one attempt.
 const REDIRECTS_MAX: usize = 5;
 
 enum Kind {
@@ -24,40 +24,40 @@ enum Kind {
 
 /// A host and its port.
 type Address = (String, u16);
-/// Slots, first and last, and the node that has them.
+/// First and last slot of a range, and its node.
 type Range = (u16, u16, Address);
 
-/// Where sales are: a single server, the primary that Sentinel knows by a name, or a cluster.
+/// The servers of sales: a single server, the primary that Sentinel knows by a name, or a cluster.
 pub struct Servers {
     kind: Kind,
-    /// The servers to ask first: the server, the sentinels, or nodes of the cluster.
+    /// The servers to ask first: the server, the Sentinels, or nodes of the cluster.
     seeds: Vec<ConnectionInfo>,
-    /// How all servers of sales are connected to, except for the address.
+    /// Options for connections to servers with sales; the address is replaced.
     node: ConnectionInfo,
-    /// Which seed is the next; the others follow it.
+    /// Index of the next seed to ask.
     turn: usize,
-    /// All nodes of the cluster, when they were last asked for.
+    /// All nodes of the cluster at the last read of the slot map.
     nodes: Vec<Address>,
-    /// Which node has which slots, first and last.
+    /// The slot map: ranges of slots with their nodes.
     owners: Vec<Range>,
     connections: HashMap<Address, Connection>,
 }
 
 impl Servers {
-    /// A single server, or an address that leads to whichever is the primary.
+    /// A single server, or an address that always leads to the primary.
     ///
     /// # Errors
-    /// When the address is none.
+    /// An error if the address is invalid.
     pub fn one(server: impl IntoConnectionInfo) -> RedisResult<Servers> {
         let server = server.into_connection_info()?;
         Ok(Servers::new(Kind::One, vec![server.clone()], server))
     }
 
-    /// The primary that these sentinels know by this name. `node`: how it is connected to; only its
-    /// address is not looked at.
+    /// The primary that these Sentinels know by this name. `node` has the options for connecting to
+    /// it; its address is ignored.
     ///
     /// # Errors
-    /// When an address is none.
+    /// An error if an address is invalid.
     pub fn sentinel<T: IntoConnectionInfo>(
         sentinels: impl IntoIterator<Item = T>,
         name: &str,
@@ -67,10 +67,11 @@ impl Servers {
         Ok(Servers::new(Kind::Sentinel(name.to_owned()), seeds, node.into_connection_info()?))
     }
 
-    /// A cluster, by some of its nodes. User, password and protocol of the first are those of all.
+    /// A cluster, by some of its nodes. The first one's user, password and protocol are used for
+    /// all nodes.
     ///
     /// # Errors
-    /// When an address is none, or there are none.
+    /// An error if an address is invalid, or there is none.
     pub fn cluster<T: IntoConnectionInfo>(
         nodes: impl IntoIterator<Item = T>,
     ) -> RedisResult<Servers> {
@@ -91,7 +92,7 @@ impl Servers {
         }
     }
 
-    /// The server to ask first for this key.
+    /// The server to ask first for a slot.
     fn place(&mut self, slot: u16, ends: Instant) -> RedisResult<Address> {
         match &self.kind {
             Kind::One => address(&self.node),
@@ -116,7 +117,7 @@ impl Servers {
                 }
                 let owner = self.owners.iter().find(|(from, to, _)| (*from..=*to).contains(&slot));
                 match owner.or(self.owners.first()) {
-                    // A node that does not have the slot knows who does.
+                    // A node that does not own the slot replies with the owner.
                     Some((_, _, owner)) => Ok(owner.clone()),
                     None => Err(failure("this cluster has no slots")),
                 }
@@ -124,7 +125,7 @@ impl Servers {
         }
     }
 
-    /// Asks seeds and known nodes, one after the other, until one of them answers.
+    /// Asks seeds and known nodes, one after the other, until one answers.
     fn first<T>(
         &mut self,
         ends: Instant,
@@ -136,7 +137,7 @@ impl Servers {
         for _ in 0..all.len() {
             self.turn = (self.turn + 1) % all.len();
             let info = all[self.turn].clone();
-            // A server that does not answer leaves time for the others.
+            // A server that does not answer must leave time for the others.
             let within = left(ends)? / 2;
             let asked = address(&info).and_then(|address| {
                 let mut connection = connect(info, within)?;
@@ -145,7 +146,7 @@ impl Servers {
             });
             match asked {
                 Ok(told) => {
-                    // The server that answered last is asked first the next time.
+                    // The server that answered last is asked first next time.
                     self.turn = (self.turn + all.len() - 1) % all.len();
                     return Ok(told);
                 }
@@ -155,7 +156,7 @@ impl Servers {
         Err(why)
     }
 
-    /// How this node is connected to.
+    /// The connection options for this node.
     fn info(&self, (host, port): &Address) -> ConnectionInfo {
         let address = match self.node.addr() {
             ConnectionAddr::TcpTls { insecure, tls_params, .. } => ConnectionAddr::TcpTls {
@@ -181,7 +182,7 @@ impl Servers {
             None if matches!(self.kind, Kind::One) => connect(self.node.clone(), left(ends)?)?,
             None => connect(self.info(at), left(ends)?)?,
         };
-        // After an error it is gone: its replies may still come.
+        // After an error the connection is closed, because late replies may still come.
         let replies = exchange(&mut connection, commands, asking, ends)?;
         self.connections.insert(at.clone(), connection);
         Ok(replies)
@@ -250,7 +251,7 @@ fn receive(connection: &mut Connection, ends: Instant) -> RedisResult<Value> {
     loop {
         connection.set_read_timeout(Some(left(ends)?))?;
         let reply = connection.recv_response()?;
-        // RESP3 has pushes between replies.
+        // RESP3 may have pushes between replies.
         if !matches!(reply, Value::Push { .. }) {
             return Ok(reply);
         }
@@ -261,7 +262,7 @@ fn connect(info: ConnectionInfo, within: Duration) -> RedisResult<Connection> {
     Client::open(info)?.get_connection_with_timeout(within)
 }
 
-/// A socket's timeout of 0 would be none.
+/// The remaining time. A socket timeout of 0 would mean none.
 fn left(ends: Instant) -> RedisResult<Duration> {
     let left = ends.saturating_duration_since(Instant::now());
     if left.is_zero() {
@@ -285,7 +286,7 @@ fn address(info: &ConnectionInfo) -> RedisResult<Address> {
         ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
             Ok((host.clone(), *port))
         }
-        // A socket of this machine: it is its own name.
+        // A Unix socket is its own name.
         other => Ok((other.to_string(), 0)),
     }
 }
@@ -307,8 +308,8 @@ fn host_and_port(words: &[Value]) -> Option<Address> {
     Some((String::from_utf8(host.to_vec()).ok()?, port))
 }
 
-/// The owner of each slot, and all nodes, out of CLUSTER SLOTS. A node without a host has that of
-/// the node that was asked.
+/// The owner of each slot, and all nodes, from CLUSTER SLOTS. A node without a host has that of the
+/// asked node.
 fn owners(map: &Value, host: &str) -> Option<(Vec<Range>, Vec<Address>)> {
     let (mut owners, mut nodes) = (Vec::new(), Vec::new());
     for range in map.as_sequence()? {

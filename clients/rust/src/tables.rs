@@ -9,11 +9,11 @@ words! {
         Held = "HELD",
         /// Paid, or granted by a sale without holds.
         Sold = "SOLD",
-        /// Given back by the buyer, or a REQ that is fenced off.
+        /// Returned by the buyer, or a REQ with a fence.
         Cancelled = "CANCELLED",
         /// Not paid in time.
         Expired = "EXPIRED",
-        /// Given back after it was sold.
+        /// Returned after it was sold.
         Refunded = "REFUNDED",
         /// The user has no such grant.
         NoGrant = "NOGRANT",
@@ -53,11 +53,11 @@ words! {
         Held = "HELD",
         /// Paid, or granted by a sale without holds.
         Sold = "SOLD",
-        /// Given back by the buyer, or a REQ that is fenced off.
+        /// Returned by the buyer, or a REQ with a fence.
         Cancelled = "CANCELLED",
         /// Not paid in time.
         Expired = "EXPIRED",
-        /// Given back after it was sold.
+        /// Returned after it was sold.
         Refunded = "REFUNDED",
         /// The user has no such grant.
         NoGrant = "NOGRANT",
@@ -95,7 +95,7 @@ impl Outcome {
 pub(crate) const ROW: [&str; 9] =
     ["seq", "user", "qty", "state", "at_ms", "deadline_ms", "req", "epoch", "round"];
 
-/// First words of errors that come however often one asks.
+/// First words of errors that a retry can't avoid.
 pub(crate) const MISTAKES: [&str; 15] = [
     "AMBIGUOUS",
     "BUSYGROUP",

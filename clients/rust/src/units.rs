@@ -1,23 +1,23 @@
-//! The units that a GRAB asks for, and the units that a grant keeps.
+//! The units of a GRAB, and the units that KEEP leaves.
 
 use redis::Cmd;
 
-/// How many units a GRAB asks for. The server judges the number.
+/// The quantity or the numbers of a GRAB. The server checks the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units<'a> {
-    /// One unit; a sale that draws amounts takes nothing else.
+    /// One unit; a sale that draws amounts accepts nothing else.
     One,
-    /// This number of units, or none.
+    /// Exactly this number of units.
     Qty(i64),
-    /// At most this many.
+    /// At most this many units.
     UpTo(i64),
-    /// This number of units that are next to each other, in a sale with NUMBERED.
+    /// This many units with consecutive numbers, in a sale with NUMBERED.
     Adjacent(i64),
     /// The units with these numbers, in a sale with NUMBERED.
     Exactly(&'a [i64]),
 }
 
-/// The part of a grant that is kept when the rest is given back.
+/// The part of a grant that the user keeps; the other units are returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep<'a> {
     /// This number of units.
@@ -38,7 +38,7 @@ impl Keep<'_> {
 impl Units<'_> {
     pub(crate) fn ask(self, command: &mut Cmd) {
         match self {
-            // One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
+            // The default of GRAB is one unit; a sale that draws amounts accepts no QTY.
             Units::One | Units::Qty(1) => command,
             Units::Qty(qty) => command.arg("QTY").arg(qty),
             Units::UpTo(most) => command.arg("UPTO").arg(most),

@@ -243,7 +243,7 @@ fn id(id: Option<&Id>) -> Json {
     id.map_or(Json::Null, |id| plain(id.as_ref()))
 }
 
-/// Ids travel as text where they are UTF-8, else in hexadecimal.
+/// An id for the runner: text if it is UTF-8, otherwise hexadecimal.
 fn plain(id: &[u8]) -> Json {
     let hex = || id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     std::str::from_utf8(id).map_or_else(|_| json!({ "hex": hex() }), |text| json!(text))
@@ -259,7 +259,7 @@ fn bytes(told: &Json) -> Result<Vec<u8>, Box<dyn Failure>> {
         .collect::<Result<_, _>>()?)
 }
 
-/// A raw reply, written as texts and numbers.
+/// A raw reply, made from texts and numbers.
 fn value(told: &Json) -> Value {
     match told {
         Json::Array(all) => Value::Array(all.iter().map(value).collect()),

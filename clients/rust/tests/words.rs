@@ -1,4 +1,4 @@
-//! Tests without a server: slots, homes, and replies that are whole or cut off.
+//! Tests without a server: slots, parts of users, and complete or truncated replies.
 
 use redis::Value;
 use seckill_client::{home, slot, Answer, MultiAnswer, Outcome, State};

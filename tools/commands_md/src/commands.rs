@@ -76,7 +76,7 @@ const HEAD_ZH: &str = "\
 
 ";
 
-/// The page before the first command. Its first two paragraphs name the sources of the page, the
+/// The page before the first command. The first two paragraphs name the sources of the page, the
 /// others are rules.
 fn head(language: Language) -> String {
     let both = HEAD.trim_end().split("\n\n").zip(HEAD_ZH.trim_end().split("\n\n"));

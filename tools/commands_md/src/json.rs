@@ -1,5 +1,5 @@
-//! The file docs/commands.json, from the command table. It has the form of the JSON files of the
-//! servers' own commands, from which client libraries and sites are generated.
+//! The file docs/commands.json, from the command table. The file has the form of the JSON files of
+//! the servers' own commands, from which client libraries and sites are generated.
 
 use seckill::command::table::TABLE;
 use seckill::command::vocabulary::{

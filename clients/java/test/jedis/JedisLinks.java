@@ -8,7 +8,7 @@ import redis.clients.jedis.JedisPooled;
 import redis.clients.jedis.JedisSentinelPool;
 import redis.clients.jedis.RedisProtocol;
 
-/** The library over Jedis. */
+/** Links with Jedis. */
 public final class JedisLinks {
     private JedisLinks() {}
 

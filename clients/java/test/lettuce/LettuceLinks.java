@@ -9,13 +9,13 @@ import io.lettuce.core.protocol.ProtocolVersion;
 import java.time.Duration;
 import java.util.List;
 
-/** The library over Lettuce. */
+/** Links with Lettuce. */
 public final class LettuceLinks {
     private LettuceLinks() {}
 
     public static Link make(int port, int resp, String on) throws Exception {
         Link link = link(port, resp, on);
-        // Starting Netty is no part of a call.
+        // The first call starts Netty, which must not count for a test.
         var type = new byte[][] {"TYPE".getBytes(), "k".getBytes()};
         link.send(type[1], List.<byte[][]>of(type), Duration.ofSeconds(20));
         return link;

@@ -1,6 +1,7 @@
-"""Buys from seckill, a Redis module for flash sales, by redis-py: Sale, or AsyncSale for asyncio.
-An answer is a value, won or not. SaleError: nothing has happened. Unanswered: nobody knows, so ask
-again with its `req`, which never takes twice. See docs/clients.md."""
+"""Buys from seckill, a Redis module for flash sales, with redis-py: Sale, or AsyncSale for asyncio.
+A call returns an answer, won or not. SaleError: the server refused the call and changed nothing.
+Unanswered: the outcome is unknown, so send the call again with its `req`, which never takes units
+twice. See docs/clients.md."""
 
 import zlib
 
@@ -48,6 +49,6 @@ __all__ = [
 
 
 def home(name: str, parts: int, user: Text) -> tuple[int, str]:
-    """The part of a split sale that is this user's, and its key."""
+    """The user's part of a split sale, and its key."""
     part = zlib.crc32(user.encode(*UTF8) if isinstance(user, str) else user) % parts
     return part, f"{name}:{{p{part}}}"

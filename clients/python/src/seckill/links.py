@@ -1,5 +1,5 @@
-"""Connections to what a client of redis-py is connected to, kept beside the client's own ones: so
-time-outs, retries and the map of a cluster are those of a call, and the client stays as it is."""
+"""Connections to the servers of a redis-py client, separate from the client's own. So calls have
+their own timeouts, retries and slot map, and the client is not changed."""
 
 import inspect
 import os
@@ -16,14 +16,14 @@ from redis.retry import Retry
 
 from .tables import MISTAKES
 
-Address = tuple[str, int] | None  # None: where the client itself connects to.
+Address = tuple[str, int] | None  # None: the client's own address.
 SINGLE, CLUSTER = redis.Redis, redis.RedisCluster
 ASYNC_SINGLE, ASYNC_CLUSTER = redis.asyncio.Redis, redis.asyncio.RedisCluster
 PIPELINES = (redis.client.Pipeline, redis.asyncio.client.Pipeline)
 REDIRECTS = 5
-# These say that the server is not, or no longer, the one to ask.
+# Codes of a server that is not the primary, or not ready yet.
 DROPPING = ("READONLY", "LOADING", "MASTERDOWN")
-# redis-py cuts these codes off the text, and has a class for each instead.
+# redis-py removes these codes from the text and has a class for each instead.
 CODES = {
     "ReadOnlyError": "READONLY",
     "BusyLoadingError": "LOADING",
@@ -40,9 +40,9 @@ CODES = {
     "ExecAbortError": "EXECABORT",
 }
 PASSING = ("TRYAGAIN", "BUSY", "MISCONF", "NOREPLICAS", "UNBLOCKED")
-# Error replies, of which some are connection errors to redis-py.
+# Error replies; redis-py raises some of them as connection errors.
 ERRORS = (redis.ResponseError, redis.BusyLoadingError, redis.AuthenticationError)
-# Options of the client's connections that ours, each for one exchange, must not have.
+# Options of the client's connections that a connection for one exchange must not have.
 NOT_OURS = (
     "maint_notifications",
     "oss_cluster_maint",
@@ -56,10 +56,10 @@ NOT_OURS = (
 
 
 def code_of(error: Exception) -> str:
-    """The first word of an error reply, as the server said it."""
+    """The first word of an error reply, as the server sent it."""
     if code := getattr(error, "status_code", None) or CODES.get(type(error).__name__):
         return str(code)
-    # redis-py cuts ERR off, and what is left may begin with a word in capitals, too.
+    # redis-py removes ERR, and the rest may also begin with a word in capitals.
     word = str(error).split(" ", 1)[0]
     return word if word in MISTAKES or word in PASSING else "ERR"
 
@@ -69,7 +69,7 @@ async def _wait(value: Any) -> Any:
 
 
 class Links:
-    """Of one client; `of` finds them."""
+    """The connections for one client; `of` finds them."""
 
     _all: ClassVar["WeakKeyDictionary[Any, Links]"] = WeakKeyDictionary()
 
@@ -88,7 +88,7 @@ class Links:
             self.kind, options = nodes[0].connection_class, dict(nodes[0].connection_kwargs)
         elif self.is_cluster:
             pool = client.get_redis_connection(client.get_default_node()).connection_pool
-            # This one is the client's own method, and would keep the client for ever.
+            # This is a method of the client, which would keep the client alive forever.
             self.kind, options = pool.connection_class, {**pool.connection_kwargs}
             options["redis_connect_func"] = None
         else:
@@ -115,7 +115,7 @@ class Links:
         return found
 
     async def send(self, key: bytes, commands: list[tuple[Any, ...]], seconds: float) -> list[Any]:
-        """The replies, errors being values, over one connection to the node that has the key."""
+        """Sends commands over one connection to the key's node. Errors are returned as values."""
         deadline = time.monotonic() + seconds
         slot, asking = key_slot(key) if self.is_cluster else 0, False
         address = await self._node(slot, deadline)
@@ -125,7 +125,7 @@ class Links:
             except BaseException:
                 self.slots.clear()
                 raise
-            # GRAB's error: the commands behind it went to the wrong node as well.
+            # GRAB's error: the commands after it went to the wrong node, too.
             code = code_of(replies[0]) if isinstance(replies[0], Exception) else ""
             if code in (*DROPPING, "CLUSTERDOWN"):
                 self.slots.clear()
@@ -141,7 +141,7 @@ class Links:
     async def _exchange(
         self, address: Address, commands: Any, asking: bool, deadline: float
     ) -> Any:
-        # A process that was forked has connections of its own.
+        # A forked process needs its own connections.
         idle = self.idle[os.getpid(), address]
         connection = idle.pop() if idle else self._connection(address, deadline)
         try:
@@ -178,7 +178,7 @@ class Links:
         return self.kind(**options)
 
     def _limit(self, connection: Any, deadline: float) -> None:
-        """What is left, for the next step. (Over asyncio the caller cancels the whole.)"""
+        """The remaining seconds. (With asyncio the caller cancels the whole call.)"""
         if (left := deadline - time.monotonic()) <= 0:
             raise redis.TimeoutError("no time is left")
         if not self.is_async:
@@ -189,11 +189,11 @@ class Links:
     async def _drop(self, connection: Any, idle: list[Any]) -> None:
         gone, idle[:] = [connection, *idle], []
         for connection in gone:
-            # The caller has no time left, or is being cancelled: don't wait.
+            # The caller's time is over, or it is being cancelled: don't wait.
             await _wait(connection.disconnect(*([True] if self.is_async else [])))
 
     async def _node(self, slot: int, deadline: float) -> Address:
-        """Who has the slot. Asked of one node after the other where it is not known."""
+        """The node of the slot. If it is unknown, asks one node after the other."""
         if not self.is_cluster or slot in self.slots:
             return self.slots.get(slot)
         why: Exception = redis.ConnectionError("no node of the cluster is known")

@@ -1,4 +1,4 @@
-"""What a worker has to do: the entries of an outbox, given out by a consumer group."""
+"""Reads entries of an outbox for a worker, by a consumer group."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Asks(Protocol):
-    """What a reader needs of a sale."""
+    """The parts of a sale that a reader needs."""
 
     async def ask(
         self,
@@ -22,12 +22,13 @@ class Asks(Protocol):
         commands: Any,
         wait_ms: int = 0,
     ) -> tuple[T, list[Any], int]:
-        """Asks until there is an answer."""
+        """Retries until there is an answer."""
 
 
 class Order(NamedTuple):
-    """An entry to act on; no event: it was trimmed before anybody read it. `ack` when it is done;
-    over asyncio that is awaited. It may come twice: (id, epoch, rev) in the data tell."""
+    """An entry for a worker; event is None if it was trimmed before anybody read it. Call `ack`
+    after the work (with asyncio await it). A repeated entry has an equal (id, epoch, rev) in its
+    data."""
 
     id: str
     event: Event | None
@@ -35,7 +36,7 @@ class Order(NamedTuple):
 
 
 class Reader:
-    """First what this name has pending, then what others have left, then new entries."""
+    """Reads pending entries of this name first, then old ones of others, then new ones."""
 
     def __init__(
         self,
@@ -51,8 +52,8 @@ class Reader:
                 raise TypeError(f"{what} must be str or bytes, not {type(value).__name__}")
         self.sale, self.stream, self.group, self.name = sale, stream, group, name
         self.idle_ms, self.block_ms = idle_ms, block_ms
-        self.last: str | None = "0"  # Of those pending of this name; None: there are no more.
-        self.claim: str | None = "0-0"  # Where to go on claiming; None: not now.
+        self.last: str | None = "0"  # Last pending one of this name; None: none left.
+        self.claim: str | None = "0-0"  # Cursor of XAUTOCLAIM; None: not due.
         self.claimed_at = time.monotonic()
         self.given = "0"
         self.trimmed: set[str] = set()
@@ -61,7 +62,7 @@ class Reader:
         await self._call("XACK", "XACK", self.stream, self.group, identity)
 
     async def batch(self) -> list[Entry]:
-        """The next entries; empty if there is none now."""
+        """The next entries; empty if there are none now."""
         while True:
             try:
                 return await self._pending() or await self._left() or await self._new()
@@ -70,7 +71,7 @@ class Reader:
                     raise
                 await self._make_group()
             except Unanswered:
-                # Entries that the lost reply had are pending for this name.
+                # Entries of the lost reply are now pending for this name.
                 self.last = self.given
                 if self.block_ms is None:
                     raise
@@ -111,7 +112,7 @@ class Reader:
             if self.claim == "0-0":
                 self.claim = None
             gone = {text(identity) for identity in (trimmed[0] if trimmed else [])}
-            # Trimmed entries that were pending for this name were given before.
+            # Trimmed entries that were pending for this name were already returned.
             gone, self.trimmed = gone - self.trimmed, self.trimmed - gone
             if found := [*map(_entry, entries), *((identity, None) for identity in sorted(gone))]:
                 return found
@@ -141,7 +142,7 @@ class Reader:
     def _told(self, reply: Any) -> list[Entry]:
         if not reply:
             return []
-        # A map in RESP3.
+        # RESP3 has a map.
         entries = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
         return [_entry(entry) for entry in entries]
 

@@ -1,4 +1,4 @@
-"""The calls of one sale, over a synchronous or an asynchronous client."""
+"""The calls of one sale, with a synchronous or an asynchronous client."""
 
 import asyncio
 import json
@@ -57,14 +57,14 @@ def _bytes(word: Any) -> bytes:
 
 
 def _grants(told: Any) -> list[tuple[Any, ...]]:
-    """All that an answer tells of grants."""
+    """The grants in an answer."""
     each = told.grants if isinstance(told, MultiAnswer) else [told]
     words = [(one.seq, one.qty, one.state, one.deadline_ms, one.units) for one in each]
     return [grant for grant in words if grant[0] and grant[2]]
 
 
 class AsyncSale:
-    """One sale, over a client of redis.asyncio. `timeout_ms`: of a call with all its attempts."""
+    """One sale, with a client of redis.asyncio. `timeout_ms` is for a call and its attempts."""
 
     def __init__(
         self,
@@ -95,9 +95,8 @@ class AsyncSale:
         units: Sequence[int] | None = None,
         adjacent: bool = False,
     ) -> Answer[Outcome]:
-        """Asks for units with one REQ for all attempts: the order's, or one that is made here.
-        In a sale with NUMBERED `units` are those numbers and no others, `adjacent` such that are
-        next to each other."""
+        """Asks for units. All attempts have one REQ: the order's, or a new one. In a sale with
+        NUMBERED `units` are exactly these numbers, and `adjacent` means consecutive numbers."""
         words = self._asked(qty, upto, units, adjacent)
         return await self._change("GRAB", user, req or secrets.token_hex(16), *words)
 
@@ -108,7 +107,7 @@ class AsyncSale:
         qty: int | None = None,
         until_ms: int | None = None,
     ) -> Answer[Outcome]:
-        """The same, and joins the waiting list where nothing is left."""
+        """Grabs, or joins the waiting list if nothing is left."""
         until = [] if until_ms is None else ["UNTIL", _number("until_ms", until_ms)]
         words = [*self._qty(qty), "WAIT", *until]
         return await self._change("GRAB", user, req or secrets.token_hex(16), *words)
@@ -120,8 +119,8 @@ class AsyncSale:
         reclaim: bool = False,
         keep: int | Sequence[int] | None = None,
     ) -> Answer[Settled]:
-        """keep, here and below: so many units are left of the grant, or those with these numbers;
-        the others are given back."""
+        """keep, here and below: this many units, or the units with these numbers, stay; the others
+        are returned."""
         return await self._change("CONFIRM", user, req, *["RECLAIM"][:reclaim], *self._keep(keep))
 
     async def cancel(
@@ -144,7 +143,7 @@ class AsyncSale:
         req: Text | None = None,
         qty: int | Sequence[int] | None = None,
     ) -> MultiAnswer:
-        """Units of this sale and of others in its slot, all or none. qty: one for all, or each."""
+        """Units of this sale and others in its slot, all or none. qty: one for all, or a list."""
         keys = [self.key, *(_id("a key", other) for other in others)]
         each = [qty] if qty is None or isinstance(qty, int) else qty
         units = [] if each in ([None], [1]) else ["QTY", *(_number("qty", n) for n in each)]
@@ -176,7 +175,7 @@ class AsyncSale:
         )
 
     async def place(self, user: Text) -> Place | None:
-        """Where the user stands on the waiting list; None: not on it, so ask `user`."""
+        """The user's place on the waiting list; None if the user is not on it."""
 
         def read(told: Any) -> Place | None:
             return Place(*told[1:4]) if text(told[0]) == "WAITING" else None
@@ -203,7 +202,7 @@ class AsyncSale:
         block_ms: int = 1000,
         follow: bool = True,
     ) -> AsyncIterator[Order]:
-        """What is to be done for this sale's entries; acknowledge each with `await order.ack()`."""
+        """Entries of this sale's outbox; acknowledge each with `await order.ack()`."""
         reader = Reader(self, stream, group, name, idle_ms, block_ms if follow else None)
         while (batch := await reader.batch()) or follow:
             for identity, event in batch:
@@ -221,7 +220,7 @@ class AsyncSale:
         return self._qty(qty) if upto is None else ["UPTO", _number("upto", upto)]
 
     def _qty(self, qty: int | None) -> list[Any]:
-        # One is what GRAB takes by itself, and a sale that draws amounts takes no other word.
+        # The default of GRAB is one unit; a sale that draws amounts accepts no QTY.
         return [] if qty is None or _number("qty", qty) == 1 else ["QTY", qty]
 
     def _keep(self, keep: Any) -> list[Any]:
@@ -240,7 +239,7 @@ class AsyncSale:
 
     async def _sure(self, name: str, read: Callable[[Any], Any], command: Any, req: str) -> Any:
         """Durable: the repeated call shows that this server has the grant, and the INCR comes after
-        it, so the WAIT is for both. (Alone behind a REPLAY it would wait for nothing.)"""
+        it, so the WAIT covers both. (After a REPLAY, which writes nothing, WAIT would not wait.)"""
         told, _, lost = await self.ask(name, read, req, [command])
         durable = None
         if self.durable and (grants := _grants(told)):
@@ -262,7 +261,7 @@ class AsyncSale:
         lost: int = 0,
         happened: bool = False,
     ) -> tuple[T, list[Any], int]:
-        """Until there is an answer. An error after a lost attempt says nothing of that attempt."""
+        """Retries until there is an answer. An error says nothing about earlier lost attempts."""
         words = [tuple(_bytes(word) for word in command) for command in commands]
         end = time.monotonic() + (self.timeout_ms + wait_ms) / 1000
         why: object = "no time is left"
@@ -284,7 +283,7 @@ class AsyncSale:
                     outcome = getattr(told, "outcome", "OK")
                 else:
                     outcome, why, cause = code_of(error), error, error
-            except ERRORS as error:  # Of what a connection begins with.
+            except ERRORS as error:  # Errors of AUTH or HELLO at connecting.
                 outcome, why, cause = code_of(error), error, error
             except (
                 redis.RedisError,
@@ -315,7 +314,7 @@ class AsyncSale:
 
 
 def _now(call: Coroutine[Any, Any, T]) -> T:
-    """Over a synchronous client nothing is awaited."""
+    """Runs a coroutine to its end; with a synchronous client it never waits."""
     try:
         call.send(None)
     except StopIteration as done:
@@ -338,7 +337,7 @@ def _sync(
 
 
 class Sale:
-    """One sale, over a client of redis. `timeout_ms` is for a call with all its attempts."""
+    """One sale, with a client of redis. `timeout_ms` is for a call with all its attempts."""
 
     def __init__(
         self,
@@ -377,7 +376,7 @@ class Sale:
         block_ms: int = 1000,
         follow: bool = True,
     ) -> Iterator[Order]:
-        """What is to be done for this sale's entries; acknowledge each with `order.ack()`."""
+        """Entries of this sale's outbox; acknowledge each with `order.ack()`."""
         reader = Reader(self.calls, stream, group, name, idle_ms, block_ms if follow else None)
         while (batch := _now(reader.batch())) or follow:
             for identity, event in batch:

@@ -19,7 +19,7 @@ Outcome = Literal[
     "WAITING",
     "TAKEN",
 ]
-# The elements of a reply, by its first word; there may be more.
+# Names of a reply's elements, by its first word. Newer modules may add more.
 FIELDS = {
     "GRANTED": "outcome seq qty state deadline_ms available".split(),
     "ALREADY": "outcome seq qty state deadline_ms".split(),
@@ -43,7 +43,7 @@ FIELDS = {
 }
 ROW = "seq user qty state at_ms deadline_ms req epoch round".split()
 EVENT = "event sale data user req outbox split".split()
-# First words of errors that come however often one asks.
+# First words of errors that a retry can't avoid.
 MISTAKES = [
     "AMBIGUOUS",
     "BUSYGROUP",

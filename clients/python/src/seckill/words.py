@@ -1,4 +1,4 @@
-"""What replies and entries say."""
+"""Parses replies and entries."""
 
 import json
 from collections.abc import Mapping
@@ -7,20 +7,20 @@ from typing import Any, Generic, NamedTuple, TypeVar, cast, get_args
 
 from .tables import EVENT, FIELDS, Outcome, Settled, State
 
-UTF8 = ("utf-8", "surrogateescape")  # Ids that are not UTF-8 come through, and back, unharmed.
+UTF8 = ("utf-8", "surrogateescape")  # Keeps ids that are not UTF-8 unchanged.
 Text = str | bytes
 W = TypeVar("W", covariant=True)
 
 
 class SaleError(Exception):
-    """The server refused the call and nothing has happened; `code` is the error's first word."""
+    """The server refused the call and changed nothing; `code` is the error's first word."""
 
     code = property(lambda self: str(self).split(" ", 1)[0])
 
 
 class Unanswered(Exception):
-    """Nobody knows whether it happened; the same call with this `req` tells and repeats nothing.
-    `lost`: attempts that had no reply."""
+    """The outcome is unknown. Send the call again with this `req`: it never takes units twice.
+    `lost`: attempts without a reply."""
 
     def __init__(self, why: object, req: str, lost: int):
         super().__init__(f"ask again with the same REQ: {why}")
@@ -28,7 +28,7 @@ class Unanswered(Exception):
 
 
 class Durable(NamedTuple):
-    """Answers say whether so many replicas have the grant. The mark: a counter beside the sale."""
+    """Makes answers say whether enough replicas have the grant; `mark` is the key of a counter."""
 
     mark: str
     replicas: int = 1
@@ -37,9 +37,9 @@ class Durable(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer(Generic[W]):
-    """What became of a call; what is not told is None. Times are Unix milliseconds."""
+    """The reply to a call; fields that it lacks are None. Times are Unix milliseconds."""
 
-    outcome: W  # The first word: of a grab an Outcome, of the others how the grant stands.
+    outcome: W  # The first word: an Outcome of a grab, or the grant's state.
     req: str = ""
     seq: int | None = None
     qty: int | None = None
@@ -53,7 +53,7 @@ class Answer(Generic[W]):
     ahead: int | None = None
     units_ahead: int | None = None
     unit: int | None = None
-    units: tuple[int, ...] | None = None  # None: not a sale with NUMBERED.
+    units: tuple[int, ...] | None = None  # None in a sale without NUMBERED.
     lost: int = 0  # Attempts without a reply. After a refusal one may still arrive: cancel.
     durable: bool | None = None
 
@@ -64,7 +64,7 @@ class Answer(Generic[W]):
 
 @dataclass(frozen=True)
 class MultiAnswer:
-    """What MGRAB tells: a grant for each sale, or the first sale that refused, and why."""
+    """The reply of MGRAB: a grant for each sale, or the first refusing sale with its answer."""
 
     outcome: str  # GRANTED, REPLAY or REFUSED.
     req: str
@@ -80,7 +80,7 @@ class MultiAnswer:
 
 
 class Row(NamedTuple):
-    """A grant; at_ms and deadline_ms (0: none) are Unix milliseconds."""
+    """A grant; at_ms and deadline_ms (0 for none) are Unix milliseconds."""
 
     seq: int
     user: str
@@ -95,7 +95,7 @@ class Row(NamedTuple):
 
 
 class User(NamedTuple):
-    """An allowance of -1 is no limit; admission is OK, DENIED or BUSY."""
+    """An allowance of -1 means no limit; admission is OK, DENIED or BUSY."""
 
     allowance: int
     admission: str
@@ -111,7 +111,7 @@ class Place(NamedTuple):
 
 
 class Event(NamedTuple):
-    """An entry of the outbox. What came twice is known by the id, epoch and rev in its data."""
+    """An entry of the outbox. A repeated entry has an equal id, epoch and rev in its data."""
 
     event: str
     sale: str
@@ -143,7 +143,7 @@ def _named(names: list[str], words: list[Any]) -> Answer[Any]:
 
 
 def _units(more: list[Any]) -> tuple[int, ...] | None:
-    """The numbers that a reply or a row of a sale with NUMBERED has behind its words."""
+    """The unit numbers after the words of a reply or a row, in a sale with NUMBERED."""
     return tuple(more[0]) if more and isinstance(more[0], list) else None
 
 

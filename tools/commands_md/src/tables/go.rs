@@ -8,7 +8,7 @@ pub fn text(tables: &Tables) -> String {
     let settled = tables.settled[1..].join(" ");
     let mut text = format!(
         "{HEAD}\nconst settled = \"{settled}\"\n\n\
-         // What is behind the first word of a reply; there may be more.\n\
+         // Names of the elements after the first word of a reply. Newer modules may add more.\n\
          var fields = map[string]string{{\n"
     );
     let all: Vec<_> = all(tables, &tables.settled[1..]).collect();
@@ -16,7 +16,7 @@ pub fn text(tables: &Tables) -> String {
     for (word, fields, _) in all {
         let pad = " ".repeat(width - word.len());
         let fields = fields.join(" ");
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = match fields == settled {
             true => writeln!(text, "\t\"{word}\": {pad}settled,"),
             false => writeln!(text, "\t\"{word}\": {pad}\"{fields}\","),
@@ -24,8 +24,9 @@ pub fn text(tables: &Tables) -> String {
     }
     let _ = write!(
         text,
-        "}}\n\n// What a row of USER and WINNERS has.\nvar rowFields = strings.Fields(\"{}\")\n\n\
-         // First words of errors that come however often one asks.\n\
+        "}}\n\n// Names of the elements of a row in USER and WINNERS.\n\
+         var rowFields = strings.Fields(\"{}\")\n\n\
+         // First words of errors that a retry can't avoid.\n\
          var mistakes = map[string]bool{{\n",
         tables.row.join(" ")
     );

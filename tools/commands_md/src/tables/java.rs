@@ -4,10 +4,10 @@ use super::{all, quoted, Tables};
 
 pub fn outcomes(tables: &Tables) -> String {
     let mut text = format!(
-        "{HEAD}/**\n * The first word of a reply, and the fields behind it, by the names of \
+        "{HEAD}/**\n * The first word of a reply, with the names of its other fields in \
          {{@link Answer}}. Those of\n \
          * GRAB come first; the others are a grant's states, which CONFIRM, CANCEL, EXTEND and \
-         REFUND tell.\n */\npublic enum Outcome {{\n"
+         REFUND reply.\n */\npublic enum Outcome {{\n"
     );
     let all = all(tables, &tables.settled[1..]).map(|(word, fields, says)| match fields {
         [] => documented(word, says),
@@ -24,7 +24,7 @@ pub fn outcomes(tables: &Tables) -> String {
 pub fn states() -> String {
     let states = super::states().map(|(word, says)| documented(word, says));
     format!(
-        "{HEAD}/** How a grant stands. The user has its units if and only if it is HELD or SOLD. \
+        "{HEAD}/** The state of a grant. The user has its units if the state is HELD or SOLD. \
          */\n\
          public enum State {{\n{}\n}}\n",
         states.collect::<Vec<_>>().join(",\n")
@@ -42,9 +42,10 @@ pub fn tables(tables: &Tables) -> String {
     };
     format!(
         "{HEAD}import java.util.List;\nimport java.util.Set;\n\nfinal class Tables {{\n    \
-         private Tables() {{}}\n\n    /** What a row of USER and WINNERS has. */\n    \
+         private Tables() {{}}\n\n    \
+         /** Names of the elements of a row in USER and WINNERS. */\n    \
          static final List<String> ROW = List.of(\n{});\n    \
-         /** First words of errors that come however often one asks. */\n    \
+         /** First words of errors that a retry can't avoid. */\n    \
          static final Set<String> MISTAKES = Set.of(\n{});\n}}\n",
         list(&tables.row),
         list(&tables.mistakes)

@@ -1,5 +1,5 @@
-//! The tables of the client libraries: which first word of a reply has which fields, and which
-//! errors come however often one asks. Taken from the module's own rows, written for each language.
+//! The tables of the client libraries: the fields of each reply by its first word, and the errors
+//! that a retry can't avoid. Generated from the module's own tables, for each language.
 
 mod go;
 mod java;
@@ -24,35 +24,35 @@ pub struct Tables {
     outcomes: Vec<(String, Vec<String>)>,
     /// The sentence of each outcome, in the order of the outcomes.
     sentences: Vec<String>,
-    /// Where a grant may stand.
+    /// The states of a grant.
     states: Vec<&'static str>,
-    /// The names of a reply's elements, when it says how a grant stands.
+    /// The names of the elements of a reply with a grant's state.
     settled: Vec<String>,
     /// The fields of a grant row.
     row: Vec<String>,
     /// The fields of an outbox entry.
     event: Vec<&'static str>,
-    /// First words of errors that come however often one asks.
+    /// First words of errors that a retry can't avoid.
     mistakes: Vec<String>,
 }
 
-/// The first word of a reply that says that the user has no such grant.
+/// The first word of a reply about a missing grant.
 const NO_GRANT: &str = "NOGRANT";
-/// Where a grant may stand, and what that says.
+/// The states of a grant, each with its sentence.
 const STATES: [(State, &str); 5] = [
     (State::Held, "Reserved until its deadline."),
     (State::Sold, "Paid, or granted by a sale without holds."),
-    (State::Cancelled, "Given back by the buyer, or a REQ that is fenced off."),
+    (State::Cancelled, "Returned by the buyer, or a REQ with a fence."),
     (State::Expired, "Not paid in time."),
-    (State::Refunded, "Given back after it was sold."),
+    (State::Refunded, "Returned after it was sold."),
 ];
 const NO_GRANT_SENTENCE: &str = "The user has no such grant.";
-/// The code of an error that passes.
+/// The code of a temporary error.
 const PASSES: &str = "TRYAGAIN";
-/// Codes of the server's own errors that don't pass.
+/// Codes of the server's own errors that a retry can't avoid.
 const SERVER_MISTAKES: [&str; 7] =
     ["BUSYGROUP", "CROSSSLOT", "NOAUTH", "NOGROUP", "NOPERM", "NOSCRIPT", "WRONGPASS"];
-/// Fields that have another name where a name says its unit.
+/// Fields whose name in a library has a unit.
 const UNITS: [(&str, &str); 4] = [
     ("deadline", "deadline_ms"),
     ("at", "at_ms"),
@@ -60,7 +60,7 @@ const UNITS: [(&str, &str); 4] = [
     ("units ahead", "units_ahead"),
 ];
 
-/// Each file that is written, below `clients/`.
+/// Each generated file, below `clients/`.
 pub fn files() -> Vec<(&'static str, String)> {
     let tables = Tables::of_the_module();
     let php = [("Tables.php", php::tables(&tables)), ("Outcome.php", php::outcomes(&tables))];
@@ -81,7 +81,7 @@ pub fn files() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// `cli/src/terms.rs`: what a program that knows a sale from STATUS alone can hand to ALTER.
+/// `cli/src/terms.rs`: terms that a program can read in STATUS and set by ALTER.
 pub fn terms_of_cli() -> String {
     let altered = TERMS.iter().filter(|term| term.is_altered && term.section().is_some());
     let pairs = altered.filter_map(|term| Some((term.option, term.field?.0)));
@@ -111,7 +111,7 @@ impl Tables {
     }
 }
 
-/// `[a, b c]` as the names of its elements.
+/// The names of the elements in a text like `[a, b c]`.
 fn names(form: &str) -> Vec<String> {
     let named = |name: &str| {
         let other = UNITS.iter().find(|(ours, _)| *ours == name);
@@ -120,12 +120,12 @@ fn names(form: &str) -> Vec<String> {
     form.trim_matches(['[', ']']).split(", ").map(named).collect()
 }
 
-/// Whether the reply names its elements instead of showing numbers.
+/// Whether the reply has names of elements, not numbers.
 fn is_form(names: &[String]) -> bool {
     names.iter().skip(1).all(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
 }
 
-/// The arrays that the reply of a command is said to be, each with what that says.
+/// The array replies of a command, each with its sentence.
 fn reply_forms(command: &str) -> Vec<(Vec<String>, String)> {
     let Some(spec) = TABLE.iter().find(|spec| spec.name == command) else { return Vec::new() };
     let forms = replies(spec).into_iter().filter_map(|line| {
@@ -159,7 +159,7 @@ fn mistakes() -> Vec<String> {
         .collect()
 }
 
-/// A name as Node and PHP write it.
+/// A name in camel case, for Node and PHP.
 fn camel(name: &str) -> String {
     let mut words = name.split('_');
     let first = words.next().unwrap_or_default().to_owned();
@@ -174,20 +174,19 @@ fn quoted(words: impl IntoIterator<Item: AsRef<str>>, quote: &str) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The words, each on a line of its own.
+/// The words, one on each line.
 fn lines(words: impl IntoIterator<Item: AsRef<str>>, quote: &str, indent: &str) -> String {
     let lines = words.into_iter().map(|word| format!("{indent}{quote}{}{quote},\n", word.as_ref()));
     lines.collect()
 }
 
-/// The names and sentences of all states, and at last of a missing grant.
+/// The names and sentences of all states, then of a missing grant.
 fn states() -> impl Iterator<Item = (&'static str, &'static str)> {
     let states = STATES.iter().map(|(state, says)| (state.name(), *says));
     states.chain([(NO_GRANT, NO_GRANT_SENTENCE)])
 }
 
-/// Each first word that a reply may have, its fields (of a grant as it stands: `settled`), and what
-/// it says.
+/// Each first word of replies, its fields (`settled` for a grant's state), and its sentence.
 fn all<'t>(
     tables: &'t Tables,
     settled: &'t [String],

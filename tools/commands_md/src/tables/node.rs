@@ -1,4 +1,4 @@
-//! `clients/node/tables.js` and the types of what it has.
+//! `clients/node/tables.js`, and its types.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,11 +15,11 @@ fn list(names: &[impl AsRef<str>]) -> String {
 pub fn script(tables: &Tables) -> String {
     let mut text = format!("{HEAD}'use strict';\n\n");
     let settled = list(&tables.settled);
-    // Writing to a string does not fail.
+    // Writing to a string can't fail.
     let _ = write!(
         text,
         "exports.STATES = [{}];\n\
-         // The elements of a reply, by its first word; there may be more.\n\
+         // Names of a reply's elements, by its first word. Newer modules may add more.\n\
          exports.FIELDS = {{\n",
         quoted(&tables.states, "'")
     );
@@ -32,7 +32,7 @@ pub fn script(tables: &Tables) -> String {
     let _ = write!(
         text,
         "}};\nexports.ROW = [{}];\nexports.EVENT = [{}];\n\
-         // First words of errors that come however often one asks.\n\
+         // First words of errors that a retry can't avoid.\n\
          exports.MISTAKES = [\n{}];\n",
         list(&tables.row),
         list(&tables.event),
@@ -45,11 +45,11 @@ pub fn types(tables: &Tables) -> String {
     let mut text = String::from(HEAD);
     let either =
         |words: &[&str]| -> String { words.iter().map(|word| format!("\n  | '{word}'")).collect() };
-    // Writing to a string does not fail.
+    // Writing to a string can't fail.
     let _ = write!(
         text,
         "export type State ={};\nexport type Outcome ={};\n\
-         /** What each outcome has beside itself. */\nexport interface Fields {{\n",
+         /** The fields of each outcome. */\nexport interface Fields {{\n",
         either(&tables.states),
         either(&words(tables))
     );

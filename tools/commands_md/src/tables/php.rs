@@ -14,11 +14,11 @@ fn list(names: &[impl AsRef<str>]) -> String {
 pub fn tables(tables: &Tables) -> String {
     let mut text = format!(
         "{HEAD}/** @internal */\nfinal class Tables\n{{\n    \
-         /** The elements of a reply, by its first word; there may be more. */\n    \
+         /** Names of a reply's elements, by its first word. Newer modules may add more. */\n    \
          public const FIELDS = [\n"
     );
     for (word, fields) in &tables.outcomes {
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "        '{word}' => [{}],", list(fields));
     }
     for word in tables.states.iter().chain(&[NO_GRANT]) {
@@ -28,7 +28,7 @@ pub fn tables(tables: &Tables) -> String {
         text,
         "    ];\n    public const STATES = [{}];\n    public const ROW = [{}];\n    \
          public const EVENT = [{}];\n    \
-         /** First words of errors that come however often one asks. */\n    \
+         /** First words of errors that a retry can't avoid. */\n    \
          public const MISTAKES = [\n{}    ];\n}}\n",
         list(&tables.states),
         list(&tables.row),
@@ -38,15 +38,15 @@ pub fn tables(tables: &Tables) -> String {
     text
 }
 
-/// All words in one enum: PHP has no union of two.
+/// All words in one enum, because PHP has no union of two enums.
 pub fn outcomes(tables: &Tables) -> String {
     let mut text = format!(
-        "{HEAD}/** The first word of a reply: what a grab came to, or how a grant stands. */\n\
+        "{HEAD}/** The first word of a reply: the outcome of a grab, or the state of a grant. */\n\
          enum Outcome: string\n{{\n"
     );
     for word in words(tables).iter().chain(&tables.states).chain(&[NO_GRANT]) {
         let (head, rest) = word.split_at(1);
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "    case {head}{} = '{word}';", rest.to_ascii_lowercase());
     }
     text.push_str("}\n");
@@ -71,7 +71,7 @@ pub fn one_file(generated: [(&str, &str); 2]) -> String {
         uses.extend(used);
         types.push(body.join("\n").trim().to_owned());
     }
-    // Interfaces stand before the classes that implement them.
+    // Interfaces come before the classes that implement them.
     types.sort_by_key(|text| !text.lines().any(|line| line.starts_with("interface ")));
     let uses: Vec<&str> = uses.into_iter().collect();
     format!("{ONE_HEAD}\n{}\n\n{}\n", uses.join("\n"), types.join("\n\n"))
@@ -83,9 +83,10 @@ const ONE_HEAD: &str = "\
 // The whole library in one file, to be copied into a shop without Composer. Written from
 // clients/php/src by `make docs`: change those files, not this one.
 //
-// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. An answer is a value,
-// won or not. SaleError: nothing has happened. Unanswered: nobody knows, so ask again with its req,
-// which never takes twice. See docs/clients.md.
+// Buys from seckill, a Redis module for flash sales, with phpredis or Predis. A call returns an
+// answer, won or not. SaleError: the server refused the call and changed nothing. Unanswered: the
+// outcome is unknown, so send the call again with its req, which never takes units twice. See
+// docs/clients.md.
 
 declare(strict_types=1);
 

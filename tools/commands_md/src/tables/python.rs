@@ -8,12 +8,12 @@ pub fn text(tables: &Tables) -> String {
     let mut text = String::from(HEAD);
     let states = quoted(&tables.states, "\"");
     let outcomes = lines(words(tables), "\"", "    ");
-    // Writing to a string does not fail.
+    // Writing to a string can't fail.
     let _ = write!(
         text,
         "State = Literal[{states}]\nSettled = Literal[{states}, \"{NO_GRANT}\"]\n\
          Outcome = Literal[\n{outcomes}]\n\
-         # The elements of a reply, by its first word; there may be more.\n\
+         # Names of a reply's elements, by its first word. Newer modules may add more.\n\
          FIELDS = {{\n"
     );
     for (word, fields) in &tables.outcomes {
@@ -25,7 +25,7 @@ pub fn text(tables: &Tables) -> String {
     let _ = write!(
         text,
         "}}\nROW = \"{}\".split()\nEVENT = \"{}\".split()\n\
-         # First words of errors that come however often one asks.\n\
+         # First words of errors that a retry can't avoid.\n\
          MISTAKES = [\n{}]\n",
         tables.row.join(" "),
         tables.event.join(" "),

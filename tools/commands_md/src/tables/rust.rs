@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{all, lines, quoted, states, Tables};
 
-/// Variants that are more than their word with one capital.
+/// Variants with more than one capital letter.
 const NAMES: [(&str, &str); 4] = [
     ("OVERLIMIT", "OverLimit"),
     ("SOLDOUT", "SoldOut"),
@@ -23,7 +23,7 @@ fn variant(word: &str) -> String {
 fn words<'w>(about: &str, name: &str, all: impl Iterator<Item = (&'w str, &'w str)>) -> String {
     let mut text = format!("words! {{\n    /// {about}\n    {name} {{\n");
     for (word, says) in all {
-        // Writing to a string does not fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "        /// {says}\n        {} = \"{word}\",", variant(word));
     }
     text + "    }\n}\n\n"
@@ -53,7 +53,7 @@ pub fn text(tables: &Tables) -> String {
         text,
         "        }}\n    }}\n}}\n\n/// The fields of a row of USER and WINNERS.\n\
          pub(crate) const ROW: [&str; {}] =\n    [{}];\n\n\
-         /// First words of errors that come however often one asks.\n\
+         /// First words of errors that a retry can't avoid.\n\
          pub(crate) const MISTAKES: [&str; {}] = [\n{}];\n",
         tables.row.len(),
         quoted(&tables.row, "\""),

@@ -10,23 +10,23 @@ import java.util.List;
  * null.
  *
  * @param outcome the first word
- * @param state the grant's; NOGRANT where there is none
- * @param req what the call was sent with; empty where it had none
+ * @param state the grant's; NOGRANT if there is none
+ * @param req the REQ of the call; empty if it had none
  * @param seq the grant's number in its sale
  * @param qty units of the grant
- * @param deadlineMs Unix ms until when the grant is held; 0 if it is not
+ * @param deadlineMs deadline of a hold in Unix ms; 0 if the grant is not held
  * @param available units left in the sale
- * @param held units that are not paid and may come back
+ * @param held held units of others, which may come back
  * @param allowance units that the user may still have
- * @param opensInMs until the window opens
+ * @param opensInMs milliseconds until the sale opens
  * @param ticket the user's number on the waiting list
- * @param ahead who waits before them
- * @param unitsAhead and for how many units
- * @param unit the numbered unit that somebody has
- * @param units the grant's numbers; null in a sale without
+ * @param ahead number of waiters before the user
+ * @param unitsAhead units that these waiters ask for
+ * @param unit the number of a taken unit
+ * @param units the grant's unit numbers; null in a sale without NUMBERED
  * @param lost attempts of this call without a reply: after a refusal one of them may still arrive,
  *     so cancel
- * @param durable whether this many replicas have the grant; null if that was not asked for
+ * @param durable whether enough replicas have the grant; null without Durable
  */
 public record Answer(Outcome outcome, State state, String req, Long seq, Long qty, Long deadlineMs,
         Long available, Long held, Long allowance, Long opensInMs, Long ticket, Long ahead,
@@ -39,7 +39,7 @@ public record Answer(Outcome outcome, State state, String req, Long seq, Long qt
 
     /**
      * Reads a raw reply, of a script or of any client: a list of numbers and of strings, which may
-     * be bytes. Words that it has besides are left unread.
+     * be bytes. Additional words at its end are ignored.
      *
      * @throws IllegalArgumentException if it is no answer
      */
@@ -79,7 +79,7 @@ public record Answer(Outcome outcome, State state, String req, Long seq, Long qt
         return Arrays.asList(state, seq, qty, deadlineMs, units);
     }
 
-    /** The words behind an outcome, by their names. All that it has must be there. */
+    /** The words after an outcome, by their names. None may be missing. */
     private record Fields(Outcome outcome, List<?> words, Charset charset) {
         Fields {
             Reply.at(words, outcome.fields.length - 1);

@@ -12,9 +12,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.Function;
 
-/** The attempts of one call: which replies are an answer, and what is tried again. */
+/** The attempts of one call: decides which replies are final and which are retried. */
 final class Attempts {
-    /** The server behind the connection is the wrong one, or not there yet. */
+    /** Codes of a server that is not the primary, or not ready yet. */
     private static final Set<String> ELSEWHERE =
             Set.of("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN");
     static final Duration PAUSE = Duration.ofMillis(50);
@@ -26,15 +26,15 @@ final class Attempts {
 
     private Attempts() {}
 
-    /** An answer, all replies of its attempt, and how many attempts had none. */
+    /** An answer, all replies of its attempt, and the number of attempts without a reply. */
     record Told<T>(T value, List<Object> replies, int lost) {}
 
-    /** A call as it is sent. `block`: how long the server itself waits in each attempt. */
+    /** A call to send. `block`: time that the server blocks in each attempt. */
     record Call(String name, byte[] key, String req, List<byte[][]> commands, Duration block) {}
 
     /**
-     * Sends the call until there is an answer, which `read` makes of a reply, or throws
-     * IllegalArgumentException. `before`: what the same call was told before; null if nothing.
+     * Retries the call until there is an answer. `read` makes it from a reply, or throws
+     * IllegalArgumentException. `before`: an earlier answer to this call, or null.
      */
     static <T> Told<T> ask(Link link, Options options, Call call, long ends, Told<T> before,
             Function<Object, T> read, Function<T, String> word) {
@@ -58,7 +58,7 @@ final class Attempts {
                 outcome = error.code();
                 why = error;
             } catch (Exception error) {
-                // The late reply must not be taken for the reply to another call.
+                // The late reply must not be read as the reply to another call.
                 link.lost();
                 outcome = "LOST";
                 why = error;
@@ -66,7 +66,7 @@ final class Attempts {
             }
             tell(options, call, outcome, lost, begun);
             if (why instanceof Link.ServerError error && isMistake(link, error)) {
-                // It says nothing of the attempts before.
+                // The error says nothing about earlier attempts.
                 throw lost > 0 || before != null
                         ? new Unanswered(call.req(), lost, error)
                         : new SaleError(error);
@@ -80,7 +80,7 @@ final class Attempts {
                 || !link.isCluster() && Set.of("MOVED", "ASK").contains(error.code());
     }
 
-    /** Once. The first error of the server among the replies is thrown. */
+    /** Sends the call once. Throws the first error among the replies. */
     static List<Object> send(Link link, Call call, Duration within) throws Exception {
         Callable<List<Object>> work = () -> link.send(call.key(), call.commands(), within);
         List<Object> replies = link.mayBlock() ? inTime(work, within) : work.call();
@@ -109,7 +109,7 @@ final class Attempts {
         }
     }
 
-    /** False when this thread is to end. */
+    /** False if this thread was interrupted. */
     static boolean sleep(long nanos) {
         try {
             TimeUnit.NANOSECONDS.sleep(nanos);
@@ -128,7 +128,7 @@ final class Attempts {
             long ms = TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - begun);
             options.onAttempt().told(call.name(), outcome, lost, ms);
         } catch (RuntimeException ignored) {
-            // A call is not to fail because its metrics do.
+            // A failing listener must not make the call fail.
         }
     }
 }

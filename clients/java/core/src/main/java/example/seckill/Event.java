@@ -7,13 +7,13 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * An entry of the outbox. What came twice is known by id, epoch and rev in its data. What is not
- * there is null.
+ * An entry of the outbox. A repeated entry has an equal id, epoch and rev in its data. Missing
+ * fields are null.
  *
- * @param event what happened: GRANT, CONFIRM and so on
- * @param sale the sale's key at that moment
+ * @param event the event: GRANT, CONFIRM and so on
+ * @param sale the sale's key at that time
  * @param data numbers (Long), booleans, words and lists of numbers; see docs/outbox.md
- * @param user whose grant it is
+ * @param user the user with the grant
  * @param req the REQ of the grant, or of a RESTOCK
  * @param outbox the stream, of INIT and ALTER
  * @param split the split's id

@@ -6,8 +6,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The JSON that the module writes: objects, lists, strings, whole numbers, true, false and null. So
- * the library needs no other.
+ * A reader for the JSON that the module writes: objects, lists, strings, whole numbers, true, false
+ * and null. So the library needs no JSON library.
  */
 final class Json {
     private final String text;
@@ -103,7 +103,7 @@ final class Json {
         return text.charAt(at);
     }
 
-    /** Skips a mark. Behind the last value there is no comma. */
+    /** Skips a mark. After the last value there is no comma. */
     private void skip(char mark) {
         if (peek() == mark) {
             at++;

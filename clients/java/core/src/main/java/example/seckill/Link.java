@@ -4,8 +4,8 @@ import java.time.Duration;
 import java.util.List;
 
 /**
- * A way to the server that has a key: a function from words to a reply. There are adapters for
- * Jedis, Lettuce, Spring and Redisson; one for another client has a few dozen lines.
+ * Sends commands to the server that has a key. There are links for Jedis, Lettuce, Spring and
+ * Redisson; one for another client has a few dozen lines.
  */
 public interface Link {
     /**
@@ -13,15 +13,15 @@ public interface Link {
      * for each: a Long, a byte[] or String, a List of these, a Map or a List of its entries, or null;
      * for an error of the server a {@link ServerError}.
      *
-     * @param within for how long the caller waits: a client that can be told so should give up then
-     * @throws Exception when there is no whole reply
+     * @param within time that the caller waits; a client with timeouts should use this one
+     * @throws Exception if there is no complete reply
      */
     List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception;
 
-    /** Closes the connections: their server is no longer the primary. */
+    /** Closes the connections. Called when their server is no longer the primary. */
     default void drop() {}
 
-    /** An attempt had no whole reply; its own connection at least is not to be used again. */
+    /** Closes at least the connection of the last attempt. Called when it had no complete reply. */
     default void lost() {
         drop();
     }
@@ -31,14 +31,14 @@ public interface Link {
         return false;
     }
 
-    /** Whether WAIT can be sent, on the connection of the commands before it. */
+    /** Whether WAIT can be sent over the connection of earlier commands. */
     default boolean canWait() {
         return true;
     }
 
     /**
-     * Whether send may take longer than it is told. Then it runs on a thread of its own, so that its
-     * caller can go on in time.
+     * Whether send may take longer than `within`. Then it runs on another thread, so that its caller
+     * can continue in time.
      */
     default boolean mayBlock() {
         return true;
@@ -47,7 +47,7 @@ public interface Link {
     /** An error that the server replied. */
     @SuppressWarnings("serial")
     final class ServerError extends RuntimeException {
-        /** The whole text, its code first. */
+        /** The whole text, beginning with the code. */
         public ServerError(String text) {
             super(text, null, false, false);
         }

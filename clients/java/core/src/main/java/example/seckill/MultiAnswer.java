@@ -7,9 +7,9 @@ import java.util.List;
  * The reply to MGRAB: units of all sales, or of none.
  *
  * @param outcome GRANTED, REPLAY or REFUSED
- * @param req what the call was sent with
+ * @param req the REQ of the call
  * @param grants one for each distinct key, in order of first mention; empty if it was refused
- * @param index the first of them that refuses, counted from 0, or null
+ * @param index index of the first refusing sale, from 0, or null
  * @param refusal its answer, or null
  * @param lost as in {@link Answer}
  * @param durable as in {@link Answer}, of all grants
@@ -33,7 +33,7 @@ public record MultiAnswer(String outcome, String req, List<Answer> grants, Integ
         Outcome outcome = Reply.word(Outcome.class, word, charset);
         Reply.at(words, 1);
         List<Answer> grants = words.stream().skip(1)
-                // Each row is what GRAB says behind the word.
+                // Each row has the elements of GRAB's reply after the first word.
                 .map(row -> Answer.of(outcome, Reply.list(row), charset)).toList();
         return new MultiAnswer(word, "", grants, null, null, 0, null);
     }

@@ -7,10 +7,10 @@ import java.time.Duration;
 /**
  * Settings for the calls of a sale.
  *
- * @param timeout for one call, over all its attempts and pauses
- * @param attempts of one call at most
- * @param onAttempt hears of each attempt; what it throws is ignored; may be null
- * @param durable when an answer is durable; null if nobody asks
+ * @param timeout of one call, including all its attempts and pauses
+ * @param attempts most attempts of one call
+ * @param onAttempt called after each attempt, or null; its exceptions are ignored
+ * @param durable conditions of a durable answer, or null
  * @param charset of ids; ISO_8859_1 keeps every byte of those that are no UTF-8
  */
 public record Options(Duration timeout, int attempts, OnAttempt onAttempt, Durable durable,
@@ -51,14 +51,14 @@ public record Options(Duration timeout, int attempts, OnAttempt onAttempt, Durab
         return new Options(timeout, attempts, onAttempt, durable, other);
     }
 
-    /** Hears of each attempt, for metrics and traces. */
+    /** Called after each attempt, for metrics and traces. */
     @FunctionalInterface
     public interface OnAttempt {
         /**
          * @param name the command, without SECKILL.
-         * @param outcome the first word of the answer or of the error; LOST where there was none
+         * @param outcome the first word of the answer or of the error; LOST without a reply
          * @param lost attempts of this call without a reply so far
-         * @param ms how long this one took
+         * @param ms duration of this attempt
          */
         void told(String name, String outcome, int lost, long ms);
     }
@@ -67,8 +67,8 @@ public record Options(Duration timeout, int attempts, OnAttempt onAttempt, Durab
      * An answer is durable when this many replicas have the grant.
      *
      * @param mark the key of a counter; in a cluster it is in the sale's slot
-     * @param replicas how many
-     * @param timeout how long they are waited for, beside the call's own time
+     * @param replicas number of replicas
+     * @param timeout time to wait for replicas, in addition to the call's own
      */
     public record Durable(String mark, int replicas, Duration timeout) {
         public Durable {

@@ -13,10 +13,10 @@ import java.util.NoSuchElementException;
 import java.util.Set;
 
 /**
- * Entries of an outbox for one worker, each at least once: an entry that came twice has the same
- * (id, epoch, rev) in its data. Acknowledge each. One thread reads; an interrupt ends the reading.
+ * Entries of an outbox for one worker, each at least once. A repeated entry has an equal (id, epoch,
+ * rev) in its data. Acknowledge each. Only one thread may read; an interrupt ends it.
  *
- * <p>After an {@link Unanswered} it goes on when it is asked again; a {@link SaleError} ends it.
+ * <p>After an {@link Unanswered} reading can continue; a {@link SaleError} is final.
  */
 public final class Orders implements Iterator<Orders.Order> {
     private static final int COUNT = 100;
@@ -32,9 +32,9 @@ public final class Orders implements Iterator<Orders.Order> {
     private Duration block = Duration.ofSeconds(1);
     private boolean follow = true;
     private final Deque<Order> ready = new ArrayDeque<>();
-    /** Entries of this reader that were trimmed, and given without fields. */
+    /** Trimmed entries of this reader that were already returned without fields. */
     private final Set<String> trimmed = new HashSet<>();
-    /** Own entries that are pending come first, then what others have left, then new ones. */
+    /** This reader's pending entries come first, then other readers' old ones, then new ones. */
     private Stage stage = Stage.OWN;
     private String last = "0";
     private String cursor = "0-0";
@@ -62,7 +62,7 @@ public final class Orders implements Iterator<Orders.Order> {
         return this;
     }
 
-    /** How long one call waits for new entries; 1 second. */
+    /** Time that one call waits for new entries; 1 second. */
     public Orders block(Duration other) {
         block = other;
         return this;
@@ -119,7 +119,7 @@ public final class Orders implements Iterator<Orders.Order> {
                 isOver = true;
                 throw error;
             } catch (Unanswered error) {
-                // Entries that the lost reply had are pending for this reader.
+                // Entries of the lost reply are now pending for this reader.
                 stage = Stage.OWN;
                 if (++failures % ATTEMPTS == 0) {
                     throw error;
@@ -171,7 +171,7 @@ public final class Orders implements Iterator<Orders.Order> {
         hasGroup = true;
     }
 
-    /** How many entries came. */
+    /** Returns the number of entries. */
     private int read(String after, Duration wait) {
         List<Object> words = new ArrayList<>(List.of("XREADGROUP", "GROUP", group, name, "COUNT", COUNT));
         words.addAll(wait == null ? List.of() : List.of("BLOCK", wait.toMillis()));
@@ -194,7 +194,7 @@ public final class Orders implements Iterator<Orders.Order> {
                 "COUNT", COUNT));
         Reply.list(Reply.at(reply, 1)).forEach(this::take);
         if (reply.size() > 2) {
-            // Trimmed entries that this reader had read are left out: they were given before.
+            // Trimmed entries of this reader that it has already returned are left out.
             Reply.list(reply.get(2)).stream().map(id -> Reply.text(id, charset))
                     .filter(id -> !trimmed.remove(id)).forEach(id -> ready.add(new Order(id, null)));
         }
@@ -207,7 +207,7 @@ public final class Orders implements Iterator<Orders.Order> {
 
     /** A trimmed entry has no fields. */
     private void take(Object entry) {
-        // Redis 6.2 has nothing at all in its place.
+        // Redis 6.2 has a null instead of the entry.
         if (entry != null) {
             List<?> pair = Reply.list(entry);
             Object fields = Reply.at(pair, 1);
@@ -216,7 +216,7 @@ public final class Orders implements Iterator<Orders.Order> {
         }
     }
 
-    /** Once: what an attempt brought without arriving comes again by another way. */
+    /** Sends a command once. Entries of a lost reply are read again as pending ones. */
     private Object send(Duration within, Object... words) {
         byte[][] command = Arrays.stream(words).map(word -> word.toString().getBytes(charset))
                 .toArray(byte[][]::new);

@@ -2,8 +2,8 @@
 package example.seckill;
 
 /**
- * The first word of a reply, and the fields behind it, by the names of {@link Answer}. Those of
- * GRAB come first; the others are a grant's states, which CONFIRM, CANCEL, EXTEND and REFUND tell.
+ * The first word of a reply, with the names of its other fields in {@link Answer}. Those of
+ * GRAB come first; the others are a grant's states, which CONFIRM, CANCEL, EXTEND and REFUND reply.
  */
 public enum Outcome {
     /** Yours; available is what is left. */
@@ -36,11 +36,11 @@ public enum Outcome {
     HELD("seq", "qty", "deadline_ms"),
     /** Paid, or granted by a sale without holds. */
     SOLD("seq", "qty", "deadline_ms"),
-    /** Given back by the buyer, or a REQ that is fenced off. */
+    /** Returned by the buyer, or a REQ with a fence. */
     CANCELLED("seq", "qty", "deadline_ms"),
     /** Not paid in time. */
     EXPIRED("seq", "qty", "deadline_ms"),
-    /** Given back after it was sold. */
+    /** Returned after it was sold. */
     REFUNDED("seq", "qty", "deadline_ms"),
     /** The user has no such grant. */
     NOGRANT("seq", "qty", "deadline_ms");

@@ -4,7 +4,7 @@ package example.seckill;
  * A place on the waiting list.
  *
  * @param ticket the user's number
- * @param ahead who waits before them
- * @param unitsAhead and for how many units
+ * @param ahead number of waiters before the user
+ * @param unitsAhead units that these waiters ask for
  */
 public record Place(long ticket, long ahead, long unitsAhead) {}

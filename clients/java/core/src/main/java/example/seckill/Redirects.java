@@ -4,8 +4,8 @@ import java.util.List;
 import java.util.Set;
 
 /**
- * Follows MOVED and ASK in a cluster. A client that follows them itself also repeats a call that was
- * lost, and does not tell.
+ * Follows MOVED and ASK in a cluster. Clients that follow redirections themselves also retry lost
+ * calls without reporting it.
  */
 final class Redirects {
     private static final int MOST = 5;
@@ -15,13 +15,13 @@ final class Redirects {
     /** One attempt at a node. */
     interface Exchange {
         /**
-         * @param host of the node; null for the one that the client's map has for the key
+         * @param host of the node; null for the key's owner in the client's slot map
          * @param asking whether ASKING goes before each command
          */
         List<Object> at(String host, int port, boolean asking) throws Exception;
     }
 
-    /** `moved`: what is done when the map is old. */
+    /** `moved` is called when the client's slot map is outdated. */
     static List<Object> follow(Exchange exchange, Runnable moved) throws Exception {
         List<Object> replies = exchange.at(null, 0, false);
         for (int made = 0; made < MOST; made++) {

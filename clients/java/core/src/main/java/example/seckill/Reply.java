@@ -9,7 +9,7 @@ import java.util.stream.Stream;
 final class Reply {
     private Reply() {}
 
-    /** A map of RESP3 is a list of names and values; some clients have it as a list of pairs. */
+    /** The elements of a list. A RESP3 map becomes a list of names and values, also if the client has pairs. */
     static List<?> list(Object reply) {
         if (reply instanceof Map<?, ?> map) {
             return list(List.copyOf(map.entrySet()));
@@ -31,7 +31,7 @@ final class Reply {
         return place < 0 ? null : words.get(place);
     }
 
-    /** Some clients have an Integer where a number is small, some a text. */
+    /** A number. Some clients return an Integer for small numbers, some a text. */
     static long number(Object word) {
         if (word instanceof Number number) {
             return number.longValue();
@@ -39,7 +39,7 @@ final class Reply {
         throw new IllegalArgumentException("not a number of seckill: " + word);
     }
 
-    /** The numbers that a sale with NUMBERED has behind this many words; null in any other. */
+    /** The unit numbers after this many words, in a sale with NUMBERED; null in other sales. */
     static List<Long> units(List<?> words, int count) {
         boolean isThere = count < words.size() && words.get(count) instanceof List<?>;
         return isThere ? list(words.get(count)).stream().map(Reply::number).toList() : null;

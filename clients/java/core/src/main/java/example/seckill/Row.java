@@ -6,18 +6,18 @@ import java.util.function.Function;
 import java.util.function.ToLongFunction;
 
 /**
- * A grant, as USER and WINNERS list it.
+ * A grant in the reply of USER or WINNERS.
  *
  * @param seq its number in its sale
- * @param user whose it is
- * @param qty units that it has, or had last
- * @param state how it stands
- * @param atMs when it was granted, Unix ms
- * @param deadlineMs until when it is held, Unix ms; 0 if it is not
+ * @param user the user with the grant
+ * @param qty its units, or its last ones
+ * @param state its state
+ * @param atMs time of the grant, Unix ms
+ * @param deadlineMs deadline of a hold, Unix ms; 0 if it is not held
  * @param req the REQ of its GRAB, or null
  * @param epoch the epoch in which it was granted
- * @param round its round; 0 in a sale without
- * @param units its numbers; null in a sale without
+ * @param round its round; 0 in a sale without rounds
+ * @param units its unit numbers; null in a sale without NUMBERED
  */
 public record Row(long seq, String user, long qty, State state, long atMs, long deadlineMs,
         String req, long epoch, long round, List<Long> units) {

@@ -16,11 +16,12 @@ import java.util.stream.Stream;
 import java.util.zip.CRC32;
 
 /**
- * One sale of seckill, a Redis and Valkey module for flash sales. An answer is a value, won or not.
- * {@link SaleError}: nothing has happened. {@link Unanswered}: nobody knows, so ask again with its
- * REQ, which never takes twice. IllegalArgumentException: the program is wrong, nothing was sent.
+ * One sale of seckill, a Redis and Valkey module for flash sales. A call returns an answer, won or
+ * not. {@link SaleError}: the server refused the call and changed nothing. {@link Unanswered}: the
+ * outcome is unknown, so send the call again with its REQ, which never takes units twice.
+ * IllegalArgumentException: an argument is wrong, and nothing was sent.
  *
- * <p>Threads may share it if they may share the link.
+ * <p>Threads may share a sale if they may share its link.
  */
 public final class Sale {
     private static final SecureRandom RANDOM = new SecureRandom();
@@ -29,7 +30,7 @@ public final class Sale {
     private final String key;
     private final Options options;
 
-    /** The sale at this key, with the options that are usual. */
+    /** The sale at this key, with default options. */
     public Sale(Link link, String key) {
         this(link, key, Options.DEFAULT);
     }
@@ -49,15 +50,15 @@ public final class Sale {
         }
     }
 
-    /** Where one part of a split sale is. */
+    /** A part of a split sale, with its key. */
     public record Home(int part, String key) {}
 
-    /** The part of a split sale that is this user's, and its key. */
+    /** The user's part of a split sale. */
     public static Home home(String name, int parts, String user) {
         return home(name, parts, user, StandardCharsets.UTF_8);
     }
 
-    /** The home part for an id in another charset. */
+    /** The user's part, for an id in another charset. */
     public static Home home(String name, int parts, String user, Charset charset) {
         if (parts < 1) {
             throw new IllegalArgumentException("parts must be above 0");
@@ -68,7 +69,7 @@ public final class Sale {
         return new Home((int) part, given(name, "name") + ":{p" + part + "}");
     }
 
-    /** Asks for one unit. An empty or missing req is made here, once for all attempts. */
+    /** Asks for one unit. If req is empty or null, a new one is made for all attempts. */
     public Answer grab(String user, String req) {
         return grab(user, req, Units.ONE);
     }
@@ -78,8 +79,8 @@ public final class Sale {
         return change("GRAB", user, orNew(req), given(units, "units").words());
     }
 
-    /** Grabs, or joins the waiting list if nothing is left: until that moment (Unix ms), or
-     * without end. */
+    /** Grabs, or joins the waiting list if nothing is left: until untilMs (Unix ms), or without
+     * a limit if it is null. */
     public Answer wait(String user, String req, long qty, Long untilMs) {
         List<Object> more = new ArrayList<>(Units.qty(qty).words());
         more.add("WAIT");
@@ -87,7 +88,7 @@ public final class Sale {
         return change("GRAB", user, orNew(req), more);
     }
 
-    /** Where the user is on the waiting list; null if they are not. */
+    /** The user's place on the waiting list; null if the user is not on it. */
     public Place place(String user) {
         return read("PLACE", reply -> {
             List<?> words = Reply.list(reply);
@@ -101,17 +102,17 @@ public final class Sale {
         }, given(user, "user"));
     }
 
-    /** The user has paid. Here and below an empty or missing req is the user's only grant. */
+    /** Marks a grant as paid. Here and below an empty or null req means the user's only grant. */
     public Answer confirm(String user, String req) {
         return change("CONFIRM", user, req, List.of());
     }
 
-    /** Confirms `keep` units of the grant; the others are given back. */
+    /** Confirms `keep` units of the grant and returns the others. */
     public Answer confirm(String user, String req, long keep) {
         return change("CONFIRM", user, req, List.of("KEEP", keep));
     }
 
-    /** Confirms these numbers of the grant, in a sale with NUMBERED; the others are given back. */
+    /** Confirms these numbers of the grant, in a sale with NUMBERED, and returns the others. */
     public Answer confirm(String user, String req, long[] keep) {
         return change("CONFIRM", user, req, these(keep));
     }
@@ -121,37 +122,37 @@ public final class Sale {
         return change("CONFIRM", user, req, List.of("RECLAIM"));
     }
 
-    /** Gives a hold back, leaves the waiting list, or fences off a req. */
+    /** Returns a hold, leaves the waiting list, or sets a fence for a req. */
     public Answer cancel(String user, String req) {
         return change("CANCEL", user, req, List.of());
     }
 
-    /** Gives back all units of a hold except `keep`; the hold lasts as before. */
+    /** Returns all but `keep` units of a hold, whose deadline stays. */
     public Answer cancel(String user, String req, long keep) {
         return change("CANCEL", user, req, List.of("KEEP", keep));
     }
 
-    /** Gives back all but these numbers of a hold, in a sale with NUMBERED. */
+    /** Returns all but these numbers of a hold, in a sale with NUMBERED. */
     public Answer cancel(String user, String req, long[] keep) {
         return change("CANCEL", user, req, these(keep));
     }
 
-    /** A hold lasts for this many ms from now, at least. */
+    /** Moves the deadline of a hold to at least this many ms from now. */
     public Answer extend(String user, long ms, String req) {
         return change("EXTEND", user, req, List.of(ms));
     }
 
-    /** Takes back what was sold. */
+    /** Returns sold units. */
     public Answer refund(String user, String req) {
         return change("REFUND", user, req, List.of());
     }
 
-    /** Takes back all but this many units of what was sold. */
+    /** Returns all but this many units of a sold grant. */
     public Answer refund(String user, String req, long keep) {
         return change("REFUND", user, req, List.of("KEEP", keep));
     }
 
-    /** Takes back all but these numbers of what was sold, in a sale with NUMBERED. */
+    /** Returns all but these numbers of a sold grant, in a sale with NUMBERED. */
     public Answer refund(String user, String req, long[] keep) {
         return change("REFUND", user, req, these(keep));
     }
@@ -159,7 +160,7 @@ public final class Sale {
     /**
      * Units of this sale and of others in its slot: all, or none.
      *
-     * @param qty nothing, one number for all, or one for each sale, this one's first
+     * @param qty empty, one number for all sales, or one for each sale, beginning with this one
      */
     public MultiAnswer mgrab(String user, List<String> others, String req, long... qty) {
         List<Object> words = new ArrayList<>();
@@ -183,7 +184,7 @@ public final class Sale {
         return read("UNIT", reply -> reply == null ? null : Row.of(reply, options.charset()), unit);
     }
 
-    /** The user's grants, and how many units the user may still take. */
+    /** The user's grants, and the units that the user may still have. */
     public User user(String user) {
         return read("USER", reply -> {
             List<?> words = Reply.list(reply);
@@ -193,7 +194,7 @@ public final class Sale {
         }, given(user, "user"));
     }
 
-    /** The object of STATUS, as it is: numbers are Long, counters a Map. */
+    /** The JSON object of STATUS: numbers are Long, counters a Map. */
     public Map<String, Object> status() {
         return read("STATUS", reply -> Json.object(Reply.text(reply, options.charset())), "JSON");
     }
@@ -204,7 +205,7 @@ public final class Sale {
     }
 
     /**
-     * Grants in the order of their numbers, asked for a page at a time.
+     * Grants in the order of their numbers, read page by page.
      *
      * @param state LIVE, ALL or a state
      * @param after the last number of an earlier listing, or 0
@@ -274,7 +275,7 @@ public final class Sale {
             return kind.told().told(told, req, first.lost(), null);
         }
         // The repeated call shows that this server has the grant, and the INCR comes after it, so
-        // the WAIT is for both. (Alone behind a REPLAY it would wait for nothing.)
+        // the WAIT covers both. (After a REPLAY, which writes nothing, a WAIT alone would not wait.)
         call = call(name, req, durable.timeout(), List.of(words, List.of("INCR", durable.mark()),
                 List.of("WAIT", durable.replicas(), durable.timeout().toMillis())));
         var again = Attempts.ask(link, options, call, ends, first, read, kind.word());

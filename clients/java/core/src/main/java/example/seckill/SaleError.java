@@ -1,6 +1,6 @@
 package example.seckill;
 
-/** The server refused the call, would do so again, and nothing has happened. */
+/** An error of the server that a retry can't avoid. Nothing was changed. */
 @SuppressWarnings("serial")
 public final class SaleError extends RuntimeException {
     private final String code;

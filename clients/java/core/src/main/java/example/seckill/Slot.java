@@ -4,7 +4,7 @@ package example.seckill;
 final class Slot {
     private Slot() {}
 
-    /** The slot of a key: CRC-16 (XMODEM) of its hash tag, or of all of it. */
+    /** The slot of a key: CRC-16 (XMODEM) of its hash tag, or of the whole key. */
     static int of(byte[] key) {
         int from = indexOf(key, '{', 0) + 1;
         int to = from == 0 ? -1 : indexOf(key, '}', from);

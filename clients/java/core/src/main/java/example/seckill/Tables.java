@@ -7,7 +7,7 @@ import java.util.Set;
 final class Tables {
     private Tables() {}
 
-    /** What a row of USER and WINNERS has. */
+    /** Names of the elements of a row in USER and WINNERS. */
     static final List<String> ROW = List.of(
             "seq",
             "user",
@@ -18,7 +18,7 @@ final class Tables {
             "req",
             "epoch",
             "round");
-    /** First words of errors that come however often one asks. */
+    /** First words of errors that a retry can't avoid. */
     static final Set<String> MISTAKES = Set.of(
             "AMBIGUOUS",
             "BUSYGROUP",

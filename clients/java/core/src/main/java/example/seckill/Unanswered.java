@@ -1,8 +1,8 @@
 package example.seckill;
 
 /**
- * No reply came: whether the call was executed is not known, or the server can't execute it for
- * now. Send the call again with this REQ: the reply says what was done, and no unit is taken twice.
+ * No reply came, so the outcome is unknown; or the server can't execute the call for now. Send the
+ * call again with this REQ: the reply has the outcome, and no unit is taken twice.
  */
 @SuppressWarnings("serial")
 public final class Unanswered extends RuntimeException {
@@ -15,7 +15,7 @@ public final class Unanswered extends RuntimeException {
         this.lost = lost;
     }
 
-    /** The REQ to repeat the call with; empty where the call had none. */
+    /** The REQ for the repeated call; empty if the call had none. */
     public String req() {
         return req;
     }

@@ -4,9 +4,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 
-/** How many units a GRAB asks for. The server judges the number. */
+/** The quantity or the unit numbers of a GRAB. The server checks the number. */
 public final class Units {
-    /** One; the only thing that a sale which draws amounts takes. */
+    /** One unit. A sale that draws amounts accepts nothing else. */
     public static final Units ONE = new Units();
     private final List<Object> words;
 
@@ -14,18 +14,18 @@ public final class Units {
         this.words = List.of(words);
     }
 
-    /** This many units, or none. */
+    /** Exactly this many units. */
     public static Units qty(long units) {
         // GRAB takes one unit if it has no QTY.
         return units == 1 ? ONE : new Units("QTY", units);
     }
 
-    /** At most this many. */
+    /** At most this many units. */
     public static Units upTo(long most) {
         return new Units("UPTO", most);
     }
 
-    /** This many adjacent numbers, in a sale with NUMBERED. */
+    /** This many consecutive numbers, in a sale with NUMBERED. */
     public static Units adjacent(long units) {
         return new Units("QTY", units, "ADJACENT");
     }

@@ -16,12 +16,12 @@ import redis.clients.jedis.exceptions.JedisDataException;
 import redis.clients.jedis.exceptions.JedisException;
 import redis.clients.jedis.util.Pool;
 
-/** Over Jedis 5 to 7: a pool of a single server or of Sentinel, or a cluster. Threads may share it. */
+/** A link with Jedis 5 to 7: a pool for a single server or Sentinel, or a cluster. Threads may share it. */
 public final class JedisLink implements Link {
     private final Function<byte[], Borrowed> borrow;
     private final Runnable clear;
     private final JedisCluster cluster;
-    /** How often connections were dropped. */
+    /** Number of calls of `drop`. */
     private final AtomicInteger drops = new AtomicInteger();
 
     private JedisLink(Function<byte[], Borrowed> borrow, Runnable clear, JedisCluster cluster) {
@@ -30,7 +30,7 @@ public final class JedisLink implements Link {
         this.cluster = cluster;
     }
 
-    /** A connection, and how it goes back to where it is from. */
+    /** A connection, and the function that returns it to its pool. */
     private record Borrowed(Connection connection, Runnable giveBack) implements AutoCloseable {
         @Override
         public void close() {
@@ -42,7 +42,7 @@ public final class JedisLink implements Link {
         return new Borrowed(connection, connection::close);
     }
 
-    /** A single server, or an address that leads to whichever is the primary. */
+    /** A single server, or an address that always leads to the primary. */
     public static JedisLink of(JedisPooled client) {
         return new JedisLink(key -> of(client.getPool().getResource()), client.getPool()::clear, null);
     }
@@ -74,12 +74,12 @@ public final class JedisLink implements Link {
         }, () -> renewMap(key));
     }
 
-    /** Jedis asks for the map again when it meets MOVED in a call of its own. */
+    /** Renews the slot map: Jedis does so when it gets MOVED in one of its own calls. */
     private void renewMap(byte[] key) {
         try {
             cluster.type(key);
         } catch (JedisException later) {
-            // The next call meets MOVED again.
+            // The next call gets MOVED again.
         }
     }
 

@@ -26,13 +26,13 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.Supplier;
 
 /**
- * Over Lettuce 6 and 7: a single server, Sentinel or a cluster, by one connection of its own, which threads
- * may share. WAIT holds up all calls on it: give durable sales a link of their own.
+ * A link with Lettuce 6 and 7: a single server, Sentinel or a cluster, over one connection that threads
+ * may share. WAIT blocks all calls on the connection, so durable sales need a link of their own.
  */
 public final class LettuceLink implements Link {
     private final Supplier<StatefulConnection<byte[], byte[]>> connect;
     private final RedisClusterClient cluster;
-    /** When there was a whole reply last, by the clock of {@link System#nanoTime}. */
+    /** Time of the last complete reply, by {@link System#nanoTime}. */
     private volatile long answered = System.nanoTime();
     private CompletableFuture<StatefulConnection<byte[], byte[]>> connection;
 
@@ -41,7 +41,7 @@ public final class LettuceLink implements Link {
         this.cluster = cluster;
     }
 
-    /** A single server, or Sentinel if the client's address is its. */
+    /** A single server, or Sentinel if the client has a Sentinel's address. */
     public static LettuceLink of(RedisClient client) {
         return new LettuceLink(() -> client.connect(ByteArrayCodec.INSTANCE), null);
     }
@@ -51,7 +51,7 @@ public final class LettuceLink implements Link {
         return new LettuceLink(() -> client.connect(ByteArrayCodec.INSTANCE), client);
     }
 
-    /** A reply of any shape. Lettuce has lists for all of them, and one of one word for a word. */
+    /** A reply of any type. Lettuce returns lists for all of them, with one element for a single word. */
     private static final class Output extends NestedMultiOutput<byte[], byte[]> {
         private boolean isList;
 
@@ -81,8 +81,8 @@ public final class LettuceLink implements Link {
             answered = System.nanoTime();
             return replies;
         } catch (TimeoutException slow) {
-            // Where others are answered, only this call is slow. Lettuce itself keeps a connection that
-            // hangs, as after a host is gone, for minutes.
+            // If other calls got replies meanwhile, only this call is slow. Otherwise the connection is
+            // closed: Lettuce would keep a hanging one for minutes, as after the loss of a host.
             if (answered - begun < 0) {
                 drop();
             }
@@ -107,8 +107,8 @@ public final class LettuceLink implements Link {
     }
 
     /**
-     * WAIT is for the writes of its own connection, and Lettuce sends what has no reply again over a new
-     * one. So several commands are between a name for the connection and a look at it.
+     * WAIT covers only the writes of its own connection, but Lettuce resends commands without a reply over a
+     * new one. So several commands are sent between a CLIENT SETNAME and a check of that name.
      */
     private static List<Object> exchange(StatefulConnection<byte[], byte[]> to, List<byte[][]> commands,
             boolean asking, long ends) throws Exception {
@@ -133,7 +133,7 @@ public final class LettuceLink implements Link {
     private static List<Object> send(StatefulConnection<byte[], byte[]> to, List<byte[][]> commands,
             boolean asking, long ends) throws Exception {
         List<AsyncCommand<byte[], byte[], List<Object>>> sent = new ArrayList<>();
-        // Commands of other threads go before or after all of these.
+        // Commands of other threads come before or after all of these.
         synchronized (to) {
             for (byte[][] words : commands) {
                 if (asking) {
@@ -148,7 +148,7 @@ public final class LettuceLink implements Link {
                 replies.add(reply(command, ends));
             }
         } finally {
-            // One that still waits for a connection is not to be sent any more.
+            // A command that still waits for a connection must not be sent later.
             sent.forEach(command -> command.cancel(true));
         }
         return replies;
@@ -178,7 +178,7 @@ public final class LettuceLink implements Link {
         }
     }
 
-    /** Connecting goes on when the attempt that began it has reached its time limit. */
+    /** The connection, or a pending connect, which continues after the timeout of its attempt. */
     private synchronized CompletableFuture<StatefulConnection<byte[], byte[]>> connection() {
         if (connection == null || connection.isCompletedExceptionally()) {
             connection = CompletableFuture.supplyAsync(connect);
@@ -199,7 +199,7 @@ public final class LettuceLink implements Link {
         return false;
     }
 
-    /** Lettuce connects again by itself where the connection has ended. */
+    /** Keeps the connection: if it was closed, Lettuce reconnects by itself. */
     @Override
     public void lost() {}
 

@@ -15,8 +15,8 @@ import org.redisson.client.RedisException;
 import org.redisson.client.codec.ByteArrayCodec;
 
 /**
- * Over Redisson, by a script of one line, because its API has no other way to a command that it does
- * not know. A script can't WAIT, so there is no durable.
+ * A link with Redisson, by a script of one line, because Redisson's API has no other way to send an
+ * unknown command. A script can't call WAIT, so durable is not supported.
  */
 public final class RedissonLink implements Link {
     private static final String SCRIPT = "return {redis.call(unpack(ARGV))}";

@@ -11,15 +11,15 @@ import org.springframework.data.redis.connection.ReturnType;
 import org.springframework.data.redis.connection.lettuce.LettuceConnectionFactory;
 
 /**
- * Over Spring Data Redis, whatever its driver, by a script of one line: connection.execute() takes
- * no numbers from Lettuce, and throws when the unit is already taken. A script can't WAIT, so there
- * is no durable; for that take a link of the driver.
+ * A link with Spring Data Redis and any driver, by a script of one line: with Lettuce
+ * connection.execute() reads no numbers, and throws on TAKEN. A script can't call WAIT, so durable is
+ * not supported; use the link of the driver instead.
  */
 public final class SpringLink implements Link {
     private static final byte[] SCRIPT = "return {redis.call(unpack(ARGV))}".getBytes();
     private final RedisConnectionFactory factory;
 
-    /** The factory that StringRedisTemplate has, too. */
+    /** The factory that StringRedisTemplate uses, too. */
     public SpringLink(RedisConnectionFactory factory) {
         this.factory = factory;
     }
@@ -44,7 +44,7 @@ public final class SpringLink implements Link {
         }
     }
 
-    /** The server's error text is the message of a cause. */
+    /** The server's error, which is the message of one of the causes. */
     private static ServerError refusal(DataAccessException error) {
         for (Throwable cause = error; cause != null; cause = cause.getCause()) {
             if (String.valueOf(cause.getMessage()).matches("(?s)[A-Z]+ .*")) {
