@@ -1,5 +1,5 @@
 <?php
-// 000, the first program, as meant: without the delay that was there for a test.
+// 000, the first program, corrected: without its delay, which was for a test.
 header("content-type:text/html;charset=utf-8");
 $redis = new redis();
 $result = $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'));

@@ -1,5 +1,5 @@
 <?php
-// 000, the first program, as printed (address and port are the lab's).
+// 000, the first program, unchanged except for address and port.
 header("content-type:text/html;charset=utf-8");
 $redis = new redis();
 $result = $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'));

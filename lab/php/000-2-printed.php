@@ -1,5 +1,5 @@
 <?php
-// 000, the second program, as printed, in a page.
+// 000, the second program, unchanged, in a page.
 $redis = new redis();
 $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'));
 $award = $redis->lpop('award:100'); // 由于队列只有100个值，可以确保只有100个人中奖

@@ -1,5 +1,5 @@
 <?php
-// 000, the third program, as printed (address and port are the lab's, and log.txt lies in its folder).
+// 000, the third program, unchanged except for address, port and the folder of log.txt.
 header("content-type:text/html;charset=utf-8");
 $redis = new redis();
 $result = $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'));

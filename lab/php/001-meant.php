@@ -1,5 +1,5 @@
 <?php
-// 001, its core code as meant: the WATCH on a line of its own, in the function that its `return` needs.
+// 001, its core code, corrected: WATCH has its own line. The function is needed for its `return`.
 function grab() {
  $redis = new redis();
 

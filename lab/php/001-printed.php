@@ -1,5 +1,5 @@
 <?php
-// 001, its core code as printed, in the function that its `return` needs.
+// 001, its core code, unchanged. The function is needed for its `return`.
 function grab() {
  $redis = new redis();
 

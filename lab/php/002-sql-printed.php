@@ -1,6 +1,6 @@
 <?php
-// 002, its programs on MySQL as printed (connection and class are the lab's); ?how=lock, version or where names
-// one. break.php of examples/migrate runs them, with the module's table of goods.
+// 002, its programs for MySQL, unchanged except for connection and class. ?how=lock, version or where selects one.
+// break.php of examples/migrate runs them, with its own table of goods.
 class Shop
 {
     private $mysqli;

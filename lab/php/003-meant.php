@@ -1,8 +1,8 @@
 <?php
-// 003 as meant: demo3 closes its file once, demo2 compares with >= 0, demo4 to demo6 have a lock of
-// their own beside the stock, and sold out is 200 with a message. What frees the lock stands as the
-// post has it: demo5 deletes twice, demo6 deletes in try without asking whose lock it is. demo7 and demo8 are not PHP for
-// php-fpm but for an event loop (reactphp-redlock): the rows L09 to L11 are theirs.
+// 003, corrected: demo3 closes its file once, demo2 compares with >= 0, demo4 to demo6 have another key for the lock
+// than for the stock, and sold out is 200 with a message. The release of the lock is unchanged: demo5 deletes it
+// twice, and demo6 deletes it in try without checking the owner. demo7 and demo8 need an event loop
+// (reactphp-redlock) instead of php-fpm; rows L09 to L11 are theirs.
 class Shop
 {
     private $goodsKey = 'goods';

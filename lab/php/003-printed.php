@@ -1,6 +1,6 @@
 <?php
-// 003, its methods as printed; ?demo=1 names one. prepend.php stands in for the framework. The TODO
-// lines are the post's own, to the letter: nothing is left to do here.
+// 003, its methods, unchanged; ?demo=1 selects one. prepend.php replaces the framework. The TODO lines are the
+// post's own words: nothing is left to do here.
 class Shop
 {
     private $goodsKey = 'goods';

@@ -1,5 +1,5 @@
 <?php
-// 004, its lock that is released before the commit (错误释放分布式锁), which prints no code but these steps.
+// 004, the lock that is released before the commit (错误释放分布式锁). The post has only these steps, no code.
 $redis = new Redis();
 $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'));
 $mysqli = new mysqli('127.0.0.1', 'root', '', 'shop');

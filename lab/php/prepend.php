@@ -1,6 +1,6 @@
 <?php
-// Runs before each page: says in a header what the buyer was told, so that nginx can log it, and
-// stands in for the framework that 003's methods are written for. The pages stay as printed.
+// Runs before each page: puts the buyer's answer into a header, so that nginx can log it, and replaces the
+// framework of 003's methods. So the pages stay unchanged.
 ob_start(function ($body) {
     $won = preg_match('/抢购成功|抢红包成功|秒杀成功/u', $body);
     header('X-Told: ' . ($won ? 'won' : 'lost'));

@@ -1,5 +1,5 @@
 <?php
-// The posts' shop with the module: one call, and each answer is 200 with a code.
+// The posts' shop with the module: one call; each answer has status 200 and a code.
 $redis = new Redis();
 $redis->connect('127.0.0.1', (int) getenv('REDIS_PORT'));
 $user = $_SERVER['REQUEST_ID'];

@@ -1,20 +1,20 @@
-//! A strategy of the lab: how it opens a sale, how one buyer buys, and how its books are read.
+//! A strategy of the lab: how it creates a sale, how a buyer buys, and how the result is read.
 
 use crate::buyer::Buyer;
 use crate::told::{lost, Books, Fault, Maker, Reason, Rush, Stop, Text, Told};
 
-/// The source of a row's idea, so that no post answers for words that it does not have.
+/// The source of a row's idea, so that no idea is attributed to the wrong post.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A post, or a comment below it, recommends it or says that it works.
+    /// A post, or a comment on it, recommends the idea or says that it works.
     Recommended,
-    /// The post itself shows it as wrong, or warns of it.
+    /// The post itself shows the idea as wrong, or warns of it.
     ShownWrong,
-    /// The lab's own: a variant, or a post's program in a situation that the lab added.
+    /// The lab's own idea: a variant, or a post's program in a situation that the lab added.
     Lab,
 }
 
-/// Which servers a strategy needs beside a plain Redis.
+/// The servers that a strategy needs, in addition to a plain Redis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needs {
     pub sql: bool,
@@ -24,14 +24,14 @@ pub struct Needs {
 /// One strategy.
 pub struct Contender {
     pub id: &'static str,
-    /// The post, and the place in it.
+    /// The post, and the section in it.
     pub seed: &'static str,
-    /// The rows of the list of systems that this one is.
+    /// The rows of this strategy in the list of systems.
     pub rows: &'static str,
     pub steps: &'static str,
     /// The source of the idea.
     pub origin: Origin,
-    /// The post's own words about it.
+    /// The post's own words.
     pub says: Text,
     pub needs: Needs,
     pub set_up: fn(&mut Buyer, u64) -> Result<(), Stop>,
@@ -39,24 +39,24 @@ pub struct Contender {
     pub books: fn(&mut Buyer) -> Result<Books, Stop>,
     /// Another participant: an operator who restocks, a worker, or an importer.
     pub helper: Option<fn(&mut Buyer) -> Told>,
-    /// No buyer gets an answer without the helper.
+    /// Buyers get an answer only from the helper.
     pub waits_for_helper: bool,
-    /// The key of the lock whose lease may run out.
+    /// The key of the lock whose lease may expire.
     pub lease: Option<&'static str>,
-    /// Whether the strategy claims that a user buys once.
+    /// Whether the strategy claims that a user can buy only once.
     pub once_per_user: bool,
-    /// The product that buyer B wants is another one than A's.
+    /// Buyer B wants another product than buyer A.
     pub two_products: bool,
     pub rush: Rush,
     /// The faults that the interleaver must find.
     pub marked: &'static [Fault],
-    /// Faults of this contender on a database where they differ.
+    /// Other faults of this contender on some databases.
     pub marked_on: &'static [(Maker, &'static [Fault])],
-    /// A remark on the row, where the measurement and the theory differ.
+    /// A remark on the row, if measurement and theory differ.
     pub note: Text,
 }
 
-/// Fields that most contenders have in common.
+/// Fields that are equal for most contenders.
 pub const BASE: Contender = Contender {
     id: "",
     seed: "",
@@ -83,7 +83,8 @@ pub const SQL: Needs = Needs { sql: true, module: false };
 pub const MODULE: Needs = Needs { sql: false, module: true };
 
 impl Contender {
-    /// Whether the lab calls it exact: no buyer too many, none refused while units are left.
+    /// Whether the lab calls the strategy exact: no unit too many, and no refusal while units are
+    /// left.
     pub fn is_exact(&self) -> bool {
         use Fault::*;
         let harmless = [NegativeCounter, WaitsForAnother, ErrorInsteadOfRefusal];
@@ -96,7 +97,8 @@ impl Contender {
         here.map_or(self.marked, |(_, marked)| marked)
     }
 
-    /// Whether it runs on this database: what the module's order writer says is of MySQL.
+    /// Whether the row runs on this database: the module's order writer only runs on MySQL or
+    /// MariaDB.
     pub fn runs_on(&self, maker: Maker) -> bool {
         self.needs.sql && (maker != Maker::Postgres || !self.needs.module)
     }

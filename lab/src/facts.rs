@@ -1,4 +1,4 @@
-//! Small questions that readers argue about, asked of the servers.
+//! Small questions about servers that readers argue about, answered by the servers.
 
 use redis::{Connection, Value};
 use serde::{Deserialize, Serialize};
@@ -7,17 +7,17 @@ use crate::servers::Servers;
 use crate::told::Stop;
 use crate::wire::shown;
 
-/// A question, what was asked, and what the server said.
+/// A question, the commands, and the server's replies.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Fact {
     pub id: String,
     pub asked: String,
     pub said: String,
-    /// Whether the server says what the page says.
+    /// Whether the server's replies agree with the page.
     pub holds: bool,
 }
 
-/// Asks all of them.
+/// Asks all questions.
 ///
 /// # Errors
 /// A message if the lab itself fails.
@@ -31,7 +31,7 @@ pub fn facts(servers: &Servers, sql: bool) -> Result<Vec<Fact>, String> {
     Ok(all)
 }
 
-/// R11, row 20: what makes EXEC fail.
+/// R11, row 20: the reasons why EXEC fails.
 fn exec(redis: &mut Connection) -> redis::RedisResult<Vec<Fact>> {
     let cases: [(&str, &[&[&str]], bool); 4] = [
         ("nothing is touched at all", &[&["WATCH", "k"], &["MULTI"], &["EXEC"]], true),
@@ -73,7 +73,7 @@ fn exec(redis: &mut Connection) -> redis::RedisResult<Vec<Fact>> {
     Ok(facts)
 }
 
-/// Row 42: a user who clicks ten times, shed at random and shed by SAMPLE.
+/// Row 42: a user who clicks ten times, rejected at random, and rejected by SAMPLE.
 fn shedding(redis: &mut Connection) -> redis::RedisResult<Vec<Fact>> {
     const USERS: usize = 1000;
     let mut random = fastrand::Rng::with_seed(42);
@@ -126,7 +126,7 @@ fn plain_select(servers: &Servers) -> Result<Fact, String> {
         one.ask("INSERT INTO seckill VALUES (1, 5)")?;
         one.ask("BEGIN")?;
         one.ask("SELECT number FROM seckill WHERE seckill_id=1 FOR UPDATE")?;
-        // The statement fails after this many seconds if it has to wait.
+        // A statement that waits fails after this many seconds.
         two.ask("SET innodb_lock_wait_timeout = 1")?;
         let read = two.ask("SELECT number FROM seckill WHERE seckill_id=1");
         one.ask("ROLLBACK")?;

@@ -1,8 +1,8 @@
-//! Where a buyer waits until it is their turn.
+//! Blocks a buyer until their turn.
 //!
-//! A strategy is plain code, one call a round trip, as its seed has it. In a rush every gate is
-//! open. In the interleaver each buyer stops before every round trip, says what comes next, and
-//! goes on when the interleaver says so: that is how every order of the steps can be played.
+//! A strategy is plain code, one call for each round trip, as in its post. In a rush every gate is
+//! open. In the interleaver each buyer stops before every round trip, reports the next one, and
+//! continues on request. So every order of the steps can be played.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, Sender};
@@ -14,14 +14,14 @@ use crate::told::Verdict;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     Go,
-    /// The process of this buyer ends here, without another word to any server.
+    /// The process of this buyer ends here and sends nothing more.
     Die,
 }
 
 /// A buyer's messages to the interleaver.
 #[derive(Debug)]
 pub enum Message {
-    /// Stands before a round trip.
+    /// The buyer is before a round trip.
     At {
         who: usize,
         pauses: bool,
@@ -36,10 +36,10 @@ pub enum Message {
 /// One line of a timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// `None` for what happens to all: a lease that runs out.
+    /// `None` for an event that concerns all: a lease that expires.
     pub who: Option<usize>,
     pub text: String,
-    /// A round trip, and not a line that follows from one.
+    /// A round trip, not a line that only explains one.
     pub is_step: bool,
 }
 
@@ -47,12 +47,12 @@ pub struct Line {
 #[derive(Debug, Default)]
 pub struct Scene {
     pub lines: Vec<Line>,
-    /// The key whose holder is watched.
+    /// The key of the lock whose holder is recorded.
     pub lease: Option<&'static str>,
-    /// The statement that each has sent last.
+    /// The last statement of each buyer.
     pub statements: HashMap<usize, String>,
     pub holder: Option<usize>,
-    /// Whether the lock that is held ends by itself.
+    /// Whether the held lock has a lease.
     pub ends: bool,
     pub freed_anothers_lock: bool,
     /// Set when only helpers are left.
@@ -65,13 +65,13 @@ pub fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How a buyer gets to their next round trip.
+/// The way to the next round trip.
 pub enum Gate {
     Open,
     Held(Turns),
 }
 
-/// The buyer's end of the talk with the interleaver.
+/// The buyer's channels to the interleaver.
 pub struct Turns {
     pub who: usize,
     pub says: Sender<Message>,
@@ -81,22 +81,22 @@ pub struct Turns {
 }
 
 impl Gate {
-    /// Waits for the turn; false when the buyer dies here.
+    /// Waits for the turn; false if the buyer's process ends here.
     pub fn pass(&mut self) -> bool {
         let Gate::Held(turns) = self else { return true };
         let at = Message::At { who: turns.who, pauses: std::mem::take(&mut turns.pauses) };
-        // Sending and receiving fail only when the interleaver is gone; then the buyer stops, too.
+        // Both calls fail only if the interleaver has ended; then the buyer stops, too.
         turns.says.send(at).is_ok() && turns.hears.recv() == Ok(Order::Go)
     }
 
-    /// A new request comes: that the last one paused is no matter of its.
+    /// Starts a new request, which has not paused yet.
     pub fn begin(&mut self) {
         if let Gate::Held(turns) = self {
             turns.pauses = false;
         }
     }
 
-    /// The next steps make no sense before another buyer has moved.
+    /// The next steps are useless until another buyer has made a step.
     pub fn pause(&mut self) {
         if let Gate::Held(turns) = self {
             turns.pauses = true;
@@ -107,20 +107,20 @@ impl Gate {
         matches!(self, Gate::Held(_))
     }
 
-    /// Writes a step and its reply into the timeline.
+    /// Adds a step and its reply to the timeline.
     pub fn note(&self, text: impl FnOnce() -> String) {
         let Gate::Held(turns) = self else { return };
         let line = Line { who: Some(turns.who), text: text(), is_step: true };
         lock(&turns.scene).lines.push(line);
     }
 
-    /// The timeline's words about a statement that has to wait.
+    /// Adds the line about a statement that has to wait.
     pub fn asks(&self, statement: &str) {
         let Gate::Held(turns) = self else { return };
         lock(&turns.scene).statements.insert(turns.who, statement.to_owned());
     }
 
-    /// The real holder of the lock, whatever the buyers believe.
+    /// Records the real holder of the lock, which buyers may not know.
     pub fn took_lock(&self, key: &str, ends: bool) {
         let Gate::Held(turns) = self else { return };
         let mut scene = lock(&turns.scene);

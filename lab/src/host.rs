@@ -1,8 +1,8 @@
-//! Where and when a run of the lab took place.
+//! Time and machine of a run of the lab.
 
 use serde::{Deserialize, Serialize};
 
-/// Where and when.
+/// Time and machine of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Host {
     pub redis: String,
@@ -10,7 +10,7 @@ pub struct Host {
     pub mariadb: String,
     pub processor: String,
     pub cores: usize,
-    /// The load of the machine before the run, and when the rush ended: the lab itself makes some.
+    /// Load average before the run and at its end. The lab causes a part of it.
     pub load: (String, String),
     pub date: String,
     pub seconds: u64,
@@ -32,7 +32,7 @@ impl Host {
     }
 }
 
-/// The date by `date`.
+/// The date from `date`.
 fn today() -> String {
     let said = std::process::Command::new("date").args(["-u", "+%Y-%m-%d"]).output();
     said.map(|out| String::from_utf8_lossy(&out.stdout).trim().to_owned()).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! The lab: every strategy of the posts on the servers it was written for, beside the module.
+//! The lab: every strategy of the posts on real servers, compared with the module.
 //!
-//! A strategy is written once (`strategies`). Two drivers run it: `interleave` plays orders of the
-//! steps of a few buyers and finds the shortest that breaks it; `rush` lets thousands of requests
-//! in at once and counts. `page` writes both into docs.
+//! Each strategy is written once (`strategies`) and run in two ways. `interleave` plays orders of
+//! the steps of a few buyers and finds the shortest failing one. `rush` sends thousands of requests
+//! at once and counts. `page` writes both results into docs.
 
 pub mod buyer;
 pub mod contender;

@@ -1,4 +1,5 @@
-//! `make lab`: every strategy of the posts, proved and counted. `make lab-soak`, `make lab-php`.
+//! `make lab`: runs every strategy of the posts, in all orders of steps and in a rush. Also `make
+//! lab-soak`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,31 +9,32 @@ use seckill_harness::program::{exit_told, module_file};
 use seckill_lab::run::{self, Wanted};
 use seckill_lab::told::Maker;
 
-/// Every strategy of the posts on real servers, beside the module.
+/// Runs every strategy of the posts on real servers, beside the module.
 #[derive(Parser)]
 struct Options {
-    /// About 90 seconds: fewer orders and repeats, smaller numbers, nothing written.
+    /// About 90 seconds: fewer orders and repeats, smaller numbers, no files written.
     #[arg(long)]
     quick: bool,
-    /// Only these rows: R10,S01. Nothing is written into docs.
+    /// Only these rows, such as R10,S01. Nothing is written into docs.
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
-    /// Only the interleaver, no rush: the shortest schedule that breaks a row, within seconds.
+    /// Only the interleaver, no rush: shows the shortest schedule that breaks a row, within
+    /// seconds.
     #[arg(long)]
     proofs: bool,
-    /// With --proofs: the database that the rows in SQL run on.
+    /// With --proofs: the database of the rows in SQL.
     #[arg(long, requires = "proofs", value_enum, default_value = "mariadb")]
     database: Database,
-    /// The module's own rows, 100 rushes at each number of workers, and 100 with crashes.
+    /// Only the module's rows: 100 rushes with each number of workers, and 100 with crashes.
     #[arg(long)]
     soak: bool,
-    /// Writes lab.json, the chart and the tables of both pages into this folder.
+    /// Write lab.json, the chart and the tables of both pages into this folder.
     #[arg(long)]
     docs: Option<PathBuf>,
-    /// Takes the figures of a page on a machine that has other work, too.
+    /// Measure also on a busy machine.
     #[arg(long)]
     busy: bool,
-    /// Runs nothing: counts a lab.json that is there, and with --docs writes the pages from it.
+    /// Run nothing: count the results in this lab.json, and with --docs write the pages from it.
     #[arg(long)]
     from: Option<PathBuf>,
     /// The module to load (default: the one beside this program).

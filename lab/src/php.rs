@@ -1,4 +1,4 @@
-//! The posts' PHP as a second layer: php-fpm with phpredis behind nginx, `ab -c 500 -n 4000`.
+//! Runs the posts' PHP: php-fpm with phpredis behind nginx, and `ab -c 500 -n 4000`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +15,11 @@ use seckill_harness::program::Server;
 
 use crate::strategies::count;
 
-/// Processes of php-fpm, as many as ab has connections.
+/// Number of php-fpm processes: as many as ab has connections.
 const CHILDREN: usize = 500;
 const REQUESTS: usize = 4000;
 
-/// A page, how its sale is opened, and what its books say.
+/// A page, how its sale is created, and how its result is read.
 pub struct Page {
     pub name: &'static str,
     pub query: &'static str,
@@ -27,7 +27,7 @@ pub struct Page {
     books: fn(&mut Connection) -> redis::RedisResult<String>,
 }
 
-/// The output of one page.
+/// The results of one page.
 pub struct Shown {
     pub page: String,
     pub won: u64,
@@ -82,7 +82,7 @@ pub const PAGES: &[Page] = &[
     Page { name: "000-1-printed", ..WATCHED },
     Page { name: "000-1-meant", ..WATCHED },
     Page { name: "000-2-printed", ..AWARDS },
-    // The list, counted from 0: `if(!$award)` takes the token "0" for nothing.
+    // The list of tokens begins with 0: `if(!$award)` treats the token "0" as none.
     Page {
         name: "000-2-printed",
         query: "?tokens=0-99",
@@ -124,7 +124,7 @@ pub const PAGES: &[Page] = &[
     },
 ];
 
-/// php-fpm and nginx, ended with this value.
+/// Running php-fpm and nginx; dropping the value ends them.
 pub struct Site {
     redis: Server,
     children: Vec<Child>,
@@ -135,10 +135,10 @@ pub struct Site {
 impl Drop for Site {
     fn drop(&mut self) {
         for child in &mut self.children {
-            // A master that is killed leaves its workers behind; one that is asked ends them first.
+            // A killed master process leaves its workers behind; SIGTERM ends them first.
             let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
             let asked = pid.is_some_and(|pid| kill_process(pid, Signal::TERM).is_ok());
-            // Both fail only if it has ended already.
+            // Both calls fail only if the process has already exited.
             let _ = if asked { child.wait().map(drop) } else { child.kill() };
         }
     }
@@ -216,8 +216,8 @@ impl Site {
         )
     }
 
-    /// Returns when nginx and php-fpm answer. The request is for a page that does not exist: a page
-    /// of a sale would log a fatal error, because no sale is open yet.
+    /// Returns when nginx and php-fpm answer. The request is for a missing page, because a real
+    /// page would log an error before its sale is created.
     fn wait_until_up(&self) -> Result<(), String> {
         let deadline = Instant::now() + Duration::from_secs(60);
         let php = self.folder.path().join("php.sock");
@@ -247,10 +247,10 @@ impl Site {
         format!("http://127.0.0.1:{}/{page}.php{query}", self.port)
     }
 
-    /// `ab -c 500 -n 4000` on one page.
+    /// Runs `ab -c 500 -n 4000` on one page.
     ///
     /// # Errors
-    /// A message with what ab or a server says.
+    /// The error of ab or of a server.
     pub fn show(&self, page: &Page) -> Result<Shown, String> {
         let mut redis = self.redis.connect()?;
         let opened = redis::cmd("FLUSHALL").exec(&mut redis).and_then(|()| (page.open)(&mut redis));
@@ -282,7 +282,7 @@ impl Site {
         })
     }
 
-    /// nginx writes a line when the answer is out; ab may be done a moment earlier.
+    /// nginx logs a request after its answer, so ab may finish shortly before the last lines.
     fn logged(&self, log: &Path, from: usize) -> Result<Vec<String>, String> {
         let deadline = Instant::now() + Duration::from_secs(10);
         loop {
@@ -295,7 +295,7 @@ impl Site {
         }
     }
 
-    /// The errors in PHP's log, each kind once, with its count.
+    /// The errors in PHP's log with their counts.
     pub fn errors(&self) -> BTreeMap<String, usize> {
         let text = fs::read_to_string(self.folder.path().join("php.log")).unwrap_or_default();
         let mut kinds = BTreeMap::new();
@@ -310,7 +310,7 @@ impl Site {
     }
 }
 
-/// Only root has to name the user of the processes.
+/// Only root must name the user of the processes.
 fn user(line: &str) -> &str {
     if rustix::process::geteuid().is_root() {
         line

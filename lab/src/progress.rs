@@ -1,11 +1,11 @@
-//! How far the lab is: a bar on a terminal, a line now and then elsewhere.
+//! Progress of the lab: a bar on a terminal, otherwise a line now and then.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Between two lines where there is no terminal.
+/// Time between two lines without a terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 pub struct Progress {
@@ -28,7 +28,7 @@ impl Progress {
         Progress { bar, begun: Instant::now(), last_line: (!terminal).then(Instant::now) }
     }
 
-    /// The next step begins.
+    /// Begins the next step.
     pub fn at(&mut self, what: &str) {
         self.bar.set_message(what.to_owned());
         if self.last_line.is_some_and(|last| last.elapsed() >= LINE_EVERY) {

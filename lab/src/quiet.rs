@@ -1,31 +1,31 @@
-//! Whether the machine has other work: figures of a busy one are not printed as if they meant
-//! something.
+//! Checks whether the machine is idle: figures from a busy machine mean nothing.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The load average of the last minute above which a machine is busy.
+/// Load average of one minute above which a machine is busy.
 pub const QUIET: f64 = 0.3;
 
-/// The compiler's own load needs about two minutes to leave the average.
+/// Longest wait for an idle machine. After compiling, the load average needs about two minutes to
+/// fall.
 const PATIENCE: Duration = Duration::from_secs(300);
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
-/// The load average of the last minute, as Linux writes it; empty elsewhere.
+/// The load average of one minute, as Linux writes it; empty on other systems.
 pub fn load_now() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     load.split(' ').next().unwrap_or_default().to_owned()
 }
 
-/// Whether a machine with this load has no other work. Where the load is not known it has.
+/// Whether a machine with this load is idle. False if the load is unknown.
 pub fn is_quiet(load: &str) -> bool {
     load.parse::<f64>().is_ok_and(|load| load <= QUIET)
 }
 
-/// Waits until the machine is quiet, for the figures of a page.
+/// Waits until the machine is idle, before figures for a page are measured.
 ///
 /// # Errors
-/// A message, when it stays busy.
+/// A message if the machine stays busy.
 pub fn wait_until_quiet() -> Result<(), String> {
     wait(PATIENCE, load_now)
 }

@@ -1,4 +1,4 @@
-//! All that a run of the lab found, and where it ran.
+//! The results of a run of the lab, and its machine.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::interleave::explore::Proof;
 use crate::rush::cell::Cell;
 
-/// All that one run found.
+/// The results of one run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     pub host: Host,
@@ -18,14 +18,14 @@ pub struct Report {
     pub elsewhere: Vec<Elsewhere>,
 }
 
-/// The rows in SQL on another database than MariaDB.
+/// The rows in SQL on a database other than MariaDB.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Elsewhere {
-    /// Name and version.
+    /// Name and version of the database.
     pub database: String,
-    /// Rows whose schedules have the findings that they have on MariaDB.
+    /// Rows with equal results on MariaDB.
     pub same: Vec<String>,
-    /// Rows whose findings differ.
+    /// Rows with other results.
     pub different: Vec<Proof>,
 }
 

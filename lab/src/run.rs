@@ -1,4 +1,4 @@
-//! The whole lab: interleaver, rush, facts, and what they contradict.
+//! Runs the whole lab: interleaver, rush, facts, and a comparison with the marks.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,11 +25,11 @@ use crate::told::Maker;
 pub struct Wanted {
     pub quick: bool,
     pub only: Vec<String>,
-    /// No rush. Nothing is written: a page needs a whole run.
+    /// Only the interleaver. Nothing is written, because a page needs a whole run.
     pub proofs: bool,
     pub maker: Maker,
     pub docs: Option<PathBuf>,
-    /// Figures for a page are taken whatever the machine's load is.
+    /// Measure also on a busy machine.
     pub busy: bool,
 }
 
@@ -39,7 +39,7 @@ impl Wanted {
     }
 }
 
-/// Schedules of one setting at most, and the repeats of a cell.
+/// Most schedules of one setting, and the repeats of a cell.
 struct Size {
     schedules: usize,
     schedules_sql: usize,
@@ -79,7 +79,7 @@ fn size(quick: bool) -> Size {
     }
 }
 
-/// Runs what was asked for and says what it found; false when a row contradicts its mark.
+/// Runs the chosen parts and prints the results; false if a row contradicts its mark.
 ///
 /// # Errors
 /// A message if the lab itself fails.
@@ -156,7 +156,7 @@ pub fn lab(module: &Path, wanted: &Wanted) -> Result<bool, String> {
     Ok(contradictions.is_empty())
 }
 
-/// One run of the lab, on one database after the other.
+/// One run of the lab, with one database after the other.
 struct Run<'r> {
     maker: Maker,
     size: &'r Size,
@@ -164,7 +164,7 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
-    /// The rows in SQL once more, on another database.
+    /// Runs the rows in SQL on another database.
     fn elsewhere(
         &mut self,
         module: &Path,
@@ -237,7 +237,7 @@ impl Run<'_> {
     }
 }
 
-/// With how many workers a row is run.
+/// The numbers of workers for a row.
 fn workers(row: &Contender, size: &Size) -> Vec<usize> {
     let all = if row.needs.sql { size.workers_sql } else { size.workers };
     match row.rush.at_most {
@@ -246,7 +246,8 @@ fn workers(row: &Contender, size: &Size) -> Vec<usize> {
     }
 }
 
-/// The module's own rows: exact in 100 of 100 rushes at each c, with and without crashes.
+/// The module's rows: exact in 100 of 100 rushes for each number of workers, with and without
+/// crashes.
 ///
 /// # Errors
 /// A message if the lab itself fails.
@@ -263,7 +264,7 @@ pub fn soak(module: &Path, wanted: &Wanted) -> Result<bool, String> {
                 progress.at(&format!("{} soak, c = {c}, crashes: {crashes}", row.id));
                 let at_most = Duration::from_secs(3600);
                 let plan = Plan { requests: 4000, repeats, crashes, at_most };
-                // A helper and the desk have the database; the buyers of S03 need none.
+                // Helper and desk have a database connection; the buyers of S03 need none.
                 let cell = pool.cell(&servers, row, (c, Crowd::Distinct), plan)?;
                 let wrong = cell.contradictions(row);
                 all += cell.repeats;
@@ -283,13 +284,13 @@ pub fn soak(module: &Path, wanted: &Wanted) -> Result<bool, String> {
     Ok(failures.is_empty())
 }
 
-/// The table on the terminal: one line a row.
+/// The table on the terminal, one line for each row.
 fn summary(report: &Report, rows: &[&'static Contender]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_header(["row", "steps", "too many", "too few", "two", "decisions/s", "found"]);
     for row in rows {
-        // Nothing was counted where nothing was loaded.
+        // Without a rush there are no counts.
         let most = |column: fn(&Cell) -> f64| {
             let here = report.cells.iter().filter(|cell| cell.id == row.id);
             here.map(column).reduce(f64::max).map_or("-".to_owned(), |most| format!("{most:.0}"))
@@ -311,7 +312,7 @@ fn summary(report: &Report, rows: &[&'static Contender]) -> Table {
     table
 }
 
-/// Says what an earlier run comes to, row by row; with `docs` writes its pages once more.
+/// Prints the results of an earlier run, row by row; with `docs` writes its pages again.
 ///
 /// # Errors
 /// A message that names the file.

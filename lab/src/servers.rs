@@ -1,5 +1,5 @@
-//! The servers of the lab: one Redis with the module, one database, both on ports and in folders of
-//! their own, both ended with the lab.
+//! The servers of the lab: a Redis with the module and a database, both with separate ports and
+//! folders. The servers end with the lab.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::session::Session;
 use crate::strategies::{TABLES, TABLES_OF_POSTGRES};
 use crate::told::Maker;
 
-/// A database that runs.
+/// A running database.
 enum Database {
     MySql(MariaDb),
     Postgres(Postgres),
 }
 
-/// Where the connections come from.
+/// The servers, to open connections to.
 pub struct Servers {
     redis: Server,
     database: Option<Database>,
@@ -34,7 +34,7 @@ pub struct Servers {
 }
 
 impl Servers {
-    /// Starts Redis, for this many connections, and a database if one is needed.
+    /// Starts Redis for this many connections, and a database if needed.
     ///
     /// # Errors
     /// A message that says what is missing.
@@ -58,7 +58,7 @@ impl Servers {
         self.redis.connect()
     }
 
-    /// Processor time that Redis and MariaDB have used so far, all threads, in microseconds.
+    /// Processor time of all threads of Redis and MariaDB so far, in microseconds.
     pub fn cpu_us(&self) -> u64 {
         let database = match &self.database {
             Some(Database::MySql(database)) => cpu_us(database.pid()),
@@ -67,10 +67,10 @@ impl Servers {
         cpu_us(self.redis.pid()) + database
     }
 
-    /// The servers that the figures are measured on.
+    /// The servers of the measurement.
     ///
     /// # Errors
-    /// A message with what a server says.
+    /// The error of a server.
     pub fn host(&self, sql: bool) -> Result<Host, String> {
         let database = match sql {
             true => self.database_version()?,
@@ -79,7 +79,7 @@ impl Servers {
         Ok(Host::here(self.redis.title()?, database))
     }
 
-    /// The name and version: MySQL 9.7.4.
+    /// Name and version, such as MySQL 9.7.4.
     ///
     /// # Errors
     /// The error message of the database.
@@ -93,14 +93,13 @@ impl Servers {
         };
         let rows = session.ask(statement).map_err(|stop| format!("{stop:?}"))?.rows;
         let version = rows.concat().into_iter().flatten().next().unwrap_or_default();
-        // Debian's build number comes after a blank or a dash.
+        // Debian's build number follows a space or a dash.
         let version = version.split([' ', '-']).next().unwrap_or_default().to_owned();
         Ok(format!("{} {version}", maker.name()))
     }
 
-    /// Whether every commit is on the disk, as in a shop. For the interleaver, whose orders of
-    /// steps are not about disks, it is waived; PostgreSQL, which only the interleaver uses, is
-    /// started so.
+    /// Whether every COMMIT is synced to disk, as in a shop. The interleaver does not need that.
+    /// PostgreSQL, which only the interleaver uses, starts without it.
     ///
     /// # Errors
     /// The error message of the database.
@@ -122,7 +121,7 @@ impl Servers {
         self.database.as_ref().map(|database| connect(database, "lab")).transpose()
     }
 
-    /// A process of the shop, with connections of its own.
+    /// A process of the shop with its own connections.
     ///
     /// # Errors
     /// As [`Servers::redis`].
@@ -132,12 +131,12 @@ impl Servers {
     }
 }
 
-/// A new database with the lab's tables.
+/// Starts a new database with the lab's tables.
 fn started(maker: Maker) -> Result<Database, String> {
     let (database, empty, tables) = match maker {
         Maker::MariaDb => (Database::MySql(MariaDb::start()?), "mysql", &TABLES[..]),
         Maker::MySql => {
-            // No binary log, as MariaDB by default.
+            // Without a binary log, as MariaDB by default.
             let server = MariaDb::mysql_with(&["--skip-networking", "--skip-log-bin"])?;
             (Database::MySql(server), "mysql", &TABLES[..])
         }
@@ -174,7 +173,8 @@ fn connect(database: &Database, name: &str) -> Result<Session, String> {
     }
 }
 
-/// The first number of a thread's schedstat: nanoseconds on a processor. 0 where Linux is not.
+/// Processor time of a process in microseconds, from schedstat, which has nanoseconds. 0 on systems
+/// other than Linux.
 fn cpu_us(pid: u32) -> u64 {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return 0 };
     let time = |task: std::fs::DirEntry| {

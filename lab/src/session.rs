@@ -1,4 +1,4 @@
-//! A connection to a database: statements as text, answers as text.
+//! A connection to a database, with statements and results as text.
 
 use mysql::prelude::Queryable;
 use mysql::Conn;
@@ -12,7 +12,7 @@ pub enum Session {
     Postgres(Box<Client>),
 }
 
-/// The result of a statement: rows as text, `None` for NULL, and how many rows it changed.
+/// The result of a statement: rows as text, `None` for NULL, and the number of changed rows.
 #[derive(Debug, Default)]
 pub struct Answer {
     pub rows: Vec<Vec<Option<String>>>,
@@ -48,7 +48,7 @@ impl Session {
         }
     }
 
-    /// The server's number of this connection.
+    /// The server's id of this connection.
     ///
     /// # Errors
     /// As [`Session::ask`].
@@ -61,15 +61,15 @@ impl Session {
         number.ok_or_else(|| Stop::Trouble("a connection without a number".into()))
     }
 
-    /// The connections (by the server's number) that wait for a row lock at this moment.
+    /// The ids of the connections that are waiting for a row lock.
     ///
     /// # Errors
     /// As [`Session::ask`].
     pub fn lock_waits(&mut self) -> Result<Vec<u32>, Stop> {
         let statement = match self {
             Session::MySql(_) => "SHOW ENGINE INNODB STATUS",
-            // PostgreSQL grants a freed lock to the next one in the same step; pg_stat_activity
-            // follows when that one wakes up.
+            // PostgreSQL grants a freed lock at once. pg_stat_activity shows that only after the
+            // waiting process has woken up.
             Session::Postgres(_) => "SELECT pid FROM pg_locks WHERE NOT granted",
         };
         let rows = self.ask(statement)?.rows;
@@ -81,9 +81,9 @@ impl Session {
     }
 }
 
-/// The threads that InnoDB's report shows waiting.
+/// The waiting threads in InnoDB's status.
 fn waiting_in(status: &str) -> Vec<u32> {
-    // The lines before the first transaction are about deadlocks that are over.
+    // The lines before the first transaction are about old deadlocks.
     let now = status.split("---TRANSACTION").skip(1);
     let waiting = now.filter(|part| part.contains("LOCK WAIT"));
     let number = |part: &str| {

@@ -1,4 +1,4 @@
-//! A buyer's talk with a database: statements as text, as the seeds have them, each one round trip.
+//! A buyer's database calls: statements as in the posts, each one round trip.
 
 use crate::buyer::Buyer;
 use crate::session::Answer;
@@ -39,12 +39,12 @@ impl Buyer {
         Ok(self.numbers(statement)?.into_iter().filter_map(|row| row.first().copied()).collect())
     }
 
-    /// The first column of the first row; 0 where there is none.
+    /// The first column of the first row; 0 without a row.
     pub fn number(&mut self, statement: &str) -> Result<i64, Stop> {
         Ok(self.column(statement)?.first().copied().unwrap_or(0))
     }
 
-    /// Runs a statement: the number of affected rows.
+    /// Runs a statement. Returns the number of affected rows.
     pub fn run(&mut self, statement: &str) -> Result<u64, Stop> {
         self.step(|buyer| {
             buyer.round_trips += 1;
@@ -76,7 +76,7 @@ impl Buyer {
         Ok(())
     }
 
-    /// An exception belongs into the timeline too.
+    /// Runs a statement and adds its result, or its exception, to the timeline.
     fn said(&mut self, statement: &str) -> Result<Answer, Stop> {
         self.gate.asks(statement);
         let out = self.session()?.ask(statement);

@@ -1,21 +1,21 @@
-//! The words of the lab: results of a request, books of a sale, faults of a schedule.
+//! Types of the lab: results of a request, final data of a sale, faults of a schedule.
 
 use serde::{Deserialize, Serialize};
 
-/// The end of a request, or why it never got an answer.
+/// The result of a request, or the reason why it has none.
 pub type Told = Result<Verdict, Stop>;
 
 /// The answer to a buyer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Verdict {
-    /// "Yours": this many units, mostly one.
+    /// "Yours": this many units, usually one.
     Won(u64),
-    /// "Yours, as you were told before": this many units, and none more.
+    /// "Yours, as before": this many units, and no new ones.
     Again(u64),
     Lost(Reason),
-    /// Not a buyer: somebody put this many units in.
+    /// A restock by this many units, for a helper.
     Restocked(u64),
-    /// Not a buyer: a worker or an importer has done its part.
+    /// A worker or an importer has finished.
     Done,
 }
 
@@ -27,7 +27,7 @@ pub fn lost(reason: Reason) -> Told {
     Ok(Verdict::Lost(reason))
 }
 
-/// Why a buyer got nothing.
+/// The reason why a buyer got nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Reason {
     /// 已卖光.
@@ -36,26 +36,26 @@ pub enum Reason {
     Conflict,
     /// 系统异常,请重试: another buyer holds the lock.
     Busy,
-    /// The shop's own work failed, a payment for instance; the unit was given back.
+    /// The shop's own work failed, for example a payment; the unit was returned.
     Failed,
-    /// The buyer has one.
+    /// The buyer already has a unit.
     Already,
-    /// 活动火爆: turned away on purpose, whatever is left.
+    /// 活动火爆: rejected on purpose, whatever is left.
     Shed,
-    /// The buyer was let in, and the confirmation says that nothing is left.
+    /// The buyer was let in, but nothing was left at the confirmation.
     SoldOutInside,
     /// An exception: the buyer sees HTTP 500.
     Error,
-    /// A loop that does not come to an end.
+    /// An endless loop.
     Hangs,
 }
 
-/// The servers' numbers when all is over.
+/// The servers' numbers at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Books {
-    /// The number that the shop takes for its stock.
+    /// The number that the shop uses as its stock.
     pub counter: Option<i64>,
-    /// Units in the records of winners, where the strategy keeps any.
+    /// Units in the records of winners, if the strategy has any.
     pub records: Option<u64>,
 }
 
@@ -73,32 +73,32 @@ impl Books {
     }
 }
 
-/// Faults. A row is marked with all that the interleaver finds, neither more nor less.
+/// Faults. A row is marked with exactly those that the interleaver finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Fault {
-    /// More units told "yours" than there are.
+    /// More units in "yours" answers than exist.
     Oversold,
-    /// A unit that is left, though a buyer without one was refused.
+    /// A unit is left although a buyer without one was refused.
     Undersold,
-    /// Refused while units are left, and a buyer who comes alone afterwards is refused, too.
+    /// Units are left, but also a buyer who comes alone at the end is refused.
     Stuck,
-    /// Told "yours", and no record of it.
+    /// A "yours" answer without a record.
     WinnerWithoutRecord,
-    /// A record of a unit, and no buyer was told "yours".
+    /// A record without a "yours" answer.
     RecordWithoutWinner,
-    /// One user with two units, though the strategy asks "has this user one?".
+    /// One user has two units, although the strategy checks whether the user has one.
     TwoForOne,
     /// The stock goes below zero.
     NegativeCounter,
-    /// Granted although sent after another's refusal had come back.
+    /// Granted, although sent after another buyer's refusal.
     Inversion,
-    /// A lock released by a buyer who did not hold it.
+    /// A lock was released by a buyer who did not hold it.
     FreedAnothersLock,
     /// A request that never ends.
     Endless,
-    /// "Sold out" comes as an exception.
+    /// "Sold out" is an exception.
     ErrorInsteadOfRefusal,
-    /// A buyer waits for the buyer of another product.
+    /// A buyer waits for a buyer of another product.
     WaitsForAnother,
     /// Let in, and sold out at the confirmation.
     InThenSoldOut,
@@ -108,40 +108,40 @@ pub enum Fault {
     CrashWedges,
     /// After a crash: no buyer can buy until a lease ends.
     CrashWedgesForLease,
-    /// After a crash: the buyer who was cut off can't buy any more, though others can.
+    /// After a crash: the interrupted buyer can't buy any more, but others can.
     CrashLocksOut,
     /// After a crash: the buyer has the unit, asks again, and is told "no".
     CrashHidesUnit,
-    /// After a crash: the unit is on record for the buyer who was cut off, and sold again.
+    /// After a crash: the unit is recorded for the interrupted buyer, and sold again.
     CrashSellsTwice,
 }
 
 impl Fault {
-    /// Whether a process has to die for this fault.
+    /// Whether the fault needs a crash.
     pub fn needs_crash(self) -> bool {
         self >= Fault::CrashLosesUnit
     }
 }
 
-/// Where the lab's setting of a rush differs from the usual one.
+/// Settings of a rush that differ from the usual ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Rush {
     /// Units for sale.
     pub supply: u64,
-    /// One request of this many works longer than its lease (0: none).
+    /// One request in this many works longer than its lease (0: none).
     pub overlong_every: u64,
-    /// The lease of the rush in ms, where the seed's own would need minutes.
+    /// The lease of the rush in ms; the post's own would need minutes.
     pub lease_ms: u64,
-    /// Fewer workers, and why.
+    /// A smaller number of workers, with the reason.
     pub at_most: Option<(usize, Text)>,
-    /// Fewer requests, and why.
+    /// A smaller number of requests, with the reason.
     pub requests: Option<(usize, Text)>,
-    /// A part of the shop's requests fails after the unit was taken, in percent.
+    /// Percentage of requests that fail after the unit was taken.
     pub fails_percent: u64,
 }
 
 impl Rush {
-    /// The usual one.
+    /// The usual settings.
     pub const USUAL: Rush = Rush {
         supply: 100,
         overlong_every: 0,
@@ -151,16 +151,16 @@ impl Rush {
         fails_percent: 0,
     };
 
-    /// Why a rush of this row is smaller than the others.
+    /// The reason why a rush of this row is smaller.
     pub fn smaller(&self) -> Option<Text> {
         self.at_most.or(self.requests).map(|(_, why)| why)
     }
 }
 
-/// English and Chinese.
+/// A text in English and Chinese.
 pub type Text = (&'static str, &'static str);
 
-/// Which database the rows in SQL run on.
+/// The database of the rows in SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Maker {
     MariaDb,
@@ -178,18 +178,18 @@ impl Maker {
     }
 }
 
-/// Why a request ends without an answer of its own.
+/// The reason why a request ends without a result.
 #[derive(Debug)]
 pub enum Stop {
     /// The process died.
     Died,
-    /// The database threw an exception. It is not caught, so the buyer sees HTTP 500.
+    /// An uncaught exception of the database: the buyer sees HTTP 500.
     Sql(SqlError),
-    /// The lab itself is in trouble, and says why.
+    /// An error of the lab itself, with its message.
     Trouble(String),
 }
 
-/// An exception of the database: its code, 1062 or 23505 for instance, and its text.
+/// An exception of the database: its code, such as 1062 or 23505, and its text.
 #[derive(Debug)]
 pub struct SqlError {
     pub code: String,
@@ -197,8 +197,8 @@ pub struct SqlError {
 }
 
 impl SqlError {
-    /// A row with this key is there: ER_DUP_ENTRY of MySQL and MariaDB, unique_violation of
-    /// PostgreSQL.
+    /// Whether the exception is a duplicate key: ER_DUP_ENTRY of MySQL and MariaDB,
+    /// unique_violation of PostgreSQL.
     pub fn is_duplicate(&self) -> bool {
         matches!(self.code.as_str(), "1062" | "23505")
     }

@@ -1,4 +1,4 @@
-//! A buyer's talk with Redis, each call one round trip, named as phpredis names them.
+//! A buyer's Redis calls, each one round trip, with the names of phpredis.
 
 use redis::{FromRedisValue, Value};
 
@@ -19,7 +19,7 @@ impl Buyer {
         Ok(T::from_redis_value(value)?)
     }
 
-    /// A number; a missing key counts as 0, as PHP compares it.
+    /// A number; a missing key counts as 0, as in PHP comparisons.
     pub fn get(&mut self, key: &str) -> Result<i64, Stop> {
         Ok(self.ask::<Option<i64>>(&["GET", key])?.unwrap_or(0))
     }
@@ -70,8 +70,8 @@ impl Buyer {
         Ok(())
     }
 
-    /// MULTI, the commands, EXEC. Other clients see nothing in between, so it is one step. True
-    /// when it was carried out.
+    /// MULTI, the commands, EXEC. Other clients see nothing in between, so it is one step. True if
+    /// EXEC executed the commands.
     pub fn exec(&mut self, commands: &[&[&str]]) -> Result<bool, Stop> {
         let done = self.step(|buyer| {
             buyer.round_trips += 1;
@@ -160,7 +160,7 @@ impl Buyer {
     }
 }
 
-/// A reply as redis-cli would have it, in one line.
+/// A reply in one line, in the form of redis-cli.
 pub fn shown(value: &Value) -> String {
     match value {
         Value::Nil => "nil".into(),

@@ -1,5 +1,5 @@
-//! Ten contenders without SQL through the interleaver: the broken ones break, the exact ones don't.
-//! Each must show exactly the faults that it is marked with.
+//! Ten contenders without SQL in the interleaver: each must show exactly the faults that it is
+//! marked with.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use seckill_lab::servers::Servers;
 use seckill_lab::strategies::chosen;
 use seckill_lab::told::{Fault, Maker};
 
-/// One row of each kind of mistake, and the rows that make none.
+/// One row for each kind of fault, and rows without faults.
 const TEN: [&str; 10] = ["R02", "R05", "R08", "R10b", "R14", "R18", "L06", "L09", "P01", "S01"];
 const SCHEDULES: usize = 300;
 const AT_MOST: Duration = Duration::from_secs(20);
@@ -31,7 +31,7 @@ fn ten_contenders_break_or_hold_as_they_are_marked() {
     assert!(begun.elapsed() < AT_MOST, "it took {:?}", begun.elapsed());
 }
 
-/// The counter-example of row 34 is the one of every textbook, and no longer than that.
+/// The shortest counter-example of row 34 is that of the textbooks.
 #[test]
 fn the_shortest_schedule_of_check_then_act_has_four_steps() {
     let module = module_file(None).expect("a module");

@@ -1,10 +1,10 @@
-"""TigerFans' accounting as one writes it in PostgreSQL when no unit may be sold twice.
+"""TigerFans' accounting in PostgreSQL without overselling.
 
-Each class of tickets is one row with the units left, changed by a conditional UPDATE; a hold is a row
-whose primary key is the number of the order (row M16 of the lab: first the unique row, then the
-counter). One function in the database makes a step one round trip. A call whose answer was lost is sent
-again with the number of its order, as the library of seckill does. The functions have the names and
-arguments of `tigerfans.model.accounting`; `db` is TigerFans' own session and is not used.
+Each class of tickets is one row with the remaining units, changed by a conditional UPDATE. A hold is a
+row whose primary key is the order number (row M16 of the lab: first the unique row, then the counter).
+Each step is one round trip, by a function in the database. A call without an answer is repeated with its
+order number, as the library of seckill does. The functions have the names and arguments of
+`tigerfans.model.accounting`; `db` is TigerFans' own session and is not used.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ async def _connections():
 
 
 async def _ask(sql, *words):
-    """Until the server answers: it may just start again."""
+    """Retries until the server answers, because it may be restarting."""
     end = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -116,7 +116,7 @@ async def initial_transfers(db):
 
 
 async def hold_tickets(db, ticket_class, qty, timeout_seconds):
-    """One transaction; the order of its two rows is always the same, so no two wait for each other."""
+    """One transaction. It always locks its two rows in one order, so there is no deadlock."""
     order = uuid.uuid4().hex
     ticket, goodie = await _ask(
         "SELECT hold($1, $2, $3, $4), hold('goodie', $2, 1, $4)",

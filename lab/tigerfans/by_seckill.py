@@ -1,8 +1,8 @@
-"""TigerFans' accounting, kept by seckill: one sale for each class of tickets, one for the goodies.
+"""TigerFans' accounting with seckill: one sale for each class of tickets, one for the goodies.
 
-The functions have the names and arguments of `tigerfans.model.accounting`. `db` is TigerFans' session
-with PostgreSQL; nothing here uses it. The number of an order is its user and its REQ, so a call whose
-answer was lost is sent again by the library and takes nothing twice.
+The functions have the names and arguments of `tigerfans.model.accounting`. `db` is TigerFans' PostgreSQL
+session and is not used. The order number is both user and REQ, so the library can repeat a call without an
+answer, and no unit is taken twice.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from seckill import AsyncSale
 
 CAPACITY = {"A": 5_000_000, "B": 5_000_000, "goodie": 100_000}
 HOLD_MS = 300_000
-# A call is repeated until a killed server is back.
+# Long enough to retry a call until a killed server is back.
 PATIENCE = {"timeout_ms": 20_000, "attempts": 60}
 
 _client = None
@@ -49,7 +49,7 @@ async def hold_tickets(db, ticket_class, qty, timeout_seconds):
 
 
 async def commit_order(db, ticket_hold_id, goodie_hold_id, ticket_class, qty, try_goodie):
-    """RECLAIM: a payment behind the deadline gets a unit if one is left."""
+    """RECLAIM: a late payment gets a unit if one is left."""
     calls = [_sale(ticket_class).confirm(ticket_hold_id, ticket_hold_id, reclaim=True)]
     if try_goodie:
         order = goodie_hold_id.removeprefix("goodie:")

@@ -1,4 +1,4 @@
-"""The load: TigerFans' four phases over HTTP, and the steps of its accounting called directly."""
+"""The load: TigerFans' four phases over HTTP, and direct calls of its accounting."""
 
 import asyncio
 import base64
@@ -37,7 +37,7 @@ class Connection:
 
 
 async def crowd(clients, work, step, make=lambda: None):
-    """Clients that take the next piece of work when they have done one; returns seconds and results."""
+    """Runs the work with this many clients; returns seconds and results."""
     left, results = iter(work), []
 
     async def client():
@@ -53,7 +53,7 @@ async def crowd(clients, work, step, make=lambda: None):
 
 
 class Gone(Exception):
-    """HTTP 404: the shop has deleted the payment session, as it does when all is done."""
+    """HTTP 404: the shop has deleted the payment session, which it does at the end."""
 
 
 class Shop:
@@ -113,7 +113,7 @@ class Shop:
 
 
 class Direct:
-    """An accounting called from this process. `session` makes what its functions take first."""
+    """An accounting called from this process. `session` makes the first argument of its functions."""
 
     def __init__(self, accounting, session):
         self.accounting, self.session = accounting, session
@@ -132,8 +132,8 @@ class Direct:
             return await self.accounting.book_immediately(db, "A", 1)
 
     async def paid(self, hold):
-        """As the shop's webhook does: a hold that can't be committed is booked anew. The number of
-        the order's ticket, or None: there is none for it."""
+        """As the shop's webhook: a hold that can't be committed is booked again. Returns the number of
+        the order's ticket, or None if there is none."""
         if (await self.commit(None, hold))[0]:
             return hold[0]
         anew = await self.book()

@@ -1,4 +1,4 @@
-"""Writes the tables of docs/tigerfans.md and its Chinese twin from the figures of run.py.
+"""Writes the tables of docs/tigerfans.md and its Chinese version from the figures of run.py.
 
     pages.py FIGURES.json DOCS
 """
@@ -17,7 +17,7 @@ DURABILITIES = {
     "always": "`synchronous_commit = on`, `appendfsync always`",
     "second": "`synchronous_commit = off`, `appendfsync everysec`",
 }
-# Above this the highest and the lowest of a cell say that it has no figure.
+# Largest ratio between the highest and lowest value of a cell that shows a figure.
 SPREAD = 1.5
 
 
@@ -47,7 +47,7 @@ class Page:
         return [figure([rate for rate, _ in measured[n]])[self.language] for n in measured]
 
     def store(self, measured):
-        """Of both stores: the shop keeps its payments and orders in PostgreSQL in any case."""
+        """The sum of both stores, because the shop always keeps payments and orders in PostgreSQL."""
         return figure([sum(stores) for _, stores in measured])[self.language]
 
     def run(self):

@@ -1,8 +1,8 @@
-"""Runs TigerFans' public load on its PostgreSQL accounting, on a careful one, and on seckill.
+"""Runs TigerFans' public load with its PostgreSQL accounting, with a correct one, and with seckill.
 
     run.py --tigerfans FOLDER --module FILE [--server redis-server] [--json FILE] [--quick] [--only PART]
 
-FOLDER is a checkout of TigerFans, which stays as it is; its Python packages must be importable. The
+FOLDER is a checkout of TigerFans, which is not changed; its Python packages must be importable. The
 figures go into a JSON file, from which pages.py writes the tables of docs/tigerfans.md. As root: the
 databases run as the user postgres.
 """
@@ -45,7 +45,7 @@ class Bench:
             COUNTER_URL=f"postgresql://postgres@{url}",
             SECKILL_URL=f"redis://127.0.0.1:{self.redis.port}",
         )
-        # Of a phase over HTTP, and of one that calls the accounting.
+        # Numbers of operations: in a phase over HTTP, and in direct calls of the accounting.
         self.total, self.calls = (100, 100) if told.quick else (300, 600)
         self.repeats = 1 if told.quick else 3
 
@@ -76,7 +76,7 @@ class Bench:
 
     @contextlib.asynccontextmanager
     async def direct(self, name, capacity=None):
-        """An accounting in this process, with its tables or sales made."""
+        """An accounting in this process, with its tables or sales created."""
         if name == "theirs":
             accounting = importlib.import_module("tigerfans.model.accounting._postgres")
             sql = importlib.import_module("tigerfans.infra.sql")
@@ -104,7 +104,7 @@ class Bench:
             await engine.dispose()
 
     async def measured(self, call, total):
-        """A phase: operations a second, and what the stores took for one, in microseconds."""
+        """A phase: operations a second, and the stores' processor time for one, in microseconds."""
         before = self.spent()
         rate = await call
         return rate, [(b - a) / total * 1e6 for a, b in zip(before, self.spent(), strict=True)]
@@ -114,7 +114,7 @@ class Bench:
         for clients in CLIENTS:
             self.fresh(durability)
             with self.shop(name) as shop:
-                # Unmeasured: the connections are made, and the code is loaded.
+                # Not measured: opens the connections and loads the code.
                 for phase in shop.PHASES:
                     await shop.phase(phase, clients, 2 * clients)
                 for _ in range(self.repeats):
@@ -125,14 +125,14 @@ class Bench:
         return found
 
     async def called(self, durability, name, sold_before):
-        """The accounting alone, without a web server."""
+        """Measures the accounting without a web server."""
         found = {}
         for clients in CLIENTS if not sold_before else (10,):
             self.fresh(durability)
             async with self.direct(name) as direct:
                 if sold_before:
                     await self.sell_before(name, sold_before)
-                # Unmeasured: the connections are made.
+                # Not measured: opens the connections.
                 await load.crowd(clients, range(2 * clients), direct.reserve)
                 for _ in range(self.repeats):
                     holds = []
@@ -154,7 +154,7 @@ class Bench:
         return found
 
     async def sell_before(self, name, units):
-        """Orders of earlier: so many tickets, and half as many goodies."""
+        """Creates earlier orders: this many tickets, and half as many goodies."""
         half = units // 2
         if name == "theirs":
             for resource, count in (("class_a", units), ("goodie", half)):
@@ -180,7 +180,7 @@ class Bench:
 
     async def killed(self, durability, name):
         """Ten buyers order and pay without a pause while the store is killed ten times. A call without
-        an answer is made again, as a visitor and a payment provider do."""
+        an answer is repeated, as visitors and payment providers do."""
         self.fresh(durability)
         chance, held, paid, refused, on = random.Random(4401), [], [], 0, True
 
@@ -219,7 +219,7 @@ class Bench:
 
     async def shop_killed(self, name, store):
         """The whole shop: buyers check out, and their payment provider calls the webhook until the answer
-        is 200, while a store is killed. How many were paid, and how many of them have no order?"""
+        is 200, while a store is killed. Counts payments, and payments without an order."""
         self.fresh("always")
         chance, paid, on = random.Random(4402), [], True
         with self.shop(name) as shop:
@@ -257,7 +257,7 @@ class Bench:
         await asyncio.sleep(1)
 
     async def books(self, name):
-        """The numbers of all tickets sold in class A, and how many are held."""
+        """The numbers of all tickets sold in class A, and the number of held ones."""
         if name == "seckill":
             sale = importlib.import_module("by_seckill")._sale("A")
             rows = {row.user async for row in sale.winners("SOLD")}
@@ -270,7 +270,7 @@ class Bench:
         return rows, int(self.postgres.ask(f"SELECT count(*) FROM {table} AND {held}"))
 
     async def sold_out(self, name):
-        """More clients than units: how many are told that they have one?"""
+        """More clients than units: counts the clients that got one."""
         found = []
         for _ in range(1 if self.told.quick else 10):
             self.fresh("always")
@@ -305,7 +305,7 @@ class Bench:
 
 
 def fsync_us(folder):
-    """What one small write to the disk takes here: the median of 300."""
+    """The duration of one small synced write to disk: the median of 300."""
     taken = []
     with open(folder / "probe", "wb") as probe:
         for _ in range(300):

@@ -1,6 +1,6 @@
-"""Starts TigerFans' own web server, with its own accounting or another: shop.py FOLDER NAME PORT.
+"""Starts TigerFans' web server, with its own accounting or another one: shop.py FOLDER NAME PORT.
 
-Nothing in FOLDER is changed: the functions are replaced when the server's process has loaded them.
+No file in FOLDER is changed: the functions are replaced after the server's process has loaded them.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""The two stores on loopback: started, killed as a crash kills them, and what processor time they took."""
+"""Starts and kills the two stores on loopback, and measures their processor time."""
 
 import contextlib
 import os
@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-# TigerFans' own postgresql.conf, for both accountings in PostgreSQL.
+# The settings of TigerFans' own postgresql.conf, for both accountings in PostgreSQL.
 POSTGRES_SETTINGS = {
     "shared_buffers": "1GB",
     "wal_compression": "on",
@@ -17,7 +17,7 @@ POSTGRES_SETTINGS = {
     "max_wal_size": "2GB",
     "effective_io_concurrency": "200",
 }
-# Durability of an answered step: on the disk at once, or within a second.
+# Durability of an answered step: synced to disk at once, or within a second.
 DURABILITIES = {"always": ("on", "always"), "second": ("off", "everysec")}
 STARTS_WITHIN_S = 30
 
@@ -39,7 +39,7 @@ def wait_for(port, what):
 
 
 def children(pid):
-    """All processes below this one, with it."""
+    """This process and all its descendants."""
     parents = {}
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
@@ -55,7 +55,7 @@ def children(pid):
 
 
 def processor_s(pid):
-    """Processor time of a process, of those below it, and of those that have ended."""
+    """Processor time of a process and its descendants, including ended ones."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     ended = (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
     ran_ns = 0
@@ -69,17 +69,17 @@ def processor_s(pid):
 
 
 class Store:
-    """A server in a folder of its own, which a start anew wipes."""
+    """A server with its own folder, which each new start empties."""
 
     def __init__(self, folder):
         self.folder, self.port, self.process = Path(folder), free_port(), None
 
     def kill(self):
-        """kill -9 of all its processes at once."""
+        """Kills all its processes at once (SIGKILL)."""
         found = children(self.process.pid)
         for word in (signal.SIGSTOP, signal.SIGKILL):
             for pid in {*found, *children(self.process.pid)}:
-                # One of a database's helpers may have ended just now.
+                # A database's helper process may have just ended.
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, word)
         self.process.wait()

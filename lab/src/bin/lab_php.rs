@@ -1,4 +1,4 @@
-//! `make lab-php`: the posts' PHP, as printed and as meant, next to a page that calls SECKILL.GRAB.
+//! `make lab-php`: the posts' PHP, unchanged and corrected, beside a page that calls SECKILL.GRAB.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -19,13 +19,13 @@ struct Options {
     /// Only pages whose name or query contains this.
     #[arg(long)]
     only: Option<String>,
-    /// How often ab asks each page for 4,000 answers.
+    /// Number of ab runs for each page, with 4,000 requests each.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
-    /// Takes the figures of a page on a machine that has other work, too.
+    /// Measure also on a busy machine.
     #[arg(long)]
     busy: bool,
-    /// Writes the table into lab.md and zh/lab.md of this folder.
+    /// Write the table into lab.md and zh/lab.md of this folder.
     #[arg(long)]
     docs: Option<PathBuf>,
     /// The folder with the pages.
@@ -76,7 +76,8 @@ fn lab(options: Options) -> Result<bool, String> {
     Ok(ours.into_iter().all(|ours| ours.won == 100 && ours.errors == 0))
 }
 
-/// A line a page: the middle of its runs with the ends, and the books of the middle one.
+/// A line for each page: the median of its runs with smallest and largest, and the data of the
+/// median run.
 fn table(language: Language, pages: &[Vec<Shown>]) -> String {
     let head = language.of((
         "page | told \"yours\" of 100 | HTTP 500 | the books | pages/s",

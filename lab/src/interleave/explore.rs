@@ -1,4 +1,4 @@
-//! Which schedules are played: every order where that is few enough, then a seeded sample.
+//! Chooses the schedules: all orders if they are few enough, then a random sample.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ const SEED: u64 = 7;
 pub struct Finding {
     pub fault: Fault,
     pub timeline: Timeline,
-    /// Fewer is shorter: leases that ran out, buyers, steps, changes from one buyer to another.
-    /// A schedule that breaks by itself is a stronger proof than one that needs a slow worker.
+    /// Size of the schedule; a smaller one is shown: expired leases, buyers, steps, changes of
+    /// buyer. A fault without an expired lease comes first, because it needs no slow worker.
     pub size: (usize, usize, usize, usize),
 }
 
-/// The interleaver's findings about one contender.
+/// The interleaver's results for one contender.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Proof {
     pub id: String,
@@ -40,7 +40,7 @@ impl Proof {
         self.findings.iter().map(|finding| finding.fault).collect()
     }
 
-    /// Faults that are not marked, and marks that were not found.
+    /// Faults without a mark, and marks without a fault.
     pub fn contradictions(&self, contender: &Contender, maker: Maker) -> Vec<String> {
         let marked = contender.marked_on(maker);
         let found = self.faults();
@@ -63,8 +63,8 @@ impl Proof {
     }
 }
 
-/// Plays all settings of a contender, at most `limit` schedules each, half of them sampled where
-/// there are more.
+/// Plays all settings of a contender, at most `limit` schedules each. If there are more, half of
+/// them are random.
 ///
 /// # Errors
 /// A message if the lab itself fails.
@@ -91,14 +91,14 @@ struct Search<'c> {
     complete: bool,
 }
 
-/// One point of a schedule: what could happen, and what was taken.
+/// One point of a schedule: the possible choices, and the one taken.
 struct Point {
     options: Vec<Choice>,
     taken: usize,
 }
 
 impl Search<'_> {
-    /// Depth first: the last choice that has another alternative is changed, until none has.
+    /// Depth first: changes the last choice that has an untried alternative, until none is left.
     fn orders(&mut self, stage: &mut Stage, setting: &Setting, limit: usize) -> Result<(), String> {
         let mut path: Vec<Point> = Vec::new();
         let mut random = fastrand::Rng::with_seed(SEED);
@@ -119,7 +119,7 @@ impl Search<'_> {
                     _ if sampled => options[random.usize(..options.len())],
                     Some(choice) => choice,
                     None => {
-                        // The database may free blocked buyers in another order than last time.
+                        // The database may unblock buyers in another order than before.
                         strayed |= depth < path.len();
                         path.truncate(depth);
                         let options = nearest_first(options, trace.last());
@@ -147,8 +147,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// A dies after 0, 1, 2 ... steps, until there is no such step. Then one after the other: A
-    /// again and B, and once more with B before A comes again.
+    /// A dies after 0, 1, 2 ... steps, up to its last one. Then A retries and B comes, and in a
+    /// second schedule B comes before A retries.
     fn crashes(&mut self, stage: &mut Stage, setting: &Setting) -> Result<(), String> {
         [(1, 2), (2, 1)].into_iter().try_for_each(|order| self.crash(stage, setting, order))
     }
@@ -166,13 +166,13 @@ impl Search<'_> {
                 let go = |who: usize| options.contains(&Choice::Go(who)).then_some(Choice::Go(who));
                 let choice = if !died && steps == dies_after {
                     died = true;
-                    // After the last step no process is left to die, but its answer is lost.
+                    // After the last step the process has ended, but its answer is lost.
                     options.contains(&Choice::Dies(0)).then_some(Choice::Dies(0))
                 } else {
                     None
                 };
                 let lease = options.contains(&Choice::LeaseEnds).then_some(Choice::LeaseEnds);
-                // C comes only when there was a lease to wait for.
+                // C comes only after an expired lease.
                 let last = || if trace.contains(&Choice::LeaseEnds) { go(3) } else { None };
                 let others = || go(second).or_else(|| go(third)).or(lease).or_else(last);
                 let choice = choice.or_else(|| go(0)).or_else(others);
@@ -219,7 +219,7 @@ impl Search<'_> {
     }
 }
 
-/// Going on with the same buyer first: schedules with few changes come early.
+/// The last buyer first, so that schedules with few changes of buyer come early.
 fn nearest_first(options: &[Choice], last: Option<&Choice>) -> Vec<Choice> {
     let mut options = options.to_vec();
     options.sort_by_key(|choice| Some(choice) != last);

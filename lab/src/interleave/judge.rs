@@ -1,4 +1,4 @@
-//! Mistakes of a schedule that was played.
+//! Finds the faults in a played schedule.
 
 use crate::interleave::setting::{Kind, Setting};
 use crate::interleave::{Outcome, Played};
@@ -18,11 +18,11 @@ pub fn faults(setting: &Setting, played: &Played) -> Vec<Fault> {
     let (wins, supply) = (played.wins(), played.supply);
     let wrongly = wrongly_refused(setting, played);
     found(wins > supply, Fault::Oversold);
-    // With two products in one sum "is there one left?" has no meaning.
+    // With two products, whether units are left has no meaning.
     let one = setting.products == 1;
     found(one && wins < supply && !wrongly.is_empty(), Fault::Undersold);
     found(one && matches!(played.alone, Some(Verdict::Lost(_))), Fault::Stuck);
-    // The buyer who came alone is on record, too.
+    // The buyer who came alone has a record, too.
     let alone = u64::from(matches!(played.alone, Some(Verdict::Won(_))));
     let records = played.books.records;
     found(records.is_some_and(|records| records < wins), Fault::WinnerWithoutRecord);
@@ -40,8 +40,8 @@ pub fn faults(setting: &Setting, played: &Played) -> Vec<Fault> {
     faults
 }
 
-/// Buyers who were refused although a unit was there during all of their request: there were more
-/// units than buyers who won and began before the refusal.
+/// Buyers who were refused although a unit was free during their whole request: there were more
+/// units than winners who began before the refusal.
 fn wrongly_refused<'p>(setting: &Setting, played: &'p Played) -> Vec<&'p Outcome> {
     let restocked: u64 = played.outcomes.iter().map(Outcome::restocked).sum();
     let before = played.supply - restocked;
@@ -64,8 +64,8 @@ fn wrongly_refused<'p>(setting: &Setting, played: &'p Played) -> Vec<&'p Outcome
     played.outcomes.iter().filter(users_with).filter(wrongly).collect()
 }
 
-/// "No", for want of a unit or of luck. That the shop's own work failed, that the user has one, or
-/// that they were shed on purpose is another matter.
+/// Whether the answer is "no" for lack of a unit or by a conflict. Other reasons do not count: the
+/// shop's own work failed, the user already has a unit, or the user was rejected on purpose.
 pub fn is_refusal(verdict: Option<Verdict>) -> bool {
     use Reason::{Busy, Conflict, Error, Hangs, SoldOut, SoldOutInside};
     match verdict {
@@ -81,13 +81,13 @@ fn inverted(played: &Played, wrongly: &[&Outcome]) -> bool {
     played.outcomes.iter().any(|o| o.won() > 0 && o.first.is_some_and(|first| first > first_no))
 }
 
-/// One unit. A died somewhere; A asked again, then B asked, then C if a lease had to end first.
+/// One unit. A crashed and asked again, then B asked, then C if a lease had to expire first.
 fn after_crash(played: &Played) -> Option<Fault> {
     let [_, again, b, c] = played.outcomes.get(..4)? else { return None };
     let records = played.books.records.unwrap_or(0);
     let told = again.won() + b.won() + c.won();
     let is_lost = |one: &Outcome, reason| one.verdict == Some(Verdict::Lost(reason));
-    // A buyer who waits for a lock that is never released gets no answer.
+    // A buyer who waits for a lock that is never released has no answer.
     let waits = |one: &Outcome| one.verdict.is_none();
     let busy =
         |one: &Outcome| is_lost(one, Reason::Busy) || is_lost(one, Reason::Hangs) || waits(one);

@@ -1,4 +1,4 @@
-//! The interleaver: the proof. A few buyers, one or two units, and every order of their steps.
+//! The interleaver: plays every order of the steps of a few buyers, with one or two units.
 
 pub mod explore;
 pub mod judge;
@@ -10,23 +10,23 @@ use crate::gate::Line;
 use crate::told::{Books, Verdict};
 use setting::Person;
 
-/// The events that can happen next.
+/// The possible next events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The buyer makes their next step.
     Go(usize),
-    /// The lease of the lock runs out (played by DEL, not by waiting).
+    /// The lease of the lock expires (by DEL, without waiting).
     LeaseEnds,
-    /// The process of this one ends.
+    /// The process of this buyer ends.
     Dies(usize),
 }
 
-/// The end of one participant.
+/// The end of one buyer or helper.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub helps: bool,
     pub died: bool,
-    /// The schedule's first and last step of this buyer.
+    /// The first and last step of this buyer in the schedule.
     pub first: Option<usize>,
     pub last: usize,
     pub steps: usize,
@@ -47,7 +47,7 @@ impl Outcome {
         }
     }
 
-    /// Units that buyers were told are theirs.
+    /// Units in the answers to buyers.
     pub fn won(&self) -> u64 {
         match self.verdict {
             Some(Verdict::Won(units)) => units,
@@ -63,14 +63,14 @@ impl Outcome {
     }
 }
 
-/// A schedule that was played.
+/// A played schedule.
 #[derive(Clone, Debug)]
 pub struct Played {
     pub supply: u64,
     pub people: Vec<Person>,
     pub outcomes: Vec<Outcome>,
     pub books: Books,
-    /// The answer to a buyer who came alone afterwards.
+    /// The answer to a buyer who came alone at the end.
     pub alone: Option<Verdict>,
     pub waited_for_another: bool,
     pub freed_anothers_lock: bool,

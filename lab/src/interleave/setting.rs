@@ -1,18 +1,18 @@
-//! The setting of a schedule: its buyers, its units, and the events that may happen.
+//! The setting of a schedule: its buyers, its units, and the possible events.
 
 use crate::contender::Contender;
 
-/// A participant of a schedule.
+/// A buyer or helper of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
-    /// As the timeline names them.
+    /// The name in the timeline.
     pub name: &'static str,
     pub user: String,
     pub req: String,
-    /// Whether the buyer sent the request before, and no answer came.
+    /// Whether the buyer sent the request before without an answer.
     pub resent: bool,
     pub product: u64,
-    /// 0 for A, 1 for B, 2 for C: which host they come to, and whose payment fails.
+    /// 0 for A, 1 for B, 2 for C. The number selects the buyer's host, and the payment that fails.
     pub part: usize,
     /// Not a buyer: an operator who restocks, a worker, or an importer.
     pub helps: bool,
@@ -23,14 +23,14 @@ pub struct Person {
 pub struct Setting {
     pub kind: Kind,
     pub stock: u64,
-    /// In how many products of `stock` units each; buyers take turns.
+    /// Number of products with `stock` units each; buyers take them by turns.
     pub products: u64,
     pub people: Vec<Person>,
-    /// Once in a schedule the lease of the lock may run out.
+    /// The lease of the lock may expire once in a schedule.
     pub lease: bool,
-    /// Once in a schedule this one may die.
+    /// This buyer may die once in a schedule.
     pub dies: Option<usize>,
-    /// Whether one more buyer comes afterwards, if units are left.
+    /// Whether one more buyer comes at the end if units are left.
     pub asks_alone: bool,
 }
 
@@ -40,7 +40,7 @@ pub enum Kind {
     Orders,
     /// One user clicks twice.
     Twice,
-    /// A dies after this many steps; then A asks again, then B, and C when a lease is over.
+    /// A dies after this many steps; then A asks again, then B, and C after a lease has expired.
     Crash,
 }
 
@@ -56,7 +56,7 @@ fn person(name: &'static str, part: usize) -> Person {
     }
 }
 
-/// The sales that are played for a contender, the smallest first.
+/// The settings for a contender, the smallest first.
 pub fn settings(contender: &Contender) -> Vec<Setting> {
     let mut all = vec![
         orders(contender, 0, &["A"]),
@@ -103,7 +103,7 @@ fn crash(contender: &Contender) -> Setting {
         person("B", 1),
         person("C", 2),
     ];
-    // Helpers that only restock or import would blur what the crash leaves.
+    // Helpers that restock or import would hide the effects of the crash.
     people.extend(helper(contender).filter(|_| contender.waits_for_helper));
     Setting {
         kind: Kind::Crash,

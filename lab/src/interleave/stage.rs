@@ -1,4 +1,4 @@
-//! The stage: buyers on threads of their own, of whom one at a time makes one step.
+//! Runs buyers on threads; one buyer at a time makes one step.
 
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -15,13 +15,13 @@ use crate::servers::Servers;
 use crate::session::Session;
 use crate::told::{Reason, Rush, Stop, Told, Verdict};
 
-/// More people than any setting has.
+/// More buyers and helpers than any setting has.
 const ACTORS: usize = 5;
-/// A schedule with more steps is not of a shop that works.
+/// More steps than any working shop needs.
 const STEPS: usize = 400;
-/// How long to wait before the database is asked whether a buyer waits for a lock.
+/// Time before the database is asked whether a buyer waits for a lock.
 const PATIENCE: Duration = Duration::from_millis(2);
-/// No step takes this long; the lab itself hangs.
+/// Longer than any step; then the lab itself hangs.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 struct Job {
@@ -34,22 +34,22 @@ struct Job {
 struct Actor {
     jobs: Sender<Job>,
     orders: Sender<Order>,
-    /// The database's number of this connection.
+    /// The database's id of this connection.
     connection: u32,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 enum State {
-    /// The step is under way.
+    /// The step is running.
     Moves,
-    /// Stands before a step. `Some(moves)`: pauses until more moves than these were made.
+    /// Before a step. `Some(moves)`: pauses until more moves than these were made.
     At(Option<usize>),
     /// The step waits for a row lock.
     Blocked,
     Over,
 }
 
-/// All that is needed to play schedules.
+/// Everything needed to play schedules.
 pub struct Stage {
     actors: Vec<Actor>,
     hears: Receiver<Message>,
@@ -59,10 +59,10 @@ pub struct Stage {
     watch: Option<Session>,
 }
 
-/// A schedule that is being played.
+/// A running schedule.
 struct Play<'s> {
     states: Vec<State>,
-    /// The buyer whose step waits, in the timeline.
+    /// Buyers whose waiting step is already in the timeline.
     told_to_wait: Vec<bool>,
     outcomes: Vec<Outcome>,
     moves: usize,
@@ -103,7 +103,7 @@ impl Stage {
         Ok(Stage { actors, hears, scene, desk, watch: servers.sql()? })
     }
 
-    /// Plays one schedule: `choose` picks from what can happen next, or ends it.
+    /// Plays one schedule: `choose` picks one of the possible events, or ends the schedule.
     ///
     /// # Errors
     /// A message if the lab itself fails.
@@ -149,7 +149,7 @@ impl Stage {
     fn open(&mut self, contender: &Contender, setting: &Setting) -> Result<(), Stop> {
         redis::cmd("FLUSHALL").exec(&mut self.desk.redis)?;
         *lock(&self.scene) = Scene { lease: contender.lease, ..Scene::default() };
-        // Tokens don't depend on the rows that were played before.
+        // Tokens must not depend on rows that were played before.
         self.desk.house.next_number.store(1, Ordering::Relaxed);
         self.desk.rush = Rush { supply: setting.stock, ..contender.rush };
         (contender.set_up)(&mut self.desk, setting.stock)
@@ -192,7 +192,7 @@ impl Stage {
         Ok(())
     }
 
-    /// One buyer makes a step, then all buyers that the step unblocks, until no buyer moves.
+    /// One buyer makes a step, then all buyers that it unblocks, until no buyer moves.
     fn order(&mut self, play: &mut Play<'_>, who: usize, order: Order) -> Result<(), String> {
         if !matches!(play.states[who], State::At(_)) {
             return Err("an order to somebody who does not stand before a step".into());
@@ -202,8 +202,8 @@ impl Stage {
         self.settle(play)
     }
 
-    /// Waits until each buyer is before a step, has finished, or waits for a row lock. Only when no
-    /// buyer moves is it known which ones wait: until then a moving buyer may free another.
+    /// Waits until each buyer is before a step, has finished, or waits for a row lock. While a
+    /// buyer moves, it may still unblock another, so waiting buyers are known only when none moves.
     fn settle(&mut self, play: &mut Play<'_>) -> Result<(), String> {
         let deadline = Instant::now() + DEADLINE;
         while Instant::now() < deadline {
@@ -267,7 +267,7 @@ impl Stage {
                 (outcome.verdict, outcome.trouble) = (verdict, trouble);
                 outcome.last = play.steps;
                 if let (Some(verdict), false) = (verdict, outcome.died) {
-                    // A crash behind the last step leaves nothing to do but the answer.
+                    // After the last step a crash only loses the answer.
                     let lost = play.setting.kind == Kind::Crash && who == 0;
                     let text = match lost {
                         true => "dies: the answer never arrives".into(),
@@ -279,8 +279,8 @@ impl Stage {
         }
     }
 
-    /// Ends the processes of buyers who have not finished. A blocked buyer is freed when the holder
-    /// of the lock ends, and then ends, too.
+    /// Ends the processes of buyers who have not finished. A blocked buyer is unblocked when the
+    /// lock's holder ends, and then ends, too.
     fn clear(&mut self, play: &mut Play<'_>) -> Result<(), String> {
         let at = |state: &State| matches!(state, State::At(_));
         while let Some(who) = play.states.iter().position(at) {
@@ -311,7 +311,7 @@ impl Stage {
             steps: play.steps,
             lines: Vec::new(),
         };
-        // With units left: can one more buyer, who comes alone, have one?
+        // If units are left: can another buyer, who comes alone, get one?
         if played.wins() < played.supply && setting.asks_alone && !contender.waits_for_helper {
             self.desk.comes("alone".into(), "alone".into(), 99);
             let told = (contender.buy)(&mut self.desk);
@@ -325,7 +325,7 @@ impl Stage {
     }
 }
 
-/// An uncaught exception is HTTP 500 to the buyer.
+/// The buyer sees an uncaught exception as HTTP 500.
 pub fn verdict(told: Told) -> Result<Verdict, Stop> {
     match told {
         Ok(verdict) => Ok(verdict),
@@ -338,7 +338,7 @@ fn told_by(contender: &Contender, stop: Stop) -> String {
     format!("{}: {stop:?}", contender.id)
 }
 
-/// The life of an actor's thread.
+/// The main function of a buyer's thread.
 fn act(mut buyer: Buyer, who: usize, work: &Receiver<Job>, says: &Sender<Message>) {
     for job in work {
         (buyer.who, buyer.product, buyer.rush) = (job.person.part, job.person.product, job.rush);
@@ -358,7 +358,7 @@ fn act(mut buyer: Buyer, who: usize, work: &Receiver<Job>, says: &Sender<Message
 }
 
 impl Play<'_> {
-    /// If no buyer is at work, only the database has to be asked which ones are blocked.
+    /// Shorter if no buyer is moving, because then only blocked buyers have to be found.
     fn patience(&self) -> Duration {
         if self.states.contains(&State::Moves) {
             PATIENCE
@@ -367,8 +367,8 @@ impl Play<'_> {
         }
     }
 
-    /// A buyer who moves and is seen waiting is blocked; a blocked buyer who is not seen any more
-    /// moves. Returns whether there was a waiting one.
+    /// A moving buyer that waits for a lock is blocked; a blocked buyer that no longer waits moves.
+    /// Returns whether a buyer was unblocked.
     fn see_waiting(&mut self, waits: impl Fn(usize) -> bool) -> bool {
         let mut freed = false;
         for (who, state) in self.states.iter_mut().enumerate() {
@@ -393,7 +393,7 @@ impl Play<'_> {
         let all = 0..self.states.len();
         let mut able: Vec<usize> = all.clone().filter(ready).collect();
         if able.is_empty() {
-            // All wait for each other: then time passes, and they try again.
+            // If all buyers wait for each other, time passes and they try again.
             able = all.filter(at).collect();
         }
         let mut options: Vec<Choice> = able.iter().map(|who| Choice::Go(*who)).collect();

@@ -1,11 +1,11 @@
-//! A schedule as a reader follows it: one column a buyer, one line a step.
+//! A schedule in readable form: one column for each buyer, one line for each step.
 
 use serde::{Deserialize, Serialize};
 
 use crate::interleave::Played;
 use crate::told::{Reason, Verdict};
 
-/// The answer to a buyer, in a word or two.
+/// The answer to a buyer in one or two words.
 pub fn told(verdict: Verdict) -> String {
     let text = match verdict {
         Verdict::Won(1) => "told: yours",
@@ -26,27 +26,27 @@ pub fn told(verdict: Verdict) -> String {
     text.into()
 }
 
-/// A schedule, ready to be printed.
+/// A schedule in printable form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timeline {
     pub stock: u64,
     pub buyers: Vec<String>,
     pub lines: Vec<Shown>,
-    /// The stock when all is over.
+    /// The stock at the end.
     pub end: String,
 }
 
 /// One line of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shown {
-    /// Which column; `None`: all of them.
+    /// The column; `None` for all columns.
     pub column: Option<usize>,
     pub text: String,
-    /// Whether the line is a step, and so has a number.
+    /// Whether the line is a step and has a number.
     pub step: bool,
 }
 
-/// Lines of a loop that goes on and on are shown this often.
+/// Most lines of an endless loop that are shown.
 const LINES: usize = 22;
 
 impl Timeline {
@@ -66,7 +66,8 @@ impl Timeline {
         Timeline { stock, buyers, lines: shortened(lines), end: end(played) }
     }
 
-    /// The timeline as text, one column a buyer; one below the other where nobody comes between.
+    /// The timeline as text: one column for each buyer, or buyers below each other if their steps
+    /// don't mix.
     pub fn text(&self) -> String {
         let columns: Vec<usize> = self.lines.iter().filter_map(|line| line.column).collect();
         let lines = match columns.is_sorted() && self.buyers.len() > 1 {
@@ -112,7 +113,7 @@ impl Timeline {
 }
 
 impl Shown {
-    /// The line with its number, if it is a step, and this many blanks before it.
+    /// The line with its number, if it is a step, after this many spaces.
     fn numbered(&self, step: &mut usize, indent: usize) -> String {
         *step += usize::from(self.step);
         let number = if self.step { step.to_string() } else { String::new() };

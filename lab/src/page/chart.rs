@@ -1,4 +1,4 @@
-//! The chart: too many and too few over concurrency, and decisions a second beside.
+//! The chart: oversold and unsold units by number of workers, and decisions a second beside them.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use crate::rush::cell::Crowd;
 use crate::strategies::ALL;
 
 const LINE: i32 = 17;
-/// From one line of a name to the next.
+/// Height of a line of a name.
 const NAME_LINE: i32 = 13;
 const TOP: i32 = 62;
-/// Where names end, where nothing is too many nor too few, how far the bars reach, and where speed
-/// begins.
+/// Horizontal positions: the end of names, the zero line of bars, the longest bar, and the start of
+/// speeds.
 const NAMES: i32 = 240;
 const ZERO: i32 = NAMES + 210;
 const REACH: i32 = 190;
@@ -39,7 +39,7 @@ pub fn draw(report: &Report, file: &Path) -> Result<(), String> {
     picture(file, (WIDTH, height), |area| chart(area, report, &rows))
 }
 
-/// A strategy's line of the picture: its name, broken where it is long, and its upper edge.
+/// A strategy's row of the picture: its name, in several lines if it is long, and its upper edge.
 struct Row<'r> {
     id: &'r str,
     name: Vec<String>,
@@ -96,7 +96,7 @@ fn chart(area: &Area<'_>, report: &Report, rows: &[Row<'_>]) -> Drawn {
                 9..=50 => 6,
                 _ => 11,
             };
-            // In coins a sale of a million is shown as one of a hundred.
+            // A sale of coins is scaled down to one of 100 units.
             let scale = 100.0 / (cell.supply as f64).clamp(100.0, f64::MAX);
             bar(area, y + place, cell.oversold.middle * scale, TOO_MANY)?;
             bar(area, y + place, -cell.undersold.middle * scale, TOO_FEW)?;
@@ -124,18 +124,18 @@ fn speeds(report: &Report) -> impl Iterator<Item = f64> + '_ {
     shown.filter_map(Cell::steady_speed).map(|speed| speed.middle)
 }
 
-/// The row and where it comes from, as the table of the page has it; the module's own by what they
-/// do.
+/// The id and source of a row as in the page's table. The module's rows are named by their
+/// commands.
 fn name(id: &str) -> String {
     let row = ALL.iter().find(|one| one.id == id);
     let what = row.map_or("", |one| if one.is_ours() { one.steps } else { one.seed });
     format!("{id}  {what}")
 }
 
-/// Letters of a name's line.
+/// Letters in a line of a name.
 const NAME_MAX: usize = 40;
 
-/// A text in lines of at most `most` letters, broken at its blanks.
+/// A text in lines of at most `most` letters, broken at spaces.
 fn broken(text: &str, most: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -152,7 +152,7 @@ fn broken(text: &str, most: usize) -> Vec<String> {
     lines
 }
 
-/// From one to thousands in one picture: the logarithm, with the sign kept.
+/// Logarithmic length with a sign, so that one picture can have one and thousands of units.
 fn length(units: f64) -> i32 {
     let part = (1.0 + units.abs()).log10() / 4000f64.log10();
     (units.signum() * part * f64::from(REACH)) as i32

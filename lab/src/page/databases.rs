@@ -1,5 +1,4 @@
-//! The rows in SQL on databases other than MariaDB: where the outcome differs, and where it does
-//! not.
+//! The rows in SQL on databases other than MariaDB: which results differ, and which do not.
 
 use std::fmt::Write;
 
@@ -9,7 +8,7 @@ use crate::page::words::{fault, Language};
 use crate::report::{Elsewhere, Report};
 use crate::strategies::ALL;
 
-/// A column a database, a line for each row that differs somewhere; then those that do not.
+/// A column for each database, a line for each row that differs on one; then the other rows.
 pub fn table(report: &Report, language: Language) -> String {
     if report.elsewhere.is_empty() {
         return language.of(("Not played in this run.", "这次运行没有跑。")).to_owned();

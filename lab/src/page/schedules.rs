@@ -1,4 +1,4 @@
-//! For each row the shortest schedule that breaks it, as a timeline.
+//! The shortest failing schedule of each row, as a timeline.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use crate::page::words::{fault, steps, timeline, Language};
 use crate::report::Report;
 use crate::told::Fault;
 
-/// The fault that a reader wants to see first.
+/// The most important fault of a row.
 fn chief(proof: &Proof) -> Option<&Finding> {
     use Fault::*;
     let order = [
@@ -29,7 +29,8 @@ fn chief(proof: &Proof) -> Option<&Finding> {
     order.iter().find_map(|fault| proof.findings.iter().find(|finding| finding.fault == *fault))
 }
 
-/// For each row the shortest schedule that shows its chief fault, or how many showed none.
+/// For each row the shortest schedule with its most important fault, or the number of schedules
+/// without one.
 pub fn timelines(report: &Report, language: Language) -> String {
     let mut text = String::new();
     for proof in &report.proofs {
@@ -43,7 +44,7 @@ pub fn timelines(report: &Report, language: Language) -> String {
         );
         let mut shown: Vec<&Finding> = chief(proof).into_iter().collect();
         // The posts ask twice why another buyer's lock is deleted, and once about a lock that stays
-        // for ever.
+        // forever.
         let asked = [Fault::FreedAnothersLock, Fault::CrashWedges];
         shown.extend(proof.findings.iter().filter(|finding| asked.contains(&finding.fault)));
         for finding in &shown {

@@ -1,4 +1,4 @@
-//! The summary of a run, and the machine that it ran on.
+//! The summary of a run, and its machine.
 
 use crate::contender::{Contender, Origin};
 use crate::interleave::explore::Proof;
@@ -37,14 +37,14 @@ pub fn run(report: &Report, language: Language) -> String {
     }
 }
 
-/// The schedules' verdict on all rows but the module's, by their ids.
+/// The results of the schedules for all rows but the module's, by ids.
 struct Verdict<'r> {
     all: Vec<&'r str>,
-    /// Rows that break in some order of their steps, by who proposed them.
+    /// Rows that fail in some order of steps, by their origin.
     recommended: Vec<&'r str>,
     shown_wrong: Vec<&'r str>,
     lab: Vec<&'r str>,
-    /// Exact while nobody dies; a crash loses a unit, or stops the sale.
+    /// Exact without a crash; a crash loses a unit, or stops the sale.
     lose: Vec<&'r str>,
     /// Exact, but a winner who asks again after a lost reply is told "no".
     hide: Vec<&'r str>,
@@ -83,7 +83,7 @@ impl Verdict<'_> {
     }
 }
 
-/// Each figure of [`verdict`] with the rows that it counts.
+/// Each number of [`verdict`] with the rows that it counts.
 pub fn counted(report: &Report) -> String {
     let v = Verdict::of(report);
     let lines = [
@@ -102,7 +102,7 @@ pub fn counted(report: &Report) -> String {
     lines.map(line).join("\n")
 }
 
-/// Which ways break, and how; from the schedules that were played.
+/// The failing rows and their faults, from the schedules.
 pub fn verdict(report: &Report, language: Language) -> String {
     let v = Verdict::of(report);
     let [all, recommended, shown_wrong, lab, lose, hide, clean, ours] =

@@ -15,7 +15,7 @@ use crate::rush::cell::{Cell, Spread};
 use crate::strategies::ALL;
 use crate::told::Fault;
 
-/// Name of the place on the page, and what goes there.
+/// Each table with the name of its mark.
 pub fn all(report: &Report, language: Language) -> Vec<(&'static str, String)> {
     vec![
         ("run", format!("{}\n\n{}", verdict(report, language), run(report, language))),
@@ -42,7 +42,7 @@ fn distinct<'r>(report: &'r Report, id: &'r str) -> impl Iterator<Item = &'r Cel
     cells(report, id).filter(|cell| cell.crowd == Crowd::Distinct)
 }
 
-/// The middle and, where they differ, the ends.
+/// The median, with the smallest and largest value if they differ.
 pub fn spread(spread: Spread) -> String {
     let Spread { least, middle, most } = spread;
     match least == most {
@@ -51,7 +51,7 @@ pub fn spread(spread: Spread) -> String {
     }
 }
 
-/// The greatest middle of a column over all c, and where.
+/// The greatest median of a column over all numbers of workers, with that number.
 fn worst(report: &Report, id: &str, column: fn(&Cell) -> Spread) -> String {
     let worst = distinct(report, id).max_by(|a, b| column(a).middle.total_cmp(&column(b).middle));
     match worst {
@@ -67,7 +67,7 @@ fn speed(cell: &Cell, language: Language) -> String {
     speed_shown(cell.steady_speed(), language)
 }
 
-/// A speed with the least and the most, where runs agree about it.
+/// A speed with the smallest and largest value, if the runs agree.
 pub fn speed_shown(steady: Option<Spread>, language: Language) -> String {
     match steady {
         Some(speed) => spread(speed),
@@ -75,7 +75,7 @@ pub fn speed_shown(steady: Option<Spread>, language: Language) -> String {
     }
 }
 
-/// Where a row comes from, and whether the post stands behind it.
+/// The source of a row, and whether the post recommends it.
 fn origin(one: &Contender, language: Language) -> String {
     let place = steps(one.seed, language);
     let whose = match one.origin {
@@ -116,7 +116,7 @@ fn happened(one: &Contender, proof: Option<&Proof>, language: Language) -> Strin
     }
 }
 
-/// The table: what the post says, what happened, how many too many, too few, twice, how fast.
+/// The main table: the post's claim, the result, oversold, unsold and double units, and the speed.
 fn rows(report: &Report, language: Language) -> String {
     let mut table = String::new();
     head(
@@ -178,7 +178,7 @@ fn rows(report: &Report, language: Language) -> String {
     table
 }
 
-/// Units too many in the rush; where it met none and the schedules show some, it is said so.
+/// Oversold units in the rush. If there are none but a schedule shows some, the cell says so.
 fn oversold(report: &Report, one: &Contender, proof: Option<&Proof>, language: Language) -> String {
     let met = worst(report, one.id, |cell| cell.oversold);
     let is = |found: &Finding| found.fault == Fault::Oversold;
@@ -188,7 +188,7 @@ fn oversold(report: &Report, one: &Contender, proof: Option<&Proof>, language: L
     }
 }
 
-/// R11 is a belief, not a way of selling: its line says what EXEC did.
+/// R11 is a belief about EXEC, not a way to sell: its line has the results of EXEC.
 fn exec_row(report: &Report, language: Language) -> String {
     let about: Vec<_> = report.facts.iter().filter(|fact| fact.id.starts_with("R11.")).collect();
     let carried_out = about.iter().filter(|fact| fact.said != "nil").count();
@@ -213,7 +213,7 @@ fn exec_row(report: &Report, language: Language) -> String {
     )
 }
 
-/// Every cell of the rush.
+/// All cells of the rush.
 fn rush(report: &Report, language: Language) -> String {
     let mut table = String::new();
     head(
@@ -301,7 +301,7 @@ fn rush_line(cell: &Cell, language: Language) -> String {
     )
 }
 
-/// The remains of a crash at each step.
+/// The state after a crash at each step.
 fn crash(report: &Report, language: Language) -> String {
     let mut table = String::new();
     head(

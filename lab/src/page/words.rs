@@ -1,4 +1,4 @@
-//! The words of the page in both languages: those of the field, and those of the posts.
+//! The words of the page in both languages: standard terms, and quotes of the posts.
 
 use crate::told::{Fault, Text};
 
@@ -17,7 +17,7 @@ impl Language {
     }
 }
 
-/// The name of a mistake on the page.
+/// The name of a fault on the page.
 pub fn fault(fault: Fault) -> Text {
     match fault {
         Fault::Oversold => ("oversells", "超卖"),
@@ -47,7 +47,7 @@ pub fn fault(fault: Fault) -> Text {
     }
 }
 
-/// Sentences of timelines, word for word; the commands are the same in every language.
+/// Sentences of timelines, translated word for word. Commands stay unchanged.
 const SAID: &[Text] = &[
     ("told: yours, as before", "返回：已是你的（重放）"),
     ("told: yours", "返回：抢购成功"),
@@ -80,7 +80,7 @@ const SAID: &[Text] = &[
     ("who comes alone afterwards is", "之后单独来一个人："),
 ];
 
-/// The names of steps and of the places in the posts.
+/// The names of steps, and of sections in the posts.
 const STEPS: &[Text] = &[
     ("the same on two hosts", "同上，在两台机器上"),
     ("the same as a function", "同上，写成函数"),
@@ -181,7 +181,7 @@ pub fn timeline(text: &str, language: Language) -> String {
     translated(text, SAID, language)
 }
 
-/// Steps, or where in a post they stand.
+/// Names of steps, or of sections in a post.
 pub fn steps(text: &str, language: Language) -> String {
     translated(text, STEPS, language)
 }

@@ -1,4 +1,4 @@
-//! A cell of the table: the repeats of one contender with this many workers.
+//! A cell of the table: the repeats of one contender with one number of workers.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use crate::contender::Contender;
 use crate::told::Fault;
 
-/// The crowd of a cell.
+/// The users of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Crowd {
-    /// Each request is of another user.
+    /// Each request has another user.
     Distinct,
-    /// Each user clicks twice, at the same moment; half of them with the same request id.
+    /// Each user clicks twice at one time; half of them with one request id.
     DoubleClicks,
 }
 
@@ -58,7 +58,7 @@ pub struct Run {
     pub paid: u64,
 }
 
-/// Least, middle and most of some repeats.
+/// Smallest value, median and largest value of some repeats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     pub least: f64,
@@ -77,13 +77,13 @@ impl Spread {
     }
 }
 
-/// Between the slowest and the fastest run of what has a speed that is shown.
+/// Largest ratio between the fastest and slowest run for which a speed is shown.
 const SPREAD_MAX: f64 = 1.5;
-/// Fewer runs don't show how speeds differ.
+/// With fewer runs the variation of speeds is unknown.
 pub const RUNS_MIN: usize = 3;
 
 impl Spread {
-    /// Speeds of this many runs, if these agree: a shared machine changes its mood.
+    /// The speeds of this many runs, if they agree: a shared machine is not always equally fast.
     pub fn if_steady(self, runs: usize) -> Option<Spread> {
         (runs >= RUNS_MIN && self.most <= self.least * SPREAD_MAX).then_some(self)
     }
@@ -98,7 +98,7 @@ pub struct Cell {
     pub repeats: usize,
     pub requests: u64,
     pub supply: u64,
-    /// Why there were fewer workers or requests than usual, in both languages.
+    /// The reason for fewer workers or requests than usual, in both languages.
     pub smaller: Option<(String, String)>,
     pub told: Spread,
     pub oversold: Spread,
@@ -112,7 +112,7 @@ pub struct Cell {
     pub in_then_out: Spread,
     pub errors: Spread,
     pub hangs: Spread,
-    /// Repeats after which a buyer who came alone got nothing though units were left.
+    /// Number of repeats after which a buyer who came alone was refused although units were left.
     pub stuck: usize,
     pub decisions_per_s: Spread,
     pub sold_out_ms: Spread,
@@ -125,7 +125,7 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Decisions a second, if the runs agree about them.
+    /// Decisions a second, if the runs agree.
     pub fn steady_speed(&self) -> Option<Spread> {
         self.decisions_per_s.if_steady(self.repeats)
     }
@@ -174,12 +174,12 @@ impl Cell {
         }
     }
 
-    /// Faults that a rush shows and the row is not marked with. (A rush need not show everything
-    /// that the interleaver proves.)
+    /// Faults in a rush that the row is not marked with. (A rush need not show all faults of the
+    /// interleaver.)
     pub fn contradictions(&self, contender: &Contender) -> Vec<String> {
         let clicks_twice = self.crowd == Crowd::DoubleClicks;
         let twice = clicks_twice && contender.once_per_user;
-        // A user who is told "yours" twice for one record counts as a unit too many as well.
+        // A user who gets "yours" twice for one record also counts as a unit too many.
         let told_twice = clicks_twice && contender.marked.contains(&Fault::TwoForOne);
         let shown = [
             (self.oversold.most, Fault::Oversold, !told_twice),

@@ -29,7 +29,7 @@ impl Call {
     }
 }
 
-/// Counts all that can be told from the answers and the books.
+/// Counts everything that follows from the answers and the final data.
 pub fn count(
     began: Instant,
     calls: &[Call],
@@ -41,7 +41,7 @@ pub fn count(
     let told: u64 = calls.iter().map(Call::units).sum();
     let mut wins: Vec<&Call> = calls.iter().filter(|call| call.units() > 0).collect();
     wins.sort_by_key(|call| call.begin);
-    // Units of all who won in the end and had begun before a moment.
+    // Units of winners, by the time when their request began.
     let mut taken: Vec<(Instant, u64)> = Vec::with_capacity(wins.len());
     for call in &wins {
         let before = taken.last().map_or(0, |(_, units)| *units);
@@ -65,7 +65,7 @@ pub fn count(
     }
     let last_win = wins.iter().map(|call| call.end).max();
     let end = calls.iter().map(|call| call.end).max().unwrap_or(began);
-    // The thread that opens the gate may be the last to run behind it.
+    // The thread that opens the gate may be the last to start its own requests.
     let began = calls.iter().map(|call| call.begin).min().unwrap_or(began);
     let lost =
         |reason| calls.iter().filter(|call| call.told == Verdict::Lost(reason)).count() as u64;

@@ -1,5 +1,5 @@
-//! The rush: how large an effect is. Thousands of requests, many workers, and a count of the
-//! answers.
+//! The rush measures how large an effect is: thousands of requests by many workers, with a count of
+//! the answers.
 
 pub mod cell;
 pub mod count;
@@ -20,18 +20,18 @@ use crate::told::{Rush, Stop, Verdict};
 use cell::{Cell, Crowd, Run, RUNS_MIN};
 use count::{count, Call};
 
-/// How many requests, how often, how long at most.
+/// The numbers of requests and repeats, and the time limit.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     pub requests: usize,
     pub repeats: usize,
-    /// Every fifth request dies somewhere, and its buyer sends it again.
+    /// Every fifth request crashes at some step, and its buyer sends it again.
     pub crashes: bool,
-    /// A cell ends after this, with at least [`RUNS_MIN`] repeats if this many are planned.
+    /// Time limit of a cell. A cell has at least [`RUNS_MIN`] repeats, if that many are planned.
     pub at_most: Duration,
 }
 
-/// Workers with their connections, kept from one rush to the next.
+/// Workers with their connections, which are reused for each rush.
 pub struct Pool {
     workers: Vec<Buyer>,
     helper: Buyer,
@@ -39,7 +39,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Starts the workers; the first `with_sql` of them have a database.
+    /// Starts the workers; the first `with_sql` of them have a database connection.
     ///
     /// # Errors
     /// A message if the servers do not take the connections.
@@ -142,7 +142,7 @@ impl Pool {
     }
 }
 
-/// Microseconds up to an hour: what does not fit would be counted as the greatest that does.
+/// Microseconds up to an hour; a larger value counts as the largest one.
 fn latencies() -> Result<Histogram<u64>, String> {
     Histogram::new_with_bounds(1, 3_600_000_000, 3).map_err(|e| e.to_string())
 }
@@ -158,7 +158,7 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    /// Serves requests until none is left.
+    /// Handles requests until none is left.
     fn work(self, who: usize, buyer: &mut Buyer) -> Result<(Vec<Call>, u64, u64), Stop> {
         let Contender { buy, rush, two_products, .. } = *self.contender;
         (buyer.who, buyer.rush) = (who, Rush { ..rush });
@@ -185,8 +185,8 @@ impl Job<'_> {
         }
     }
 
-    /// The process dies before a step, or its answer is lost. The buyer, who got no answer, sends
-    /// the request again; units of the first try are theirs now.
+    /// The process crashes before a step, or its answer is lost. The buyer sends the request again;
+    /// units of the first try count as the buyer's.
     fn dies_and_comes_again(self, buyer: &mut Buyer, before: u64) -> Result<Verdict, Stop> {
         buyer.dies_before = Some(before);
         let lost = verdict((self.contender.buy)(buyer));

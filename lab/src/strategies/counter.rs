@@ -1,4 +1,4 @@
-//! Rows 9, 10, 22, 30, 34, 36, 43, 46: a number in Redis, read and written in several ways.
+//! Rows 9, 10, 22, 30, 34, 36, 43, 46: a number in Redis that is read and written in several ways.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -61,7 +61,7 @@ pub const R02: Contender = Contender {
 const R01_WITH_DRIFT: Contender =
     Contender { set_up: fill, books: goods, marked: &[Oversold, NegativeCounter], ..BASE };
 
-/// Also the inside of every lock of 003: "处理业务逻辑".
+/// Also the work inside each lock of 003: "处理业务逻辑".
 pub fn get_then_decr(b: &mut Buyer) -> Told {
     let stock = b.get("goods")?;
     if stock > 0 {
@@ -71,8 +71,8 @@ pub fn get_then_decr(b: &mut Buyer) -> Told {
     lost(SoldOut)
 }
 
-/// 001, the event as it was shipped (rows 9, 10): the coins paid so far are read, the packet is
-/// computed, the new sum is written. One million an hour.
+/// 001, the original event (rows 9, 10): reads the paid coins, computes the packet, and writes the
+/// new sum. 1,000,000 coins an hour.
 pub const R03A: Contender = Contender {
     id: "R03a",
     seed: "001, as shipped",
@@ -95,7 +95,7 @@ pub const R03A: Contender = Contender {
     ..BASE
 };
 
-/// 001, the same with a sum that is added up by Redis (rows 9, 10).
+/// 001, the original event with a sum that Redis adds up (rows 9, 10).
 pub const R03B: Contender = Contender {
     id: "R03b",
     steps: "GET sum; if sum + amount <= budget: INCRBY amount; pay",
@@ -120,7 +120,8 @@ fn budget_left(b: &mut Buyer) -> Result<Books, Stop> {
     Books::counter(b.get("budget")? - b.get("sum")?)
 }
 
-/// 003's first comment and 002 without its first look (rows 30, 43): DECR, and its answer decides.
+/// 003's first comment, and 002 without its first read (rows 30, 43): only the reply of DECR
+/// decides.
 pub const R15: Contender = Contender {
     id: "R15",
     seed: "003, comments; 002",
@@ -143,7 +144,7 @@ fn decr_then_push(b: &mut Buyer) -> Told {
     lost(SoldOut)
 }
 
-/// 002, "基于decr返回值的方案", as printed (row 30).
+/// 002, "基于decr返回值的方案", unchanged (row 30).
 pub const R16: Contender = Contender {
     id: "R16",
     seed: "002 基于decr返回值",
@@ -162,7 +163,7 @@ pub const R16: Contender = Contender {
     ..R15
 };
 
-/// 003, scene 3, `demo2` as printed (row 36): `> 0`, where 0 is the last unit.
+/// 003, scene 3, `demo2` unchanged (row 36): `> 0`, where 0 is the last unit.
 pub const R17: Contender = Contender {
     id: "R17",
     seed: "003 第三种场景, demo2",
@@ -181,7 +182,7 @@ pub const R17: Contender = Contender {
     ..BASE
 };
 
-/// 003, scene 3, with `>= 0` (row 36): the business fails now and then, and the unit goes back.
+/// 003, scene 3, with `>= 0` (row 36): the shop's work sometimes fails, and the unit is returned.
 pub const R18: Contender = Contender {
     id: "R18",
     seed: "003 第三种场景, demo2 with >= 0",
@@ -219,7 +220,7 @@ pub const R19: Contender = Contender {
         b.set("sold", 0)
     },
     buy: |b| {
-        // The stock is a constant of the program.
+        // The stock is a constant in the program.
         let stock = b.rush.supply as i64;
         if b.incr("sold")? <= stock {
             return won();
@@ -235,8 +236,8 @@ pub const R19: Contender = Contender {
     ..BASE
 };
 
-/// 004, "利用Redis" (row 46): below 0 the product is marked as sold out in the server's memory, and
-/// nothing takes the mark away when goods come back.
+/// 004, "利用Redis" (row 46): below 0 the product is marked as sold out in the server's memory.
+/// Nothing removes the mark after a restock.
 pub const R20: Contender = Contender {
     id: "R20",
     seed: "004 利用Redis",

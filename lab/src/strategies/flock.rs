@@ -1,4 +1,4 @@
-//! Row 35: 003's second scene, the lock of a file. The system's own flock.
+//! Row 35: the file lock in 003's second scene, with the system's flock.
 
 use std::fs::File;
 
@@ -9,7 +9,7 @@ use crate::contender::{Contender, Origin, BASE};
 use crate::strategies::counter::{get_then_decr, goods_books, goods_fill};
 use crate::told::{lost, Fault::*, Reason::*, Stop, Told};
 
-/// `fopen("/tmp/lock.txt", "r+")`, and on the second host another /tmp.
+/// `fopen("/tmp/lock.txt", "r+")`; the second host has another /tmp.
 fn fopen(b: &Buyer, host: usize) -> Result<File, Stop> {
     let file = b.house.folder.join(format!("lock-{host}.txt"));
     File::options()
@@ -20,10 +20,11 @@ fn fopen(b: &Buyer, host: usize) -> Result<File, Stop> {
         .map_err(|e| Stop::Trouble(format!("no lock file: {e}")))
 }
 
-/// `flock($fp, LOCK_EX)`: waits until the lock is free. Closing the file frees it, a crash too.
+/// `flock($fp, LOCK_EX)`: waits until the lock is free. Closing the file releases it, and so does a
+/// crash.
 fn lock_ex(b: &mut Buyer, file: &File) -> Result<(), Stop> {
-    // In the interleaver no buyer may sleep in the kernel: a waiting one tries again when others
-    // moved.
+    // In the interleaver a buyer must not block in the kernel. A waiting buyer retries after
+    // another buyer's step.
     while b.gate.is_held() && !try_lock(b, file)? {
         b.gate.pause();
     }
@@ -57,7 +58,7 @@ fn demo3(b: &mut Buyer, host: usize) -> Told {
     Ok(told)
 }
 
-/// 003, scene 2, `demo3`, all of the shop on one host (row 35).
+/// 003, scene 2, `demo3`, with one host for the whole shop (row 35).
 pub const L01: Contender = Contender {
     id: "L01",
     seed: "003 第二种场景, demo3",
@@ -75,7 +76,7 @@ pub const L01: Contender = Contender {
     ..BASE
 };
 
-/// 003, scene 2, on two hosts (row 35): each has its own file.
+/// 003, scene 2, with two hosts (row 35): each has another file.
 pub const L02: Contender = Contender {
     id: "L02",
     seed: "003 第二种场景, two hosts",
@@ -91,8 +92,8 @@ pub const L02: Contender = Contender {
     ..L01
 };
 
-/// 003, scene 2, with LOCK_NB, which 003 does not have: its branch 活动过于火爆 could never be reached
-/// without it (row 35).
+/// 003, scene 2, with LOCK_NB, which 003 lacks (row 35). Without LOCK_NB its branch 活动过于火爆 can't be
+/// reached.
 pub const L03: Contender = Contender {
     id: "L03",
     seed: "003 第二种场景, with LOCK_NB",

@@ -1,4 +1,4 @@
-//! Rows 3, 12, 14, 29, 32: one list element a unit, and "has this user one?".
+//! Rows 3, 12, 14, 29, 32: one list element for each unit, and a check whether the user has one.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::buyer::Buyer;
 use crate::contender::{Contender, Origin, BASE};
 use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop};
 
-/// A list of this many units, in chunks that a server likes.
+/// A list of this many units, pushed in parts.
 pub fn fill_list(b: &mut Buyer, key: &str, units: u64) -> Result<(), Stop> {
     let ids: Vec<String> = (1..=units).map(|id| id.to_string()).collect();
     for chunk in ids.chunks(1000) {
@@ -17,7 +17,7 @@ pub fn fill_list(b: &mut Buyer, key: &str, units: u64) -> Result<(), Stop> {
     Ok(())
 }
 
-/// 000, the second program (row 3): a list of 100, LPOP decides.
+/// 000, the second program (row 3): a list of 100 elements; LPOP decides.
 pub const R12: Contender = Contender {
     id: "R12",
     seed: "000, second program",
@@ -65,8 +65,7 @@ pub const R13: Contender = Contender {
 
 const R12_WITHOUT_NOTE: Contender = Contender { note: ("", ""), ..R12 };
 
-/// 001, the parenthesis about WeChat (row 14): amounts are dealt out before the event, "完全不会有
-/// 并发情况".
+/// 001, the remark about WeChat (row 14): amounts are fixed before the event, "完全不会有并发情况".
 pub const R14: Contender = Contender {
     id: "R14",
     seed: "001, WeChat's way",
@@ -92,7 +91,7 @@ pub const R14: Contender = Contender {
     ..BASE
 };
 
-/// The usual code for "每个用户只能抢一次" (row 12): a set of the users who have one.
+/// The usual code for "每个用户只能抢一次" (row 12): a set of the users with a unit.
 pub const R21A: Contender = Contender {
     id: "R21a",
     seed: "001's rule, the usual code",
@@ -118,7 +117,7 @@ pub const R21A: Contender = Contender {
     ..BASE
 };
 
-/// R21A turned round (row 12): SADD is the question. Exact, until a process dies behind it.
+/// R21A in the other order (row 12): SADD decides. Exact, unless a process crashes after it.
 pub const R21B: Contender = Contender {
     id: "R21b",
     seed: "001's rule, SADD first",

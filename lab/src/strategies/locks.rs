@@ -1,4 +1,4 @@
-//! Rows 31, 37 to 40: locks that are keys of Redis, from SETNX to the token and the script.
+//! Rows 31, 37 to 40: locks by keys of Redis, from SETNX to token and script.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use crate::told::{lost, won, Books, Fault::*, Reason::*, Rush, Told, Verdict};
 
 const LOCK: &str = "lock:goods";
 
-/// 002, "基于setnx的排它锁方案" as printed (row 31): `$timeout` is set nowhere, so it tries once, and
-/// the lock has no end.
+/// 002, "基于setnx的排它锁方案" unchanged (row 31): `$timeout` is never set. So it tries only once, and the
+/// lock never expires.
 pub const L04: Contender = Contender {
     id: "L04",
     seed: "002 基于setnx的排它锁",
@@ -41,14 +41,14 @@ pub const L04: Contender = Contender {
     ..BASE
 };
 
-/// L04 as 002's prose describes it, "每隔一定时间尝试": a buyer without the lock tries again until a
-/// timeout, which the program never sets (row 31).
+/// L04 as in 002's text, "每隔一定时间尝试" (row 31): a buyer without the lock retries until a timeout.
+/// 002's program never sets that timeout.
 pub const L04M: Contender = Contender {
     id: "L04m",
     seed: "002 基于setnx的排它锁, as meant",
     steps: "the same, try every 10 ms for 10 s",
     buy: |b| {
-        // In the interleaver a try comes only after another buyer has moved: 20 outlast them all.
+        // In the interleaver a retry comes only after another buyer's step, so 20 tries are enough.
         let tries = if b.gate.is_held() { 20 } else { 1000 };
         for _ in 0..tries {
             let told = (L04.buy)(b)?;
@@ -67,7 +67,7 @@ pub const L04M: Contender = Contender {
     ..L04
 };
 
-/// 003, scene 4, `demo4`, with a lock of its own beside the stock (row 37).
+/// 003, scene 4, `demo4`, with another key for the lock than for the stock (row 37).
 pub const L05: Contender = Contender {
     id: "L05",
     seed: "003 第四种场景, demo4",
@@ -102,7 +102,7 @@ fn demo4(b: &mut Buyer, key: &str) -> Told {
     lost(Busy) // 系统异常,请重试。
 }
 
-/// 003, scene 4, **as printed** (row 37): the key of the lock is the stock's, which exists.
+/// 003, scene 4, **unchanged** (row 37): the lock has the key of the stock, which exists.
 pub const L05P: Contender = Contender {
     id: "L05p",
     seed: "003 第四种场景, as printed",
@@ -153,7 +153,7 @@ pub const L06: Contender = Contender {
     ..BASE
 };
 
-/// 003, scene 5, with one DEL (row 38), the work longer than the lease.
+/// 003, scene 5, with one DEL (row 38); the work takes longer than the lease.
 pub const L07: Contender = Contender {
     id: "L07",
     seed: "003 第五种场景, one DEL",
@@ -182,7 +182,7 @@ pub const L07: Contender = Contender {
     ..L06
 };
 
-/// One request in 40 works half as long again as the lease, which is 20 ms here, not 10 s.
+/// One request in 40 works 1.5 times as long as the lease, which is 20 ms here instead of 10 s.
 const OVERLONG: Rush = Rush { overlong_every: 40, lease_ms: 20, ..BASE.rush };
 
 fn slow_business(b: &mut Buyer) -> Told {
@@ -203,8 +203,8 @@ fn compare_then_del(b: &mut Buyer, token: &str) -> Result<(), crate::told::Stop>
     Ok(())
 }
 
-/// 003, scene 6, `demo6` (row 39): the token is compared in `finally`; on success the lock is
-/// deleted before that, without a comparison.
+/// 003, scene 6, `demo6` (row 39): the token is compared in `finally`. After success the lock is
+/// already deleted without a comparison.
 pub const L08: Contender = Contender {
     id: "L08",
     seed: "003 第六种场景, demo6",
@@ -244,7 +244,8 @@ fn token_and_lua(b: &mut Buyer, token: &str) -> Told {
     lost(Busy)
 }
 
-/// 003, "具体实现" (row 40): a token of one's own, released by a script. Nothing fences the stock.
+/// 003, "具体实现" (row 40): each buyer has another token, and a script releases the lock. Nothing
+/// fences the stock.
 pub const L09: Contender = Contender {
     id: "L09",
     seed: "003 具体实现, demo7",
@@ -260,7 +261,7 @@ pub const L09: Contender = Contender {
     ..L07
 };
 
-/// 003, scene 7 **as printed** (row 40): each buyer's token is 'r4nd0m_token'.
+/// 003, scene 7 **unchanged** (row 40): each buyer's token is 'r4nd0m_token'.
 pub const L10: Contender = Contender {
     id: "L10",
     seed: "003 demo7, as printed",
@@ -278,8 +279,8 @@ pub const L10: Contender = Contender {
     ..L09
 };
 
-/// 003, `demo8`: `spin(100, 0.5, 'HotResource', 10, 'r4nd0m_token')` (row 40), with a token of
-/// one's own.
+/// 003, `demo8`: `spin(100, 0.5, 'HotResource', 10, 'r4nd0m_token')` (row 40), with another token
+/// for each buyer.
 pub const L11A: Contender = Contender {
     id: "L11a",
     seed: "003 demo8",
@@ -294,7 +295,7 @@ pub const L11A: Contender = Contender {
     ..L09
 };
 
-/// Laravel's `block` (row 40, "直接用laravel写好的"): tries every 250 ms.
+/// Laravel's `block` (row 40, "直接用laravel写好的"): retries every 250 ms.
 pub const L11B: Contender = Contender {
     id: "L11b",
     seed: "003, comments: Laravel",
@@ -309,9 +310,9 @@ pub const L11B: Contender = Contender {
     ..L11A
 };
 
-/// Redisson's lock: a watchdog in the shop's process renews the lease while it works. When the
-/// whole process stands still (a long collection of garbage, a frozen virtual machine), so does
-/// the watchdog, and the lease ends all the same.
+/// Redisson's lock: a watchdog in the shop's process renews the lease during the work. If the whole
+/// process stops (garbage collection, a frozen virtual machine), the watchdog stops, too, and the
+/// lease expires.
 pub const L12: Contender = Contender {
     id: "L12",
     seed: "Redisson's watchdog",

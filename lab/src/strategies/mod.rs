@@ -1,5 +1,5 @@
-//! The strategies, each as its post writes it, bugs included. One function a strategy, one call a
-//! round trip; the first line says which post and which row of the list of systems it is.
+//! The strategies as in their posts, with their bugs. A strategy is one function with one call for
+//! each round trip. The first comment line names the post and the row in the list of systems.
 
 mod counter;
 mod flock;
@@ -95,11 +95,11 @@ pub const ALL: &[Contender] = &[
     module::S07,
 ];
 
-/// Those whose id is named, or begins with what is named (`R03` means R03a and R03b); all where
-/// nothing is named.
+/// The rows with these ids, or whose ids begin with one of them (`R03` means R03a and R03b). All
+/// rows without an argument.
 ///
 /// # Errors
-/// A message with the name that is none.
+/// A message with the unknown name.
 pub fn chosen(names: &[String]) -> Result<Vec<&'static Contender>, String> {
     let means = |name: &str, id: &str| {
         let rest = id.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name));

@@ -1,4 +1,4 @@
-//! The module's own rows: a shop that sells with SECKILL commands.
+//! The module's rows: a shop that sells with SECKILL commands.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub fn told(answer: &Answer) -> Told {
     match answer.outcome {
         Outcome::Granted => Ok(Verdict::Won(units)),
         Outcome::Replay if answer.won() => Ok(Verdict::Again(units)),
-        // The grant of this REQ was given back: the payment had failed.
+        // The grant of this REQ was returned, because the payment had failed.
         Outcome::Replay => lost(Failed),
         Outcome::Already => lost(Already),
         Outcome::Busy => lost(Shed),
@@ -37,7 +37,7 @@ pub fn init(b: &mut Buyer, supply: u64, more: &[&str]) -> Result<(), Stop> {
     b.ask(&words)
 }
 
-/// A number of a status or an audit.
+/// A number in a reply of STATUS or AUDIT.
 pub fn count(status: &[Value], name: &str) -> u64 {
     let named = |pair: &[Value]| {
         matches!(&pair[0], Value::BulkString(b) if b == name.as_bytes())
@@ -49,7 +49,7 @@ pub fn count(status: &[Value], name: &str) -> u64 {
     }
 }
 
-/// Available and sold units of STATUS; the AUDIT must agree with it.
+/// Available and sold units of STATUS; AUDIT must find no difference.
 pub fn status(b: &mut Buyer) -> Result<Books, Stop> {
     let audit: Vec<Value> = b.ask(&["SECKILL.AUDIT", "sale"])?;
     if count(&audit, "ok") != 1 {
@@ -78,7 +78,7 @@ pub const S01: Contender = Contender {
     ..BASE
 };
 
-/// GRAB by a script of one line, for clients that can run scripts but no unknown command.
+/// GRAB by a script of one line, for client libraries that can run scripts but no unknown commands.
 pub const S07: Contender = Contender {
     id: "S07",
     steps: "EVAL: redis.call('SECKILL.GRAB', sale, user, REQ, id)",
@@ -90,7 +90,7 @@ pub const S07: Contender = Contender {
     ..S01
 };
 
-/// A hold, then paid or not (rows 36, 44): one in ten fails and gives its unit back.
+/// A hold, then paid or not (rows 36, 44): one payment in ten fails, and its unit is returned.
 pub const S02: Contender = Contender {
     id: "S02",
     rows: "36, 44",
@@ -98,7 +98,7 @@ pub const S02: Contender = Contender {
     set_up: |b, stock| init(b, stock, &["HOLD", "60000"]),
     buy: |b| {
         let mut reply = grab(b, &[])?;
-        // Units that are held may come back: the module says how many, and the shop asks again.
+        // Held units may come back: SOLDOUT has their number, and the shop asks again.
         while reply.outcome == Outcome::SoldOut && reply.held > Some(0) {
             b.pause(Duration::from_millis(2));
             reply = grab(b, &[])?;
@@ -125,14 +125,14 @@ pub const S02: Contender = Contender {
     ..S01
 };
 
-/// The hourly million of 001 (rows 9 to 12, 18): amounts are computed by the shop, the budget is
-/// kept by the module.
+/// The hourly 1,000,000 coins of 001 (rows 9 to 12, 18): the shop computes the amounts, the module
+/// keeps the budget.
 pub const S04: Contender = Contender {
     id: "S04",
     rows: "9-12, 18",
     steps: "GRAB sale user UPTO amount REQ id (EVERY hour, LIMIT 0 GRABS 1)",
     set_up: |b, budget| {
-        // A round that began a moment ago, so that none ends while the crowd is here.
+        // A round that has just begun, so that none ends during the rush.
         let (seconds, _): (u64, u64) = b.ask(&["TIME"])?;
         let offset = (seconds * 1000 % 3_600_000).to_string();
         init(b, budget, &["LIMIT", "0", "GRABS", "1", "EVERY", "3600000", "OFFSET", &offset])
@@ -147,7 +147,7 @@ pub const S04: Contender = Contender {
     ..S01
 };
 
-/// Hundred coins a packet in a rush, one in the interleaver.
+/// Packets of 100 coins on average in a rush, of one coin in the interleaver.
 fn packets(total: u64) -> u64 {
     if total >= 100 {
         total / 100
@@ -156,7 +156,7 @@ fn packets(total: u64) -> u64 {
     }
 }
 
-/// A draw has at least one packet, so a sale of nothing is a plain one.
+/// A draw needs at least one packet, so a sale of 0 units has none.
 fn init_draw(b: &mut Buyer, total: u64, draw: &[&str]) -> Result<(), Stop> {
     init(b, total, if total > 0 { draw } else { &["LIMIT", "0", "GRABS", "1"] })
 }
@@ -172,14 +172,15 @@ pub const S05A: Contender = Contender {
     ..S01
 };
 
-/// Packets whose amounts were fixed before (row 14).
+/// Packets with fixed amounts (row 14).
 pub const S05B: Contender = Contender {
     id: "S05b",
     rows: "14",
     steps: "GRAB sale user REQ id (DRAW LIST a1 a2 …)",
     set_up: |b, total| {
         let packets = packets(total.max(1));
-        // Unlike amounts whose sum is the total: the n-th and the n-th from the end make a pair.
+        // Different amounts whose sum is the total: the n-th amount and the n-th from the end make
+        // a pair.
         let mean = total.max(1) / packets;
         let amount = |n: u64| match n + 1 == packets && packets % 2 == 1 {
             true => mean,

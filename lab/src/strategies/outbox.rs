@@ -1,4 +1,5 @@
-//! Rows 32, 41, 42, 46: what the module tells others, an order writer and a cache.
+//! Rows 32, 41, 42, 46: programs that use the outbox and notifications: an order writer and a
+//! cache.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,11 +15,11 @@ use crate::told::{lost, Books, Reason::*, Rush, Stop, Told, Verdict};
 
 const STREAM: &str = "sale:events";
 
-/// Entries as XREADGROUP gives them: the stream's id, names and values in turn.
+/// Entries in the form of XREADGROUP: the stream id, then names and values.
 type Entries = Vec<(String, Vec<String>)>;
 
-/// Orders through the outbox (rows 32, 41): a writer puts every grant into MariaDB and is killed
-/// between its commit and its XACK again and again.
+/// Orders through the outbox (rows 32, 41): a writer puts every grant into MariaDB. The writer is
+/// killed again and again between its COMMIT and its XACK.
 pub const S03: Contender = Contender {
     id: "S03",
     rows: "32, 41",
@@ -30,7 +31,7 @@ pub const S03: Contender = Contender {
         b.ask::<()>(&["XGROUP", "CREATE", STREAM, "writers", "0"])
     },
     books: |b| {
-        // Writers that were killed are started again.
+        // Killed writers are restarted.
         while write(b, "0")? + write(b, ">")? > 0 {}
         let books = status(b)?;
         let rows = b.number("SELECT COUNT(*) FROM grants")? as u64;
@@ -39,7 +40,7 @@ pub const S03: Contender = Contender {
     helper: Some(|b| {
         let mut batches = 0;
         loop {
-            // A writer that was killed asks first for what it had not acknowledged.
+            // A restarted writer first reads entries that it had not acknowledged.
             let wrote = write(b, "0")? + write(b, ">")?;
             batches += 1;
             if b.gate.is_held() && batches == 2 || wrote == 0 && b.buyers_are_gone() {
@@ -54,7 +55,7 @@ pub const S03: Contender = Contender {
     ..S01
 };
 
-/// One batch, in one transaction. In a rush every third writer dies before its XACK.
+/// Writes one batch in one transaction. In a rush every third writer dies before its XACK.
 fn write(b: &mut Buyer, from: &str) -> Result<usize, Stop> {
     let read: Option<Vec<(String, Entries)>> =
         b.ask(&["XREADGROUP", "GROUP", "writers", "w", "COUNT", "50", "STREAMS", STREAM, from])?;
@@ -80,8 +81,7 @@ fn write(b: &mut Buyer, from: &str) -> Result<usize, Stop> {
     Ok(entries.len())
 }
 
-/// The only place that knows what an entry looks like: fields of its own, and those of the JSON
-/// object `data`.
+/// The only function that knows the form of an entry: fields, and the JSON object `data`.
 fn grant_row(fields: &[String]) -> Option<String> {
     let raw = |name: &str| fields.chunks_exact(2).find(|f| f[0] == name).map(|f| f[1].as_str());
     let data: serde_json::Value = serde_json::from_str(raw("data").unwrap_or("{}")).ok()?;
@@ -92,8 +92,8 @@ fn grant_row(fields: &[String]) -> Option<String> {
     (event == "GRANT").then(|| format!("'{id}', {epoch}, {rev}, '{user}', {qty}"))
 }
 
-/// Shedding that stays, and a cache that forgets (rows 42, 46): SAMPLE decides by the user, and an
-/// application server keeps `SOLDOUT 0` until the module says that something is there again.
+/// Rejection by user, and a cache that is invalidated (rows 42, 46): SAMPLE decides by the user id.
+/// An application server keeps `SOLDOUT 0` until the module notifies that units are available.
 pub const S06: Contender = Contender {
     id: "S06",
     rows: "42, 46",
@@ -106,7 +106,7 @@ pub const S06: Contender = Contender {
         init(b, stock, &["SAMPLE", if b.rush.supply < 100 { "1000" } else { "500" }])
     },
     buy: |b| {
-        // A cached answer is good for one generation; a notification begins the next. A buyer
+        // A cached answer is valid for one generation; a notification begins the next one. A buyer
         // without an answer may have a unit, which only the module knows.
         let (generation, cached) = b.step(|b| {
             let generation = b.house.generation.load(Ordering::SeqCst);
@@ -129,8 +129,8 @@ pub const S06: Contender = Contender {
     ..S01
 };
 
-/// Adds units, and gets the notification that every application server gets. The restock counts
-/// as done when the notification has come: an earlier announcement would be too early.
+/// Adds units and waits for the notification that every application server gets. The restock counts
+/// as done only then, because servers don't know of it earlier.
 fn restock_and_hear(b: &mut Buyer) -> Told {
     let mut ears = b.second_connection()?;
     let mut ears = ears.as_pubsub();

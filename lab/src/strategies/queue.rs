@@ -1,4 +1,5 @@
-//! Rows 21, 41, 42, 44: queues, importers, shedding, and a second look at the order.
+//! Rows 21, 41, 42, 44: queues, importers, random rejection, and a second check at the
+//! confirmation.
 
 use std::time::Duration;
 
@@ -9,11 +10,12 @@ use crate::strategies::list::fill_list;
 use crate::told::{lost, won, Books, Fault::*, Reason::*, Rush, Told, Verdict};
 
 const NAP: Duration = Duration::from_millis(1);
-/// A page asks now and then for its answer; 500 that ask without a pause leave the worker no turn.
+/// Interval at which a page asks for its answer. 500 pages that ask without a pause leave the
+/// worker no time.
 const POLL: Duration = Duration::from_millis(50);
 
-/// 003, a comment (row 41): the right comes from the queue, MySQL records it, and what the table
-/// shows as unsold goes back into the queue when that is empty.
+/// 003, a comment (row 41): the queue gives the right to buy, and MySQL records it. When the queue
+/// is empty, units that the table shows as unsold are pushed again.
 pub const Q01: Contender = Contender {
     id: "Q01",
     seed: "003, comments",
@@ -47,7 +49,7 @@ pub const Q01: Contender = Contender {
                     b.ask::<u64>(&["RPUSH", "queue", &id.to_string()])?;
                 }
             }
-            // One look in the interleaver, one a millisecond in a rush.
+            // One check in the interleaver, one each millisecond in a rush.
             if b.gate.is_held() || b.buyers_are_gone() {
                 return Ok(Verdict::Done);
             }
@@ -62,8 +64,8 @@ pub const Q01: Contender = Contender {
     ..BASE
 };
 
-/// 001, its summary (row 21): "队列+延迟处理...这是最完美的解决方案". One worker takes the requests
-/// as they came; the buyer asks until the answer is there.
+/// 001, its summary (row 21): "队列+延迟处理...这是最完美的解决方案". One worker handles the requests in order; the
+/// buyer polls for the answer.
 pub const Q02: Contender = Contender {
     id: "Q02",
     seed: "001 总结",
@@ -114,7 +116,7 @@ pub const Q02: Contender = Contender {
     ..BASE
 };
 
-/// 003, a comment (row 42): "在诸多请求中随机返回活动火爆", nine of ten; then DECR.
+/// 003, a comment (row 42): "在诸多请求中随机返回活动火爆", nine in ten; then DECR.
 pub const Q03: Contender = Contender {
     id: "Q03",
     seed: "003, comments",
@@ -123,7 +125,7 @@ pub const Q03: Contender = Contender {
     says: ("relief", "随机返回活动火爆"),
     set_up: goods_fill,
     buy: |b| {
-        // In the interleaver all buyers are let in: it plays orders of steps, not chances.
+        // The interleaver lets all buyers in: it plays orders of steps, not random choices.
         if !b.gate.is_held() && b.mt_rand(1, 10) > 1 {
             return lost(Shed);
         }
@@ -137,8 +139,8 @@ pub const Q03: Contender = Contender {
     ..BASE
 };
 
-/// 003, a comment (row 44): the first step may oversell, "确认订单时候再二次确认一下". R02 in front,
-/// M08 at the confirmation.
+/// 003, a comment (row 44): the first step may oversell, "确认订单时候再二次确认一下". R02 first, M08 at the
+/// confirmation.
 pub const Q04: Contender = Contender {
     id: "Q04",
     seed: "003, comments",

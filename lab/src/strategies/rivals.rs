@@ -1,10 +1,10 @@
-//! Row 49: "redis+lua", the strongest rival, as a script and as a function.
+//! Row 49: "redis+lua", the strongest alternative, as a script and as a function.
 
 use crate::buyer::Buyer;
 use crate::contender::{Contender, Origin, BASE};
 use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop, Told};
 
-/// A careful script: it reads the user and the stock, and writes the record, in one step.
+/// A correct script: it reads user and stock and writes the record in one step.
 const BODY: &str = "
     if redis.call('HEXISTS', keys[2], args[1]) == 1 then return -1 end
     local left = tonumber(redis.call('GET', keys[1]) or '0')
@@ -63,7 +63,7 @@ pub const P01: Contender = Contender {
     ..BASE
 };
 
-/// The script of Redisson's semaphore: it counts, and records no user.
+/// The script of Redisson's semaphore: it counts units and records no user.
 pub const P03: Contender = Contender {
     id: "P03",
     seed: "Redisson's semaphore",
@@ -84,7 +84,7 @@ pub const P03: Contender = Contender {
     ..P01
 };
 
-/// The careful script as a function of Redis 7 (row 49).
+/// The correct script as a function of Redis 7 (row 49).
 pub const P02: Contender = Contender {
     id: "P02",
     seed: "003, comments",

@@ -1,4 +1,4 @@
-//! Rows 22 to 25, 47: 002's programs for MySQL, the tables `goods` and `log` as it makes them.
+//! Rows 22 to 25, 47: 002's programs for MySQL, with its tables `goods` and `log`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::buyer::Buyer;
 use crate::contender::{Contender, Origin, BASE, SQL};
 use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop, Told};
 
-/// As many products as given, each with the same stock.
+/// This many products with equal stock.
 fn products(b: &mut Buyer, stock: u64, count: u64) -> Result<(), Stop> {
     b.run("DELETE FROM goods")?;
     b.run("DELETE FROM log")?;
@@ -21,7 +21,7 @@ fn goods_and_log(b: &mut Buyer) -> Result<Books, Stop> {
     Books::both(num, b.number("SELECT COUNT(*) FROM log")? as u64)
 }
 
-/// 002's opening, `if($num > 0) { ...; $num--; }`, the number written back (row 22).
+/// 002's first program, `if($num > 0) { ...; $num--; }`, which writes the number back (row 22).
 pub const M01: Contender = Contender {
     id: "M01",
     seed: "002 引言",
@@ -67,7 +67,7 @@ pub const M02: Contender = Contender {
     ..M01
 };
 
-/// The end of all three programs: exactly one row must have changed, then the log.
+/// The end of all three programs: exactly one row must have changed, then the log is written.
 fn log_or_roll_back(b: &mut Buyer, affected_rows: u64, num: i64) -> Told {
     if affected_rows == 1 {
         let affected_rows = b.run(&format!("INSERT INTO log(good_id) VALUES({num})"))?;
@@ -80,7 +80,7 @@ fn log_or_roll_back(b: &mut Buyer, affected_rows: u64, num: i64) -> Told {
     lost(Conflict) // fail1, fail2
 }
 
-/// 002, "悲观锁", as printed (rows 23, 25): the UPDATE has no WHERE.
+/// 002, "悲观锁", unchanged (rows 23, 25): the UPDATE has no WHERE.
 fn pessimistic(b: &mut Buyer) -> Told {
     b.begin()?;
     let num = b.number("SELECT num FROM goods WHERE id=1 LIMIT 1 FOR UPDATE")?;
@@ -93,7 +93,7 @@ fn pessimistic(b: &mut Buyer) -> Told {
     lost(SoldOut) // fail3
 }
 
-/// 002, "乐观锁", as printed (row 24).
+/// 002, "乐观锁", unchanged (row 24).
 fn optimistic(b: &mut Buyer) -> Told {
     let row = b.row("SELECT num,version FROM goods WHERE id=1 LIMIT 1")?;
     let [num, version] = row.unwrap_or_default();
@@ -108,7 +108,7 @@ fn optimistic(b: &mut Buyer) -> Told {
     lost(SoldOut)
 }
 
-/// 002, "where条件（原子操作）", as printed (row 25).
+/// 002, "where条件（原子操作）", unchanged (row 25).
 fn where_more_than_none(b: &mut Buyer) -> Told {
     let num = b.number("SELECT num FROM goods WHERE id=1 LIMIT 1")?;
     if num > 0 {
@@ -120,8 +120,8 @@ fn where_more_than_none(b: &mut Buyer) -> Told {
     lost(SoldOut)
 }
 
-/// 002's three programs as printed, where the table has a second product (rows 23 to 25): the first
-/// changes two rows, which is not one.
+/// 002's three programs unchanged, if the table has a second product (rows 23 to 25): the first
+/// UPDATE changes two rows instead of one.
 pub const M05A: Contender = Contender {
     id: "M05a",
     seed: "002 悲观锁, two products",
@@ -159,7 +159,7 @@ pub const M05C: Contender = Contender {
     ..M05A
 };
 
-/// 002, "乐观锁", with the one product that it was tried with (row 24).
+/// 002, "乐观锁", with only one product (row 24).
 pub const M06: Contender = Contender {
     id: "M06",
     seed: "002 乐观锁",

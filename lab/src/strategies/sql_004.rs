@@ -1,4 +1,4 @@
-//! Rows 12, 23 to 27, 45: 004's programs for MySQL, the tables `seckill` and `orders`.
+//! Rows 12, 23 to 27, 45: 004's programs for MySQL, with the tables `seckill` and `orders`.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use crate::buyer::Buyer;
 use crate::contender::{Contender, Origin, BASE, SQL};
 use crate::told::{lost, won, Books, Fault::*, Maker, Reason::*, Rush, Stop, Told};
 
-/// Empties a table of products and fills it with two, the second to be left alone.
+/// Empties a table of products and adds two; the second one must stay unchanged.
 fn products(b: &mut Buyer, table: &str, stock: u64) -> Result<(), Stop> {
     b.run("DELETE FROM orders")?;
     b.run(&format!("DELETE FROM {table}"))?;
@@ -26,7 +26,7 @@ fn order(b: &mut Buyer) -> Result<u64, Stop> {
     b.run(&statement)
 }
 
-/// 004, "FOR UPDATE" (row 23), the product by its primary key.
+/// 004, "FOR UPDATE" (row 23), with the product's primary key.
 pub const M03: Contender = Contender {
     id: "M03",
     seed: "004 FOR UPDATE",
@@ -68,7 +68,7 @@ pub const M04: Contender = Contender {
     books: |b| books_of(b, "seckill_heap"),
     two_products: true,
     marked: &[WaitsForAnother, CrashHidesUnit],
-    // PostgreSQL locks only the rows that the WHERE finds.
+    // PostgreSQL locks only the rows that match WHERE.
     marked_on: &[(Maker::Postgres, &[CrashHidesUnit])],
     ..M03
 };
@@ -101,7 +101,7 @@ fn more_than_none(b: &mut Buyer, place: impl FnOnce(&mut Buyer) -> Result<bool, 
     told
 }
 
-/// 004, "库存设置为无符号整形" (row 26): below 0 is an error of the database.
+/// 004, "库存设置为无符号整形" (row 26): the database refuses values below 0.
 pub const M09: Contender = Contender {
     id: "M09",
     seed: "004 无符号整形",
@@ -131,7 +131,7 @@ pub const M09: Contender = Contender {
     ..M03
 };
 
-/// 004, "乐观锁", **as printed** (row 27): nothing asks whether n is above 0.
+/// 004, "乐观锁", **unchanged** (row 27): nothing checks that n is above 0.
 pub const M10: Contender = Contender {
     id: "M10",
     seed: "004 乐观锁, as printed",
@@ -155,7 +155,7 @@ pub const M10: Contender = Contender {
         lost(Hangs)
     },
     marked: &[Oversold, Undersold, NegativeCounter, Endless, CrashSellsTwice],
-    // READ COMMITTED: each SELECT of the loop reads what others have committed.
+    // With READ COMMITTED each SELECT of the loop reads the commits of others.
     marked_on: &[(Maker::Postgres, &[Oversold, NegativeCounter, CrashSellsTwice])],
     rush: FEWER,
     note: (
@@ -165,16 +165,16 @@ pub const M10: Contender = Contender {
     ..M03
 };
 
-/// No request is refused for want of stock, so each is a transaction that writes.
+/// No request is refused while units are left, so each is a transaction with writes.
 const FEWER: Rush = Rush {
     requests: Some((1000, ("a loop that is not refused takes long", "循环不会被拒绝，耗时太长"))),
     ..BASE.rush
 };
 
-/// After this many turns of a loop that sees nothing new, the lab calls it endless.
+/// Loops that read no new value this often count as endless.
 const TRIES: usize = 8;
 
-/// M10 that asks for n > 0, each try a transaction of its own (row 27).
+/// M10 with a check that n > 0, and a new transaction for each try (row 27).
 pub const M11: Contender = Contender {
     id: "M11",
     seed: "004 乐观锁, mended",
@@ -205,8 +205,8 @@ pub const M11: Contender = Contender {
     ..M10
 };
 
-/// M10 with the question, the loop inside one transaction as printed (row 27): REPEATABLE READ
-/// shows it the same n for ever.
+/// M10 with that check, and the loop inside one transaction, as in the post (row 27). With
+/// REPEATABLE READ it reads an unchanged n forever.
 pub const M12: Contender = Contender {
     id: "M12",
     seed: "004 乐观锁, with n > 0",
@@ -243,7 +243,7 @@ pub const M12: Contender = Contender {
 
 const LOCK: &str = "lock:goods";
 
-/// `dis-lock goods type`: waits for it, 2 ms at a time.
+/// `dis-lock goods type`: waits for the lock, with a try every 2 ms.
 fn dis_lock(b: &mut Buyer, token: &str) -> Result<(), Stop> {
     while !b.set_nx(LOCK, token)? {
         b.pause(Duration::from_millis(2));
@@ -261,7 +261,7 @@ fn read_and_take(b: &mut Buyer) -> Told {
     lost(SoldOut)
 }
 
-/// 004, "分布式锁", 3 before 4 (row 45): unlock after the commit.
+/// 004, "分布式锁", step 3 before 4 (row 45): unlocks after the commit.
 pub const M13: Contender = Contender {
     id: "M13",
     seed: "004 分布式锁",
@@ -283,7 +283,7 @@ pub const M13: Contender = Contender {
     ..M03
 };
 
-/// 004, "错误释放分布式锁", which is also what Spring's @Transactional does (row 45).
+/// 004, "错误释放分布式锁" (row 45): unlocks before the commit, as Spring's @Transactional does, too.
 pub const M14: Contender = Contender {
     id: "M14",
     seed: "004 错误释放分布式锁",
@@ -307,7 +307,7 @@ pub const M14: Contender = Contender {
     ..M13
 };
 
-/// M08 with a unique key for (sale, user), which 001's rule would need (row 12).
+/// M08 with a unique key for (sale, user), which 001's rule needs (row 12).
 pub const M15: Contender = Contender {
     id: "M15",
     seed: "001's rule in SQL",
@@ -339,7 +339,7 @@ pub const M15: Contender = Contender {
     ..M08
 };
 
-/// The tables of 002 and 004, and those of the queue and of the writer.
+/// The tables of 002 and 004, of the queue and of the writer.
 pub const TABLES: [&str; 9] = [
     "CREATE TABLE goods (id int(11) NOT NULL, num int(11) DEFAULT NULL,
         version int(11) DEFAULT NULL, PRIMARY KEY (id)) ENGINE=InnoDB DEFAULT CHARSET=utf8",
@@ -357,8 +357,8 @@ pub const TABLES: [&str; 9] = [
         user varchar(64), qty int, PRIMARY KEY (id, epoch, rev)) ENGINE=InnoDB",
 ];
 
-/// The tables that rows without the module use, for PostgreSQL, which has no number without a sign:
-/// a CHECK takes its place.
+/// The tables of rows without the module, for PostgreSQL. PostgreSQL has no unsigned numbers, so
+/// the table gets a CHECK.
 pub const TABLES_OF_POSTGRES: [&str; 8] = [
     "CREATE TABLE goods (id int PRIMARY KEY, num int, version int)",
     "CREATE TABLE log (id serial PRIMARY KEY, good_id int)",

@@ -1,11 +1,11 @@
-//! Two ways that no post has and that readers know: the winner's row first, and a row a unit.
+//! Two ways that no post has but readers know: the winner's row first, and a row for each unit.
 
 use crate::contender::{Contender, Origin};
 use crate::strategies::sql_004::{M03, M15};
 use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop};
 
-/// M15 turned round: the winner's row first, under the unique key of (sale, user). Who asks again
-/// after a lost answer meets their own row.
+/// M15 in the other order: the winner's row first, with a unique key for (sale, user). A user who
+/// asks again after a lost answer finds this row.
 pub const M16: Contender = Contender {
     id: "M16",
     seed: "the winner's row first",
@@ -34,7 +34,7 @@ pub const M16: Contender = Contender {
     ..M15
 };
 
-/// A row a unit, the first row that is not locked: ticket shops, and Shopify since 2026.
+/// A row for each unit, and the first row that is not locked: ticket shops, and Shopify since 2026.
 pub const M17: Contender = Contender {
     id: "M17",
     seed: "a row a unit, SKIP LOCKED",

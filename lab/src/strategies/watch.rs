@@ -6,7 +6,7 @@ use crate::buyer::Buyer;
 use crate::contender::{Contender, Origin, BASE};
 use crate::told::{lost, won, Books, Fault::*, Reason::*, Stop, Told};
 
-/// The counters of 000 and 001 count upwards; how many there are is a constant of the program.
+/// The counters of 000 and 001 count upwards; the supply is a constant in the program.
 fn none_yet(b: &mut Buyer, _: u64) -> Result<(), Stop> {
     b.set("totalkey", 0)
 }
@@ -16,8 +16,8 @@ fn total_left(b: &mut Buyer) -> Result<Books, Stop> {
     Books::counter(can_num - b.get("totalkey")?)
 }
 
-/// 001, "核心代码" **as printed** (row 18): `#监控发出去的红包总数  $redis->watch("totalkey");` is a
-/// comment from its first character to its last, so there is no WATCH.
+/// 001, "核心代码" **unchanged** (row 18): `#监控发出去的红包总数  $redis->watch("totalkey");` is a comment as a
+/// whole, so there is no WATCH.
 pub const R04: Contender = Contender {
     id: "R04",
     seed: "001 核心代码, as printed",
@@ -52,7 +52,7 @@ fn paid_if(b: &mut Buyer, result: bool) -> Told {
     won() // 抢红包成功！
 }
 
-/// R04 as 001 meant it (row 18): the total is read before it is watched.
+/// R04 as 001 intended it (row 18): the total is read before WATCH.
 pub const R05: Contender = Contender {
     id: "R05",
     seed: "001 核心代码, as meant",
@@ -74,7 +74,7 @@ pub const R05: Contender = Contender {
 /// The value of `time()` when 000 was posted.
 const TIME: &str = "1517828061";
 
-/// 000, the first program (rows 1, 6, 7, 8), its `sleep(5)` left to the interleaver and the rush.
+/// 000, the first program (rows 1, 6, 7, 8), without its `sleep(5)`.
 pub const R06: Contender = Contender {
     id: "R06",
     seed: "000, first program",
@@ -151,8 +151,8 @@ pub const R08: Contender = Contender {
     ..R06
 };
 
-/// R08 with retries until the buyer has won or nothing is left (row 2), which 000's answer leaves
-/// out.
+/// R08 with retries until the buyer has won or nothing is left (row 2). 000's answer does not have
+/// them.
 pub const R09: Contender = Contender {
     id: "R09",
     seed: "000, last answer, and a retry",
@@ -213,8 +213,8 @@ fn watch_hash(b: &mut Buyer, id: &str) -> Told {
     lost(SoldOut)
 }
 
-/// 000, the third program with the user's own id in the hash, as everybody would adapt it
-/// (row 6): who clicks again overwrites their own record, and is told "yours" again.
+/// 000, the third program with the user's real id in the hash, the obvious change (row 6). A user
+/// who clicks again overwrites the record and is told "yours" again.
 pub const R10B: Contender = Contender {
     id: "R10b",
     seed: "000, third program, own ids",
