@@ -21,12 +21,12 @@ try:
     for line in reader.stdout:
         entry = json.loads(line)
         number, data = entry.pop("line"), entry["data"]
-        # Returns when the broker has it on disk, and raises when it refuses it.
+        # Returns when the broker has stored the entry on disk; raises if the broker refuses it.
         channel.basic_publish("", queue, json.dumps(entry), pika.BasicProperties(
             delivery_mode=2, message_id=f"{data['id']}-{data['epoch']}-{data['rev']}"),
             mandatory=True)
         print(number, file=reader.stdin)
 finally:
-    # Without a broker no entry is read: unacknowledged ones come again at the next start.
+    # Without a broker no entry is read. Unacknowledged entries are sent at the next start.
     reader.terminate()
 sys.exit(reader.wait())

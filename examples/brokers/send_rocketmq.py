@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Sends a sale's outbox to a topic of RocketMQ: send_rocketmq.py TOPIC --stream KEY [--redis URL ...]
 
-An entry is acknowledged in Redis only when the proxy has answered for it. ROCKETMQ names the proxy."""
+An entry is acknowledged in Redis only after the proxy has accepted it. ROCKETMQ names the proxy."""
 import json
 import os
 import subprocess
@@ -24,7 +24,7 @@ try:
         message.topic = topic
         message.body = json.dumps(entry).encode()
         message.keys = f"{data['id']}-{data['epoch']}-{data['rev']}"
-        producer.send(message)  # Raises when it was not taken.
+        producer.send(message)  # Raises if the proxy did not accept it.
         print(number, file=reader.stdin)
 finally:
     reader.terminate()

@@ -8,8 +8,8 @@ const { Sale, SaleError, Unanswered } = require('../../clients/node');
 async function main() {
   const [url, key, user, order] = process.argv.slice(2);
   const client = createClient({ url });
-  client.on('error', () => {}); // Shown below, where the call has no answer.
-  client.connect().catch(() => {}); // Not awaited: it would try for ever where there is no server.
+  client.on('error', () => {}); // The call below reports the error.
+  client.connect().catch(() => {}); // Not awaited: without a server it would retry forever.
   try {
     const answer = await new Sale(client, key).grab(user, { req: order });
     const { won, outcome, qty, seq, state } = answer;

@@ -1,5 +1,5 @@
-// The whole work of every user of redis.conf.example, with ioredis:  work.js HOST:PORT KEY WORK
-// Calls that clients/node has (BUY in the list of work) go through clients/node.
+// Runs all commands of the users of redis.conf.example, with ioredis:  work.js HOST:PORT KEY WORK
+// Calls that clients/node supports (BUY in the list) go through clients/node.
 'use strict';
 
 const assert = require('assert');
@@ -8,7 +8,7 @@ const { Redis } = require('ioredis');
 
 const { Sale, decode } = require('../../clients/node');
 
-// With a name, which the library tells the server when it connects; it asks for INFO, too.
+// Connects with a client name. The library sends the name and INFO at connecting.
 function connect(address, user, more = {}) {
   const [host, port] = address.split(':');
   return new Redis({
@@ -21,7 +21,7 @@ function connect(address, user, more = {}) {
   });
 }
 
-// Meanwhile another program pauses and resumes a sale, so there is always something to hear.
+// Another program pauses and resumes a sale all the time, so there are always notifications.
 function hear(server) {
   return new Promise((heard, failed) => {
     server.on('pmessage', (pattern, channel, message) => heard(message));
@@ -66,7 +66,7 @@ async function main() {
   const replies = await both.exec();
   assert.deepEqual(replies.map(([error, reply]) => error ?? reply[0]), ['GRANTED', 'GRANTED']);
 
-  // docs/clients.md on this library: a prefix is not added to raw commands.
+  // See docs/clients.md: this library adds no prefix to raw commands.
   const prefixed = connect(address, 'shop', { keyPrefix: 'other:' });
   assert.equal((await prefixed.call('SECKILL.GRAB', key, 'g', 'REQ', 'first'))[0], 'REPLAY');
   prefixed.disconnect();

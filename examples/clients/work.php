@@ -1,6 +1,6 @@
 <?php
-// The whole work of every user of redis.conf.example, with phpredis:  work.php HOST:PORT KEY WORK
-// Calls that clients/php has (BUY in the list of work) go through clients/php.
+// Runs all commands of the users of redis.conf.example, with phpredis:  work.php HOST:PORT KEY WORK
+// Calls that clients/php supports (BUY in the list) go through clients/php.
 
 require __DIR__ . '/../../clients/php/Seckill.php';
 
@@ -58,8 +58,8 @@ must(Sale::decode($entries["$key:orders"][$first])['event'] === 'INIT', 'the fir
 must($servers['reader']->xAck("$key:orders", 'db', [$first]) === 1, 'XACK');
 
 foreach (['monitoring', 'operator'] as $user) {
-    // Meanwhile another program pauses and resumes a sale, so there is always something to hear.
-    // The library listens until the connection is closed; an exception would not end it.
+    // Another program pauses and resumes a sale all the time, so there are always notifications.
+    // phpredis listens until the connection is closed; an exception would not end that.
     $heard = null;
     try {
         $pattern = '__keyevent@*__:seckill.*';
@@ -79,8 +79,8 @@ foreach (['first', 'second'] as $order) {
 }
 must(array_column($both->exec(), 0) === ['GRANTED', 'GRANTED'], 'both grabs');
 
-// docs/clients.md on this library: one refusal of these kinds hides the other answers, though their units were
-// granted; and a prefix is not added to raw commands.
+// See docs/clients.md: one error of these kinds hides all other replies, although their units were granted.
+// phpredis adds no prefix to raw commands.
 $both = $servers['shop']->multi();
 foreach ([$key, 'sale:none'] as $sale) {
     $both->rawCommand('SECKILL.GRAB', $sale, 'h', 'REQ', 'hidden');

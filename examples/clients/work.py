@@ -1,6 +1,6 @@
-"""The whole work of every user of redis.conf.example, with redis-py:  work.py HOST:PORT KEY WORK
+"""Runs all commands of the users of redis.conf.example, with redis-py:  work.py HOST:PORT KEY WORK
 
-What clients/python can do, BUY in the list of work, goes through it.
+Calls that clients/python supports (BUY in the list) go through clients/python.
 """
 
 import sys
@@ -10,7 +10,7 @@ from seckill import Sale, decode
 
 
 def connect(address, user):
-    """With a name, which the library tells the server when it connects."""
+    """Connects with a client name, which the library sends at connecting."""
     host, port = address.split(":")
     return redis.Redis(
         host=host,
@@ -44,13 +44,13 @@ def main():
                 servers[user].execute_command(*call)
 
     entries = servers["reader"].xreadgroup("db", "one", {f"{key}:orders": ">"})
-    # A list of streams with RESP2, a map of them with RESP3, where batches are lists once more.
+    # RESP2 has a list of streams, RESP3 a map, in which batches are in another list.
     batch = list(entries.values())[0][0] if isinstance(entries, dict) else entries[0][1]
     first, fields = batch[0]
     assert decode(fields).event == "INIT"
     assert servers["reader"].xack(f"{key}:orders", "db", first) == 1
 
-    # Meanwhile another program pauses and resumes a sale, so there is always something to hear.
+    # Another program pauses and resumes a sale all the time, so there are always notifications.
     for user in ("monitoring", "operator"):
         events = servers[user].pubsub(ignore_subscribe_messages=True)
         events.psubscribe("__keyevent@*__:seckill.*")

@@ -1,20 +1,20 @@
 <?php
 
-// For a controller of a framework (Hyperf, Laravel, ThinkPHP, webman), and where a login is a token (JWT) and there
-// is no session: the order of a user is kept in Redis, beside the sale, until it is over.
+// For a controller of a framework (Hyperf, Laravel, ThinkPHP, webman), also with tokens (JWT) instead of sessions.
+// It keeps a user's order number in Redis until the order has ended.
 
 declare(strict_types=1);
 
 final class GoodsSale
 {
-    /** @param Redis $redis a connection of this request alone: coroutines share none */
+    /** @param Redis $redis a connection of this request: coroutines must not share one */
     public function __construct(
         private readonly Redis $redis, private readonly Seckill\Sale $sale, private readonly string $key,
     ) {
     }
 
     /**
-     * One click. What $work does with the order may be done again with the same one; false gives the unit back.
+     * One click. $work may run again for an order, so it must be repeatable; if it returns false the unit is returned.
      * @param callable(string): bool $work
      */
     public function buy(string $user, callable $work): string

@@ -1,5 +1,5 @@
-// Tries After.java as try.php tries a page: two users click twice each for the one unit of sale:try. The
-// server with the module is 127.0.0.1:6390, or HOST:PORT as the first word.
+// Tries After.java as try.php tries a page: two users click twice each for the only unit of sale:try. The
+// server with the module is 127.0.0.1:6390, or HOST:PORT as the first argument.
 
 import example.seckill.JedisLink;
 import example.seckill.Sale;

@@ -1,18 +1,18 @@
 <?php
 
-// Shows how a program oversells, or leaves units unsold: two buyers run it at the same time, on a Redis of their own,
-// and one is paused for a while. Each place to pause is tried, until the books are wrong.
+// Shows how a program oversells, or leaves units unsold. Two buyers run it at the same time with a separate Redis,
+// and one of them is paused. Each place for the pause is tried, until the numbers are wrong.
 //
 //   php break.php PROGRAM --units 1 --set 'SET goods 1'[;...] [--dies yes] [--then 'DEL lock:goods']
 //       [--sql yes] [--won '秒杀成功|抢购成功|抢红包成功|success'] [--lang zh]
 //
-// It runs on nothing of yours, and refuses a program that could reach something: other files (require), PDO,
-// Predis, mysqli_connect, curl. Put such a page's lines into one file, with a connect() of their own.
+// It does not use your servers. It refuses a program that might reach them: by other files (require), PDO,
+// Predis, mysqli_connect, curl. Put the lines of such a page into one file with its own connect().
 //
 // PROGRAM is a page or a script with phpredis or mysqli, also one of yours (page.php?demo=2 sets $_GET). The
-// arguments of connect() and of new mysqli() are replaced, and sleep() is left out. --set makes the stock, --units
-// in all, with commands of Redis, or of SQL with --sql yes, which has the tables of sample.sql. --dies: the paused
-// buyer ends. --then is sent while a buyer is paused, such as the end of a lock's lease.
+// arguments of connect() and of new mysqli() are replaced, and sleep() is skipped. --set fills the stock of --units
+// units by Redis commands, or by SQL with --sql yes, which has the tables of sample.sql. --dies: the paused buyer's
+// process ends. --then is sent during the pause, for example to end a lock's lease.
 
 declare(strict_types=1);
 
@@ -42,7 +42,7 @@ for ($stop = 1; $stop <= 30; $stop++) {
     if (!$a->run($stop)) {
         break;
     }
-    // Only now: before its first command it could take a lock of files that A is to have.
+    // Started only now, because before its first command B could take a file lock that A needs.
     $b = new Buyer('B', $program, $query, $redis->port, $log, $database?->socket);
     if (isset($options['then'])) {
         $log[] = ['', "{$options['then']} -> " . $redis->call($options['then'])];
@@ -51,7 +51,7 @@ for ($stop = 1; $stop <= 30; $stop++) {
         $a->kill();
         $log[] = ['', 'A dies'];
     }
-    // A buyer that waits for the other's lock goes on behind them.
+    // A buyer that waits for the other's lock continues after the other.
     $b->run() || $a->run();
     $b->run();
     $a->run();

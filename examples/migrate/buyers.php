@@ -1,6 +1,6 @@
 <?php
 
-// Users who have bought already: [user, order, quantity, Unix milliseconds or 0] each.
+// Earlier buyers, each as [user, order, quantity, Unix milliseconds or 0].
 
 declare(strict_types=1);
 
@@ -12,7 +12,7 @@ final class Buyers
         return [$user, Carry::REQ, 1, $atMs];
     }
 
-    /** @return list<array{string, string, int, int}> of --buyers FILE: user,order[,quantity[,Unix ms]] in CSV */
+    /** @return list<array{string, string, int, int}> rows of --buyers FILE: user,order[,quantity[,Unix ms]] in CSV */
     public static function fromFile(string $path): array
     {
         if ($path === '') {
@@ -26,7 +26,7 @@ final class Buyers
         return self::checked($rows);
     }
 
-    /** Checks all buyers before anything is changed; fails for one that can't be imported. */
+    /** Checks all buyers before any change; fails for one that can't be imported. */
     public static function checked(array $rows): array
     {
         $known = $wrong = [];

@@ -1,10 +1,9 @@
 <?php
 
-// Shared by the programs of this folder, which carry a sale from a shop's keys or tables into a sale of seckill, and
-// back. First all that can fail is checked, on both sides. Then the sale is created, paused and empty; only then the
-// old side is closed. A program that was stopped anywhere is run again with the same options, or with --back yes.
-// Once all is carried over the sale is not touched again: with `--open no` it waits for your RESUME. See
-// docs/migrate.md.
+// Shared by the programs of this folder, which move a sale from a shop's keys or tables into a sale of seckill, and
+// back. First both sides are checked for everything that can fail. Then the sale is created, paused and empty. Only
+// then the old side is closed. A stopped program can be run again with its options, or with --back yes. After the
+// move the sale is not changed again: with `--open no` it waits for your RESUME. See docs/migrate.md.
 
 declare(strict_types=1);
 
@@ -19,32 +18,32 @@ final class Carry
     use Notes;
     use SoldSince;
 
-    /** The request id of what is carried over without one: sent again, it changes nothing. */
+    /** The request id of buyers without an order. A repeated IMPORT with it changes nothing. */
     public const REQ = 'moved';
 
-    /** All that is available, as a number that stays the same when it is sent again. */
+    /** RESTOCK by this number withdraws all available units, and can be repeated. */
     private const ALL = -9007199254740991;
 
-    /** How a program ends that has found the old one selling behind the move. */
+    /** The exit code of a program that found sales of the old page after the move. */
     public const LATE = 2;
 
-    /** Options that a later run reads again: another value is no mistake. */
+    /** Options that may differ in a later run. */
     private const READ_AGAIN = ['old', 'new', 'back', 'open', 'add', 'empty', 'enter-late', 'late', 'lang', 'dsn', 'db-user',
         'orders'];
 
-    /** @param ?Redis $old where the shop's keys are; the SQL family has none */
+    /** @param ?Redis $old the server with the shop's keys; null for SQL */
     private function __construct(
         public readonly ?Redis $old, private readonly Redis $new,
         private readonly string $sale, private readonly array $terms, private readonly array $options,
     ) {}
 
-    /** @param list<string> $needed options of the program itself, beside --new and --sale */
+    /** @param list<string> $needed options of the program, in addition to --new and --sale */
     public static function fromOptions(array $needed, array $optional = []): self
     {
         $options = Options::read($needed, $optional);
         $terms = preg_split('/ /', $options['terms'] ?? '', -1, PREG_SPLIT_NO_EMPTY);
         if (in_array('EVERY', array_map(strtoupper(...), $terms), true)) {
-            // Units that are left now would be the supply of every later round.
+            // The remaining units would become the supply of every later round.
             self::fail('a sale with rounds is begun fresh between two rounds, not carried over');
         }
         $old = isset($options['old']) ? Options::connect($options['old'], 'OLD_PASSWORD') : null;
@@ -57,15 +56,15 @@ final class Carry
         return $this->options[$name] ?? $default;
     }
 
-    /** Whether the sale is to go back to where it came from: `--back yes`. */
+    /** Whether to move the sale back: `--back yes`. */
     public function isBack(): bool
     {
         return $this->option('back') === 'yes';
     }
 
     /**
-     * Makes the sale, paused in the same step: nobody buys before all is carried over. Fails while the old
-     * side still sells as ever, for whatever would be refused later. A sale that draws has its total now.
+     * Creates the sale, paused in the same step, so that nobody buys before the end of the move. Fails now, while
+     * the old side still sells, if any later step would be refused. A sale that draws amounts gets its total now.
      */
     public function prepare(int $supply = 0, array $draw = []): void
     {
@@ -81,7 +80,7 @@ final class Carry
         $this->call('EVAL', $script, 1, $this->sale, $supply, ...$draw, ...$this->terms);
     }
 
-    /** A sale that is there: of a run that was stopped, or one that works beside the old program. */
+    /** Checks an existing sale: of a stopped run, or one that sells beside the old program. */
     private function checkSale(array $status): void
     {
         $this->state() === 'back' && self::fail("$this->sale was taken back: take another --sale, or DEL it");
@@ -91,7 +90,7 @@ final class Carry
         }
     }
 
-    /** Words that are no numbers change nothing, and whoever may not say them hears NOPERM. */
+    /** Checks permissions by calls with invalid numbers: they change nothing, and a missing permission is NOPERM. */
     private function checkRights(): void
     {
         $tries = [['RESTOCK', 'x', 'REQ', 'x'], ['IMPORT', 'x', 'x', 'REQ', 'x'], ['AUDIT'], ['PAUSE'], ['RESUME'],
@@ -103,7 +102,7 @@ final class Carry
         }
     }
 
-    /** Closes the old side and notes it, in one step; nothing if it is closed. */
+    /** Closes the old side and records that, in one step. Does nothing if it is closed. */
     public function close(callable $put): void
     {
         if ($this->state() === 'begun') {
@@ -116,20 +115,20 @@ final class Carry
         });
     }
 
-    /** How many grants there are: before the sale is filled, those of another page of the same sale. */
+    /** Number of grants. Before the sale is filled they are those of another page that sells from it. */
     public function grants(): int
     {
         return $this->status()['grants'];
     }
 
-    /** Renames an old key, and sets in its place the value that the old program takes for "sold out". */
+    /** Renames an old key, and sets it to the value that means "sold out" for the old program. */
     public function aside(Redis $old, string $key, ?string $instead): void
     {
         $old->renameNx($key, "$key:moved");
         $instead === null || $old->setNx($key, $instead);
     }
 
-    /** The name a key has when it is aside. Refuses what another move has left there. */
+    /** The new name of a renamed key. Fails if another move has left that key. */
     public function checkAside(string $key): string
     {
         if ($this->state() !== 'begun') {
@@ -139,7 +138,7 @@ final class Carry
         return "$key:moved";
     }
 
-    /** Refuses a record of winners that does not exist: a typing error, or no winner yet, which --empty yes says. */
+    /** Refuses a missing record of winners, which may be a typing error. --empty yes says that nobody has won. */
     public function checkRecord(string $key): void
     {
         if ($this->state() !== 'begun' && $this->option('empty') !== 'yes' && !$this->old->exists($key)) {
@@ -148,8 +147,8 @@ final class Carry
     }
 
     /**
-     * Enters buyers, then adds the units: what is left, and theirs. So no unit is there before all who have
-     * one are entered, and what they have beyond the stock stays as deficit: it was oversold.
+     * Imports the buyers, then adds the remaining units and theirs. So no unit is available before all buyers are
+     * imported. Units above the stock stay as a deficit: the old program had oversold them.
      * @param list<array{string, string, int, int}> $buyers
      */
     public function fill(int $left, array $buyers = [], ?int $base = null): void
@@ -166,8 +165,8 @@ final class Carry
     }
 
     /**
-     * The same for numbered units, the numbers 1 to $left being what is left. Who has bought gets the numbers
-     * behind them, of which nothing is to be handed out. Nobody buys meanwhile: the sale is paused.
+     * As fill(), for numbered units: numbers 1 to $left are the remaining ones. Earlier buyers get the numbers after
+     * those, which the new page never hands out. Nobody buys meanwhile, because the sale is paused.
      * @param list<array{string, string, int, int}> $buyers
      */
     public function fillNumbered(int $left, array $buyers): void
@@ -178,7 +177,7 @@ final class Carry
         $this->enter($missing, $left + array_sum(array_column($entered, 2)) + 1);
     }
 
-    /** @return array<int, true> the places, from 0 on, of free numbers */
+    /** @return array<int, true> the indexes, from 0 on, of free numbers */
     public function free(int $count): array
     {
         $free = [];
@@ -192,8 +191,8 @@ final class Carry
     }
 
     /**
-     * Enters buyers; whoever was entered before stays as they are. All of them, or it fails. In a sale with
-     * numbered units they get the numbers from $unit on.
+     * Imports the buyers; repeated ones change nothing. Fails if one is refused. In a sale with numbered units they
+     * get the numbers from $unit on.
      */
     private function enter(array $buyers, ?int $unit = null): void
     {
@@ -234,7 +233,7 @@ final class Carry
         }
     }
 
-    /** Checks the books, notes that all is there, and lets buyers in, unless it is `--open no`. */
+    /** Checks the numbers, records the end of the move, and resumes the sale, unless `--open no` is given. */
     public function finish(): void
     {
         $audit = $this->call('SECKILL.AUDIT', $this->sale);
@@ -245,15 +244,15 @@ final class Carry
         $this->sayWhoComes();
     }
 
-    /** Where the grants begin that the new page makes. */
+    /** Prints the number of the new page's first grant. */
     private function sayWhoComes(): void
     {
         echo "who comes from now on: SECKILL.WINNERS $this->sale ", $this->noted()['last'] ?? 0, "\n";
     }
 
     /**
-     * Stops selling, waits for who has yet to pay, and takes what is left out of the sale. Null if the run
-     * was stopped before all was carried over: nobody has bought, and what is aside is what there is.
+     * Pauses the sale, waits for holds, and withdraws the remaining units. Returns null if the move was stopped in the
+     * middle: then nobody has bought, and the renamed keys have all units.
      */
     public function takeBack(bool $draws = false): ?int
     {
@@ -278,7 +277,7 @@ final class Carry
         return $state === 'begun' ? null : $units;
     }
 
-    /** Fails if nothing can be taken back. */
+    /** Fails if there is nothing to move back. */
     public function checkBack(): string
     {
         $state = $this->state();
@@ -287,7 +286,7 @@ final class Carry
         return $state;
     }
 
-    /** Stops selling and waits until all holds are paid or have ended. */
+    /** Pauses the sale and waits until all holds are paid or expired. */
     private function stop(): void
     {
         $this->call('SECKILL.PAUSE', $this->sale);
@@ -297,7 +296,7 @@ final class Carry
         }
     }
 
-    /** Gives the old program its keys again, all in one step and once: it may have sold since. */
+    /** Restores the old keys in one step and only once, because the old program may have sold since. */
     public function giveBack(callable $put): void
     {
         $this->transact(function ($old) use ($put) {
@@ -320,7 +319,7 @@ final class Carry
         $why === null || self::fail("the old server: $why");
     }
 
-    /** @return Generator<array> the grants that are paid */
+    /** @return Generator<array> the paid grants */
     public function sold(): Generator
     {
         return $this->grantsIn('SOLD');
@@ -362,7 +361,7 @@ final class Carry
         return $why === null ? $reply : self::fail($why);
     }
 
-    /** @return array{mixed, ?string} the reply, and the error in its place */
+    /** @return array{mixed, ?string} the reply, or null and the error */
     private function ask(mixed ...$words): array
     {
         // phpredis returns false for an error that begins with ERR, and throws for other codes.

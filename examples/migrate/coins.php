@@ -1,8 +1,8 @@
 <?php
 
-// Coins (001): a counter of packets, and rows of what was paid. The new sale counts coins: its budget is
-// --budget, and what was paid is entered from --orders, your query for user, id, coins and Unix
-// milliseconds, or from --buyers, a CSV file of the same. The old counter becomes "all packets are out".
+// Coins (001): a counter of packets, and rows of paid coins. The new sale counts coins: its budget is --budget.
+// Paid coins are imported from --orders, your query for user, id, coins and Unix milliseconds, or from --buyers, a
+// CSV file with these columns. The old counter is set to "all packets are given out".
 //
 //   php coins.php --old HOST:PORT --counter totalkey --counts-up-to 100 --budget 50000
 //       --dsn 'mysql:host=127.0.0.1;dbname=shop' --db-user shop --orders 'SELECT user, id, coins, 0 FROM packets'
@@ -16,7 +16,7 @@ $counter = $carry->option('counter');
 $full = (string) (int) $carry->option('counts-up-to');
 $budget = (int) $carry->option('budget');
 $full > 0 && $budget > 0 || Carry::fail('--counts-up-to is a number of packets, --budget a number of coins');
-// The rest is the budget without what was paid, so no coin can be sold by both sides.
+// The remaining coins are the budget minus the paid ones, so both sides can't sell at the same time.
 $carry->option('add') === '' || Carry::fail('coins are not sold side by side: move them in one go');
 $paid = function () use ($carry): array {
     if ($carry->option('dsn') === '') {
@@ -27,7 +27,7 @@ $paid = function () use ($carry): array {
 };
 
 if ($carry->isBack()) {
-    // The old counter counts packets, so it gets the number of those that are out.
+    // The old counter gets the number of packets that were given out.
     $wasDone = $carry->checkBack() === 'done';
     $carry->lateOnTheWayBack($wasDone ? $paid() : []);
     $carry->takeBack();

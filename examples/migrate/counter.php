@@ -6,16 +6,16 @@
 //       --new HOST:PORT --sale sale:goods [--total 100 [--sold 99]] [--buyers FILE]
 //       [--terms 'LIMIT 1'] [--open no] [--add yes] [--late N] [--back yes]
 //
-// With --total and --sold, the orders that you have counted (or --buyers with all of them), what the counter says does not matter:
-// one that is written with SET, or that DECR took below zero, does not know what is left. --buyers has
-// those who bought, user,order[,quantity[,Unix ms]]; their units come on top of what is left. --late N: the old
-// program has sold N since; they are taken out of the sale, and the counter says again that all is sold.
+// --total and --sold (the orders that you counted), or --total and --buyers with all orders, replace the counter's
+// value. That is needed if it is written with SET, or if DECR took it below zero. --buyers lists the buyers as
+// user,order[,quantity[,Unix ms]]; their units come in addition to the remaining ones. --late N: the old program has
+// sold N units since the move; they are withdrawn, and the counter is set to "sold out" again.
 
 require __DIR__ . '/stock.php';
 
 $carry = Carry::fromOptions(['counter'], ['counts', 'counts-up-to', 'total', 'sold', 'buyers', 'winners', 'late']);
 $upTo = (int) $carry->option('counts-up-to');
-// The same value means "sold out" for a counter that counts down, and "nothing sold" for one that counts up.
+// 0 means "sold out" for a counter that counts down, and "nothing sold" for one that counts up.
 ($upTo > 0) === ($carry->option('counts') === 'down') && Carry::fail(
     'say --counts down (it is what is left) or --counts-up-to TOTAL (it is what is sold)'
 );

@@ -1,8 +1,8 @@
 <?php
 
-// --lang zh: Chinese output of the programs of this folder. They print English, line by line. A line that matches a
-// pattern below is printed as the pattern's Chinese text; all other lines (commands, replies, names) stay as they
-// are. A * of a pattern matches what changes in the line; $1, $2 and so on stand for these parts.
+// --lang zh: Chinese output of the programs of this folder, which print English lines. A line that matches a pattern
+// below is replaced by the pattern's Chinese text. Other lines (commands, replies, names) stay unchanged. A * in a
+// pattern matches any text, which $1, $2 and so on insert.
 
 declare(strict_types=1);
 
@@ -140,14 +140,14 @@ final class Chinese
         '*, the server with the module: *' => '$1（装了模块的 Redis）：$2',
     ];
 
-    /** Words within what a line keeps. */
+    /** Words inside the texts that $1, $2 and so on insert. */
     private const WORDS = [
         'state ' => '状态 state ', ', supply ' => '，总数 supply ', ', available ' => '，剩余 available ',
         ', held ' => '，预占 held ', ', sold ' => '，已售 sold ', ', deficit ' => '，欠货 deficit ',
         ', refused while paused ' => '，暂停期间拒绝 ', 'without --' => '不带 --', 'with --' => '带 --',
     ];
 
-    /** From now on, if --lang zh was said; any other language is refused. */
+    /** Translates the output from now on if --lang zh is given; refuses other languages. */
     public static function ifAsked(): void
     {
         $words = $_SERVER['argv'];
@@ -165,7 +165,7 @@ final class Chinese
         }
     }
 
-    /** @return list<string> the words behind a program's name, without the language */
+    /** @return list<string> the program's arguments without --lang */
     public static function withoutLanguage(array $words): array
     {
         $at = array_search('--lang', $words, true);

@@ -1,7 +1,7 @@
 <?php
 
-// Sales of the old program after the move. A run that finds some prints them and ends with 2; it enters them only
-// where that is certain (a lock's stock below zero) or asked for: --late N, --enter-late yes.
+// Sales of the old program after the move. A run that finds some prints them and exits with 2. It enters them only if
+// they are certain (a lock's stock below zero) or on request: --late N, --enter-late yes.
 
 declare(strict_types=1);
 
@@ -10,8 +10,8 @@ trait SoldSince
     private bool $isChanged = false;
 
     /**
-     * Buyers that the sale has not, and those whose order it knows. A user of whom it has as much as all
-     * their rows say is not missing: the new page writes rows, too, and not always with its order.
+     * Buyers whom the sale lacks, and buyers whose order it has. A user is not missing if the sale has all units of
+     * the user's rows, because the new page writes rows, too, and not always with its order.
      * @return array{list<array>, list<array>}
      */
     private function compare(array $buyers): array
@@ -38,9 +38,9 @@ trait SoldSince
     }
 
     /**
-     * What those of $buyers have that the sale has not: the old program sold it since. Entered only if that
-     * is asked for, while nobody can buy: a row may also be what the new page has sold, and nobody's late.
-     * @return int units that are not entered
+     * Units of $buyers that the sale lacks: the old program has sold them since the move. They are entered only on
+     * request, while nobody can buy, because a row may also be of the new page.
+     * @return int units that were not entered
      */
     public function late(array $buyers): int
     {
@@ -53,7 +53,7 @@ trait SoldSince
             $this->status()['state'] === 'paused' || self::fail("SECKILL.PAUSE $this->sale first: nobody may buy meanwhile");
             $before = $this->grants();
             $this->enter($missing);
-            // All grants so far are of buyers that this program imported.
+            // All grants so far were imported by this program.
             $noted = $this->noted();
             ($noted['last'] ?? null) === $before && $this->mark('done', ['last' => $this->grants()] + $noted);
             echo 'entered: ', count($missing), " late rows, $units in all\n";
@@ -67,7 +67,7 @@ trait SoldSince
         return $units;
     }
 
-    /** Fails for buyers that the sale has not: they were not in the file or the key that was carried over. */
+    /** Fails for buyers whom the sale lacks: they were not in the moved file or key. */
     public function refuseNewBuyers(array $buyers): void
     {
         [$missing] = $this->compare($buyers);
@@ -78,7 +78,7 @@ trait SoldSince
         }
     }
 
-    /** On the way back: what the old program has sold since, which has to be in the books, or known to be none. */
+    /** Before the way back: late sales of the old program must be entered, or known to be none. */
     public function lateOnTheWayBack(array $buyers): void
     {
         if ($this->state() === 'done' && $this->option('enter-late') !== 'no') {
@@ -86,7 +86,7 @@ trait SoldSince
         }
     }
 
-    /** Whether a key of the old side is as this program left it (null: not there); says so if not. */
+    /** Whether an old key has still the value that this program left (null: missing). Prints a message if not. */
     public function isLeft(string $key, ?string $value): bool
     {
         $now = $this->old->type($key) === Redis::REDIS_STRING ? $this->old->get($key)
@@ -95,7 +95,7 @@ trait SoldSince
             . ' became ' . ($now ?? 'nothing') . ": take its page off\n");
     }
 
-    /** Makes a key of the old side say "sold out" again, where the old program has written it since. */
+    /** Sets an old key to "sold out" again if the old program has changed it. */
     public function shutAgain(string $key, string $value): void
     {
         if ($this->old->get($key) !== $value) {
@@ -104,7 +104,7 @@ trait SoldSince
         }
     }
 
-    /** Ends a run after all was carried over, and says how the sale is. */
+    /** Ends a run after the move and prints the state of the sale. */
     public function endAgain(bool $isLate): never
     {
         $this->say('moved before, and ' . ($this->isChanged ? 'changed by this run as told above' : 'left as it is'));
@@ -112,7 +112,7 @@ trait SoldSince
         exit($isLate ? self::LATE : 0);
     }
 
-    /** Takes out of the sale, unit by unit and each once, what the old program has sold since: how many now. */
+    /** Withdraws late sales of the old program, each once. Returns the number of new ones. */
     public function bookLate(int $late): int
     {
         $first = 1 + (int) $this->old->hGet($this->notes(), 'late');

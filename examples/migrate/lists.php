@@ -5,8 +5,8 @@
 //   php lists.php --old HOST:PORT --list award:100 --new HOST:PORT --sale sale:award
 //       [--amounts lpop|rpop | --codes FILE] [--winners KEY] [--terms 'LIMIT 1'] [--open no] [--back yes]
 //
-// With --codes each token is a thing of its own: the sale has numbered units, number 1 is the first token, and
-// FILE gets the rows number,token for a table of yours.
+// With --codes each token is a code: the sale has numbered units, number 1 is the first token, and FILE gets the
+// rows number,token for your own table.
 
 require __DIR__ . '/carry.php';
 
@@ -17,7 +17,7 @@ $codes = $carry->option('codes');
 $amounts !== '' && $codes !== '' && Carry::fail('--amounts or --codes, not both');
 
 if ($carry->isBack() && $codes !== '') {
-    // A number can't be taken out of a sale, so it is only stopped. Whose number is sold or was, leaves the list.
+    // Numbers can't be withdrawn, so the sale is only paused. Tokens with a sold number leave the list.
     $isWhole = $carry->takeBack(true) === null;
     $tokens = $carry->old->lRange("$list:moved", 0, -1);
     $left = $isWhole ? $tokens : array_values(array_intersect_key($tokens, $carry->free(count($tokens))));
@@ -30,7 +30,7 @@ if ($carry->isBack() && $codes !== '') {
     exit;
 }
 if ($carry->isBack()) {
-    // The total of a drawn sale is fixed, so it is only stopped, and what was drawn leaves the list.
+    // The total of a sale with drawn amounts is fixed, so the sale is only paused. Drawn amounts leave the list.
     $units = $carry->takeBack($amounts !== '');
     $carry->giveBack(function ($old) use ($carry, $list, $amounts, $units) {
         if ($amounts === '' && $units !== null) {
@@ -54,11 +54,11 @@ $carry->old->type($from) === Redis::REDIS_LIST || Carry::fail("$from is no list"
 $tokens = $carry->old->lRange($from, 0, -1);
 $draw = $amounts === 'rpop' ? array_reverse($tokens) : $tokens;
 $amounts === '' ? $carry->prepare(0, $codes === '' ? [] : ['NUMBERED']) : $carry->prepare(array_sum($draw), ['DRAW', 'LIST', ...$draw]);
-// Without its list the old program pops nothing: sold out.
+// Without its list the old program pops nothing, which means "sold out".
 $carry->close(fn ($old) => $carry->aside($old, $list, null));
 $left = $carry->old->lRange($aside, 0, -1);
 if ($amounts === '') {
-    // A winner of before has one of the units that were popped; the tokens that are left come on top.
+    // An earlier winner has a popped unit; the remaining tokens are additional units.
     $winners = $carry->option('winners');
     $users = $winners === '' ? [] : array_keys(iterator_to_array($carry->users($winners)));
     $buyers = array_map(fn ($user) => Buyers::won((string) $user), $users);
@@ -70,7 +70,7 @@ if ($amounts === '') {
 }
 $carry->finish();
 
-/** A file that is whole or not there. */
+/** Writes a file completely or not at all. */
 function writeCodes(string $path, array $tokens): void
 {
     $file = @fopen("$path.part", 'w') ?: Carry::fail("can't write $path");

@@ -1,6 +1,6 @@
 <?php
 
-// A Lua script or a function: a counter, and a hash, a set or a list of those who have bought.
+// A Lua script or a function: a counter, and a hash, a set or a list of the buyers.
 //
 //   php lua.php --old HOST:PORT --counter goods --buyers buyers --new HOST:PORT --sale sale:goods
 //       [--terms 'LIMIT 1'] [--open no] [--back yes]

@@ -1,35 +1,35 @@
 <?php
 
-// Notes of a move for a later run: its progress, and its options. They are in a hash beside the old keys,
-// `SALE:carried`; for the SQL family in a table of the shop, seckill_carried, or with --notes new in a hash beside
-// the sale.
+// Records of a move for later runs: its progress and its options. They are in a hash beside the old keys,
+// `SALE:carried`. For SQL they are in a table of the shop, seckill_carried, or with --notes new in a hash beside the
+// sale.
 
 declare(strict_types=1);
 
 trait Notes
 {
-    /** Where the SQL family notes how far it came, if that is in a table. */
+    /** The database with the table of records, for SQL. */
     public ?PDO $shop = null;
 
-    /** The server of the hash. */
+    /** The server with the hash of records. */
     private function keeper(): Redis
     {
         return $this->option('notes') === 'new' || $this->old === null ? $this->new : $this->old;
     }
 
-    /** A field of the hash of notes. */
+    /** A field of the hash of records. */
     public function note(string $field): string
     {
         return (string) $this->keeper()->hGet($this->notes(), $field);
     }
 
-    /** @param array<string, mixed> $fields for the hash, in one step */
+    /** @param array<string, mixed> $fields of the hash, set in one step */
     public function setNotes(array $fields): void
     {
         $this->keeper()->hMSet($this->notes(), $fields) || self::fail('the notes: ' . $this->keeper()->getLastError());
     }
 
-    /** How far it came: '', 'begun' (the old side is closed), 'done' or 'back'. */
+    /** The progress: '', 'begun' (the old side is closed), 'done' or 'back'. */
     public function state(): string
     {
         if ($this->shop === null) {
@@ -41,9 +41,9 @@ trait Notes
     }
 
     /**
-     * Whether all was carried over before; then the sale is the operator's, and `endAgain` ends the run. Fails
-     * for an option that was another one then: it would be taken for done.
-     * @param string ...$readAgain options beside self::READ_AGAIN
+     * Whether an earlier run has finished the move; then `endAgain` ends this run. Fails for an option that differs
+     * from that run's, because it would have no effect.
+     * @param string ...$readAgain further options that may differ
      */
     public function isDone(string ...$readAgain): bool
     {
@@ -66,14 +66,14 @@ trait Notes
         return true;
     }
 
-    /** @return array<string, string> the options that decide what is carried over, and how */
+    /** @return array<string, string> the options that decide the move */
     private function carriedOptions(): array
     {
         $carried = array_diff_key($this->options, array_flip(self::READ_AGAIN));
         return json_decode(json_encode($carried, JSON_INVALID_UTF8_SUBSTITUTE), true);
     }
 
-    /** @return array{options?: array<string, string>, last?: int} what the run that carried all over has noted */
+    /** @return array{options?: array<string, string>, last?: int} the records of the run that finished the move */
     private function noted(): array
     {
         if ($this->shop === null) {
@@ -86,7 +86,7 @@ trait Notes
         return json_decode((string) $noted, true) ?? [];
     }
 
-    /** Notes the progress, and values that a later run needs. */
+    /** Records the progress, and values for a later run. */
     public function mark(string $state, array $noted = []): void
     {
         $told = json_encode($noted);
@@ -103,7 +103,7 @@ trait Notes
         return "$this->sale:carried";
     }
 
-    /** The key that this program carries from. */
+    /** The old key of the move. */
     private function source(): string
     {
         return $this->options['counter'] ?? $this->options['list'] ?? $this->options['winners'] ?? '';

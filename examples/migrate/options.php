@@ -1,6 +1,6 @@
 <?php
 
-// The options of a program, its text for --help, and the connections that its options name.
+// The options of a program, its help text, and its connections.
 
 declare(strict_types=1);
 
@@ -24,7 +24,7 @@ final class Options
 
     TEXT;
 
-    /** @return array<string, string> the options of this call; ends for --help and for a mistake */
+    /** @return array<string, string> the options of this call; exits for --help and for an error */
     public static function read(array $needed, array $optional): array
     {
         $needed = [...self::OF_ALL, ...$needed];
@@ -35,7 +35,7 @@ final class Options
             exit;
         }
         foreach (preg_grep('/^--/', $words) as $word) {
-            // A slip of the pen in --open no would open the sale.
+            // A typing error in --open no would open the sale.
             $name = substr(explode('=', $word)[0], 2);
             in_array($name, $known, true) || Carry::fail("there is no option --$name; see --help");
         }
@@ -50,7 +50,7 @@ final class Options
         return $options;
     }
 
-    /** The comment at the head of the program that was started, and what is the same for all. */
+    /** The comment at the beginning of the program, and the options of all programs. */
     private static function usage(): string
     {
         preg_match('~^//.*(?:\n//.*)*~m', file_get_contents($_SERVER['SCRIPT_FILENAME']), $head);
@@ -67,7 +67,7 @@ final class Options
         try {
             $redis->connect(($at['scheme'] === 'rediss' ? 'tls://' : '') . $at['host'], $at['port'] ?? 6379);
             $password === '' || $redis->auth($user === '' ? $password : [$user, $password]);
-            // Another database is not what the shop meant: 0 would be taken without a word.
+            // A failed SELECT must be an error, because database 0 would be used instead.
             $redis->select((int) trim($at['path'] ?? '0', '/')) || Carry::fail((string) $redis->getLastError());
         } catch (RedisException $error) {
             Carry::fail("{$at['host']}: {$error->getMessage()}");

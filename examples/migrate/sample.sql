@@ -1,4 +1,4 @@
--- A shop to play with: what the sections' lines name. Not for a server that has a database `shop`.
+-- A sample shop with the names of the pages' lines. Not for a server that has a database `shop`.
 CREATE DATABASE shop;
 USE shop;
 CREATE TABLE goods (id INT PRIMARY KEY, num INT, version INT);

@@ -1,17 +1,17 @@
 <?php
 
-// A column with the number that is left, and a table of orders: FOR UPDATE, version, num > 0,
-// unsigned, CAS, @Transactional. `--orders` is your query for those who have bought, with the columns
-// user, order id, quantity and Unix milliseconds; --old is not needed.
+// A column with the remaining stock, and a table of orders: FOR UPDATE, version, num > 0, unsigned, CAS,
+// @Transactional. `--orders` is your query for earlier orders, with the columns user, order id, quantity and Unix
+// milliseconds; --old is not needed.
 //
 //   php sql.php --dsn 'mysql:unix_socket=/run/mysqld/mysqld.sock;dbname=shop' --db-user shop
 //       --stock 'goods.num' --where 'id = 1' --orders 'SELECT ...' --new HOST:PORT --sale sale:goods
 //       [--terms 'LIMIT 1 HOLD 900000 OUTBOX sale:goods:orders'] [--open no] [--add yes]
 //       [--notes table|new] [--enter-late yes] [--back yes]
 //
-// How far it came is noted in a table of your shop, seckill_carried, which it makes, in the transaction that
-// makes the column 0. Where it may make no table: --notes new notes it beside the sale, in the hash
-// SALE:carried, and your database sees an UPDATE of the one row and your query, nothing else.
+// The progress is recorded in a table of your shop, seckill_carried, in the transaction that sets the column to 0.
+// The program creates this table. Without the right to do so use --notes new: then the records are in the hash
+// SALE:carried beside the sale, and your database gets only your query and an UPDATE of the row.
 
 require __DIR__ . '/carry.php';
 require __DIR__ . '/sql_notes.php';
@@ -34,7 +34,7 @@ $sold = fn () => array_sum(array_column($rows(), 2));
 $notes->settle($units, $sold);
 if ($carry->isBack()) {
     $carry->checkBack() === 'done' && $carry->lateOnTheWayBack($rows());
-    // Once: the old program may have sold since.
+    // Only once, because the old program may have sold since.
     $notes->giveBack($carry->takeBack() ?? $notes->aside()[0], $set, $sold);
     exit;
 }
@@ -46,7 +46,7 @@ if ($carry->isDone()) {
 $rows();
 $carry->prepare();
 if ($carry->state() !== 'begun') {
-    // The rest is noted and set to 0 in one transaction: the old program says "sold out".
+    // The remaining stock is recorded and set to 0 in one transaction, so the old program says "sold out".
     $shop->beginTransaction();
     $there = $units();
     count($there) === 1 || Carry::fail('--where must find exactly one row');

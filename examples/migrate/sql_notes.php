@@ -1,7 +1,7 @@
 <?php
 
-// Where sql.php notes what the column said before it became 0: in a table of the shop, in the same
-// transaction, or in a hash beside the sale, which no transaction of the database covers.
+// Records of sql.php about the column's value before it was set to 0: in a table of the shop, in the transaction that
+// sets it, or in a hash beside the sale, outside any transaction.
 
 declare(strict_types=1);
 
@@ -29,7 +29,7 @@ final class TableNotes
         }
     }
 
-    /** @return array{int, int} the units that were left, and the grants of the sale before it was filled */
+    /** @return array{int, int} the remaining units, and the number of grants before the sale was filled */
     public function aside(): array
     {
         $row = $this->shop->prepare('SELECT units, base FROM seckill_carried WHERE sale = ?');
@@ -37,7 +37,7 @@ final class TableNotes
         return array_map(intval(...), $row->fetch(PDO::FETCH_NUM));
     }
 
-    /** Within the transaction that makes the column 0. */
+    /** Runs inside the transaction that sets the column to 0. */
     public function close(int $units, int $base, callable $sold): void
     {
         $note = $this->shop->prepare("REPLACE INTO seckill_carried VALUES (?, ?, 'begun', ?, '')");
@@ -52,7 +52,7 @@ final class TableNotes
     {
     }
 
-    /** In one transaction with the note. */
+    /** Restores the column in one transaction with the record. */
     public function giveBack(int $units, callable $set, callable $sold): void
     {
         $this->shop->beginTransaction();
@@ -62,14 +62,14 @@ final class TableNotes
     }
 }
 
-/** The hash says `closing` before the transaction is committed, and `begun` behind it. */
+/** The hash has `closing` before the transaction is committed, and `begun` after it. */
 final class HashNotes
 {
     public function __construct(private readonly Carry $carry, private readonly PDO $shop)
     {
     }
 
-    /** @return array{int, int} as that of the table */
+    /** @return array{int, int} as in the table */
     public function aside(): array
     {
         return [(int) $this->carry->note('units'), (int) $this->carry->note('base')];
@@ -86,7 +86,7 @@ final class HashNotes
         $this->carry->setNotes(['state' => 'begun']);
     }
 
-    /** The hash says `giving` before the column is written, and `back` behind it. */
+    /** The hash has `giving` before the column is written, and `back` after it. */
     public function giveBack(int $units, callable $set, callable $sold): void
     {
         $this->carry->setNotes(['state' => 'giving', 'given' => $units, 'rows' => $sold()]);
@@ -94,8 +94,8 @@ final class HashNotes
         $this->carry->mark('back');
     }
 
-    /** After a run that was stopped between the two steps: was the column written? Fails where that can't be
-     * known. */
+    /** After a run that stopped between the two steps: finds out whether the column was written. Fails if that is
+     * unknown. */
     public function settle(callable $units, callable $sold): void
     {
         $state = $this->carry->state();
@@ -104,7 +104,7 @@ final class HashNotes
         }
         $is = (int) ($units()[0] ?? 0);
         $was = (int) $this->carry->note($state === 'closing' ? 'units' : 'given');
-        // 0 is what closing writes, and what the old page makes of the column when it sells out.
+        // Closing sets the column to 0, but so does the old page when it sells out.
         if ($is === 0 && $was > 0 && $sold() !== (int) $this->carry->note('rows')) {
             Carry::fail("a run was stopped while it wrote the column: that has 0, $was were left, and --orders has "
                 . 'other rows than then, so the old page has sold. Take it off, write what is left into the column, '

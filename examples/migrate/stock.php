@@ -1,10 +1,10 @@
 <?php
 
-// Shared by counter.php and locks.php: a stock that is a number. See carry.php.
+// Shared by counter.php and locks.php, whose stock is a number. See carry.php.
 
 require __DIR__ . '/carry.php';
 
-/** Carries the key of --counter, which says $upTo when all is sold (0 where it counts down), or gives it back. */
+/** Moves the key of --counter, or moves it back. Its sold-out value is $upTo, or 0 if it counts down. */
 function carryStock(Carry $carry, int $upTo, ?string $lock): void
 {
     $carry->isBack() ? giveStockBack($carry, $upTo, $lock) : carryStockOver($carry, $upTo, $lock);
@@ -43,7 +43,7 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
     isLate($carry, $upTo, $lock) && exit(Carry::LATE);
 }
 
-/** Units sold before, by --sold or by the rows of buyers; fails where the two differ: a row is missing, or wrong. */
+/** Earlier sold units, by --sold or by the rows of buyers. Fails if they differ, because then a row is wrong. */
 function soldBefore(Carry $carry, string $total, array $buyers): string
 {
     $sold = $carry->option('sold');
@@ -52,14 +52,14 @@ function soldBefore(Carry $carry, string $total, array $buyers): string
         || Carry::fail('--total needs --sold, or --buyers or --winners with all who bought; --sold needs --total');
     $units = array_sum(array_column($buyers, 2));
     $isTold = $sold !== '' && $isNamed;
-    // A record of users may lack some of the orders; a file of orders has them all.
+    // A record of users may lack orders; a file of orders has all of them.
     if ($isTold && ($units > (int) $sold || ($units < (int) $sold && $carry->option('buyers') !== ''))) {
         Carry::fail("--sold is $sold, but --buyers or --winners have $units units: nothing was done");
     }
     return $total !== '' && $sold === '' ? (string) $units : $sold;
 }
 
-/** Those of --buyers FILE, and of --winners KEY, a hash, a set or a list of the old server. */
+/** Buyers of --buyers FILE, and of --winners KEY: a hash, a set or a list on the old server. */
 function knownBuyers(Carry $carry): array
 {
     $key = $carry->option('winners');
@@ -98,28 +98,28 @@ function giveStockBack(Carry $carry, int $upTo, ?string $lock): void
     });
 }
 
-/** Coins are not what a counter counts: it would get their number for its own. */
+/** Refuses a sale of coins, because the counter would get a number of coins. */
 function refuseCoins(Carry $carry): void
 {
     ['limit' => $limit, 'grabs' => $grabs] = $carry->status();
     $limit === 0 && $grabs > 0 && Carry::fail('a sale of amounts (DRAW, LIMIT 0 GRABS n) has no counter; see "coins"');
 }
 
-/** How many the old program has sold since: as --late says, or a lock's stock below zero. */
+/** Number of late sales: --late, or a lock's stock below zero. */
 function lateUnits(Carry $carry, int $upTo, ?string $lock): int
 {
     $said = $carry->option('late');
     return $said !== '' ? (int) $said : ($lock === null ? 0 : max(0, -(int) $carry->old->get($carry->option('counter'))));
 }
 
-/** Whether the old program has sold or written since, and no option says so. */
+/** Whether the old program has sold or written since the move, and no option reports that. */
 function isLate(Carry $carry, int $upTo, ?string $lock): bool
 {
     $booked = bookLate($carry, $upTo, $lock);
     return $booked === null || ($booked > 0 && $carry->option('late') === '');
 }
 
-/** Books what the old program has sold since: how many now; null if it wrote something that does not tell. */
+/** Withdraws late sales. Returns the number of new ones, or null if the counter does not show it. */
 function bookLate(Carry $carry, int $upTo, ?string $lock): ?int
 {
     $counter = $carry->option('counter');

@@ -1,20 +1,20 @@
 <?php
 
-// Tries a page of pages/ as it stands, without a web server and a login: two users click twice each for the
-// one unit of sale:try. The sale is deleted again. A row that the page wrote has the order try-1 or try-2.
+// Tries a page of pages/ unchanged, without a web server and a login: two users click twice each for the only unit of
+// sale:try. The sale is deleted afterwards. A row that the page wrote has the order try-1 or try-2.
 //
 //   php try.php PAGE [TERMS [HOST:PORT [USER USER]]] [--lang zh]
 //   php try.php PAGE as USER
 //
-// TERMS are those of the sale ('LIMIT 1'), HOST:PORT is the server with the module (the page's), and the
-// users are 1 and 2. The page's own address, database and $key = 'sale:try' are its own. With `as` one user
-// clicks once, whatever sale the page has: for a sale that is paused.
+// TERMS are the terms of the sale (default 'LIMIT 1'). HOST:PORT is the server with the module that the page uses. The
+// users are 1 and 2 by default. The page needs its own address and database, and $key = 'sale:try'. With `as` one user
+// clicks once on the page's own sale, which should be paused.
 
 declare(strict_types=1);
 
 require __DIR__ . '/lang.php';
 
-/** One click of a user in a process of its own, with login.php for a login. */
+/** One click of a user in a separate process, with login.php as the login. */
 function click(string $page, string $user, string $order): void
 {
     putenv("TRY_USER=$user");

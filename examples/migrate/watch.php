@@ -1,8 +1,8 @@
 <?php
 
-// WATCH, MULTI, EXEC: a hash of winners (user => time()), with or without a counter beside it. The program takes the
-// winners from the hash, not from the counter. If the counter is higher, some winners had a random id that another
-// winner had, too, and were overwritten: --same-id N says how many; they are subtracted from --total.
+// WATCH, MULTI, EXEC: a hash of winners (user => time()), with or without a counter. The winners are read from the
+// hash, not from the counter. If the counter is higher, several winners had one random id and overwrote each other:
+// --same-id N is their number, which is subtracted from --total.
 //
 //   php watch.php --old HOST:PORT --winners mywatchlist --total 100 --new HOST:PORT --sale sale:prize
 //       [--counter mywatchkey] [--same-id N] [--terms 'LIMIT 1'] [--open no] [--enter-late yes] [--back yes]
@@ -51,7 +51,7 @@ if ($more > 0 && $carry->option('same-id') === '') {
         . "--same-id $more to take them off the total, or --same-id 0 if nobody was told so. Nothing was done");
 }
 $carry->prepare();
-// A full hash and a full counter say "sold out", and whoever watches one of them fails.
+// A full hash and a full counter mean "sold out", and the EXEC of requests that watch them fails.
 $carry->close(function ($old) use ($winners, $counter, $total) {
     for ($place = 1; $place <= $total; $place++) {
         $old->hSetNx($winners, "moved:$place", '0');

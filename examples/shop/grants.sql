@@ -1,9 +1,9 @@
--- Each part of the shop is a user of the database of its own, and may do what it does.
+-- Each part of the shop is a separate database user with only the rights that it needs.
 CREATE OR REPLACE USER login@'@FROM@' IDENTIFIED BY '@database-login@';
 GRANT SELECT, INSERT (name, password) ON shop.accounts TO login@'@FROM@';
 GRANT SELECT, INSERT, DELETE ON shop.tries TO login@'@FROM@';
 
--- The pages: nobody is made an operator here, and nothing is declared PAID.
+-- The pages: no right to make an operator, or to set a payment to PAID.
 CREATE OR REPLACE USER pages@'@FROM@' IDENTIFIED BY '@database-pages@';
 GRANT SELECT, INSERT (sale, item, account, req, fen, until), UPDATE (taken) ON shop.payments TO pages@'@FROM@';
 GRANT SELECT ON shop.orders TO pages@'@FROM@';
@@ -16,7 +16,7 @@ GRANT SELECT (id, operator) ON shop.accounts TO operator@'@FROM@';
 GRANT SELECT ON shop.payments TO operator@'@FROM@';
 GRANT SELECT ON shop.orders TO operator@'@FROM@';
 GRANT SELECT ON shop.sales TO operator@'@FROM@';
--- Puts codes in and hands them out, and can't read one.
+-- Inserts codes and assigns them, but can't read them.
 GRANT SELECT (id, item, sale, unit), INSERT (item, code), UPDATE (sale, unit) ON shop.codes TO operator@'@FROM@';
 
 CREATE OR REPLACE USER worker@'@FROM@' IDENTIFIED BY '@database-worker@';

@@ -1,6 +1,6 @@
--- What the shop itself keeps. The orders' tables are those of seckill orders.
--- Names of accounts may look alike to a database and be different bytes to Redis ("Bob", "bob"),
--- so the sale knows people by the number of their account.
+-- The shop's own tables. The tables of orders are made by seckill orders.
+-- A database may treat names as equal that are different bytes for Redis ("Bob", "bob"). So users of the
+-- sale are account numbers.
 CREATE DATABASE IF NOT EXISTS shop CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_520_ci;
 USE shop;
 CREATE TABLE IF NOT EXISTS accounts (
@@ -9,17 +9,17 @@ CREATE TABLE IF NOT EXISTS accounts (
     password VARCHAR(255) NOT NULL,
     operator BOOLEAN NOT NULL DEFAULT FALSE);
 
--- Passwords that were tried of late, by name and address.
+-- Recent login attempts, by name and address.
 CREATE TABLE IF NOT EXISTS tries (
     name VARCHAR(40) NOT NULL,
     address VARCHAR(45) CHARACTER SET ascii NOT NULL,
     at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP,
     KEY (name, address), KEY (at));
 
--- One row for each order that somebody began to pay; `sale` is the id of its sale, as STATUS tells it.
--- state: BEGUN, the bill was written. PAID, the money is taken and the order is theirs. REFUND, the money
--- is to go back, REFUNDED, it went. LAPSED, the bill was not paid and can't be any more.
--- `taken`: the bank says that it has the money. `due_at`: when the bank is asked about it next.
+-- One row for each order with a bill; `sale` is the id of its sale, from STATUS.
+-- state: BEGUN, the bill was written. PAID, the order is paid and sold. REFUND, the money must be refunded.
+-- REFUNDED, it was refunded. LAPSED, the bill was not paid in time.
+-- `taken`: the bank has the money. `due_at`: time of the next question to the bank.
 CREATE TABLE IF NOT EXISTS payments (
     id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY,
     sale CHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -34,8 +34,8 @@ CREATE TABLE IF NOT EXISTS payments (
     due_at TIMESTAMP NOT NULL DEFAULT (CURRENT_TIMESTAMP + INTERVAL 10 SECOND),
     UNIQUE KEY (sale, account, req), KEY (state, taken), KEY (state, due_at));
 
--- What the numbers of a numbered sale stand for, where it is a code. One that was given to a sale (its id, as
--- STATUS tells it) is that sale's for good, and the number's that it got there.
+-- The codes for the numbers of a numbered sale. A code that was assigned to a sale (its id, from STATUS) and a
+-- number stays assigned.
 CREATE TABLE IF NOT EXISTS codes (
     id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY,
     item VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -44,8 +44,8 @@ CREATE TABLE IF NOT EXISTS codes (
     unit BIGINT UNSIGNED,
     UNIQUE KEY (item, code), UNIQUE KEY (sale, unit), KEY (item, sale));
 
--- The payment service, which is another company's: it has a database of its own. state: PAID, REFUNDED.
--- `told` counts how often the shop has said that it knows of the payment.
+-- The payment service: another company with its own database. state: PAID, REFUNDED. `told` is the number of
+-- "success" answers of the shop about the payment.
 CREATE DATABASE IF NOT EXISTS bank;
 CREATE TABLE IF NOT EXISTS bank.trades (
     payment BIGINT UNSIGNED PRIMARY KEY,

@@ -1,15 +1,15 @@
 <?php
 
-// Settles payments, one duty a process: `confirm` the orders of those that are taken, `refund` until the bank
-// says that the money went back, `ask` the bank about bills of which nothing was heard. Every step may be
-// done twice, by two workers too, and who comes after one that died finds it in the database again.
+// Settles payments, with one task for each process. `confirm` confirms the orders of paid bills, `refund` repeats a
+// refund until the bank reports it as done, `ask` asks the bank about bills without a callback. Every step can be
+// repeated, also by two workers at once. After a crash another worker finds the step in the database.
 
 require __DIR__ . '/lib/sale.php';
 require __DIR__ . '/lib/database.php';
 require __DIR__ . '/lib/messages.php';
 require __DIR__ . '/lib/worker.php';
 
-/** No bill is paid this long after it lapsed, whatever the bank's clock says. */
+/** Seconds after the end of a bill in which the bank may still accept it, because clocks differ. */
 const LAPSE_S = 3600;
 const REFUND_AGAIN_S = 5;
 
@@ -33,18 +33,18 @@ function confirm(PDO $database, array $payment): void
     move($database, $payment, is_sold($payment) ? 'PAID' : 'REFUND');
 }
 
-/** Whether the order is theirs now. If it is not, it will never be: nobody ends up with the money and the unit. */
+/** Whether the order is sold now. If not, it never will be, so that no buyer gets both the unit and a refund. */
 function is_sold(array $payment): bool
 {
-    // Another sale under the same key is another sale: its orders are not paid for by this bill.
+    // An old bill must not pay for an order of a new sale at this key.
     if ((status($payment['item'])['id'] ?? null) !== $payment['sale']) {
         return false;
     }
     [$sale, $user] = [sale($payment['item']), (string) $payment['account']];
-    // RECLAIM: money that comes late gets a unit if one is free at this moment.
+    // RECLAIM: a late payment gets a unit if one is free now.
     $answer = unless_no_sale(fn () => $sale->confirm($user, $payment['req'], reclaim: true));
     if ($answer?->outcome === 'NOGRANT') {
-        // A GRAB with this order that still comes must find it closed before the money goes back.
+        // A fence, so that a delayed GRAB of this order can't win after the refund.
         $answer = unless_no_sale(fn () => $sale->cancel($user, $payment['req']));
     }
     return $answer?->state === 'SOLD';
@@ -56,7 +56,7 @@ function refund(PDO $database, array $payment): void
     $trade === null ? later($database, $payment, REFUND_AGAIN_S) : move($database, $payment, $trade['state']);
 }
 
-/** At ten seconds, and again whenever it is twice as old. */
+/** Asks the bank after ten seconds, and again each time the bill's age has doubled. */
 function ask(PDO $database, array $payment): void
 {
     $trades = trades('ask', $payment['id'], $payment['id']);
@@ -72,7 +72,7 @@ function ask(PDO $database, array $payment): void
     }
 }
 
-/** From the state that it was read in: another worker may have been here meanwhile. */
+/** Changes the state only from the one that was read, because another worker may have changed it. */
 function move(PDO $database, array $payment, string $to): void
 {
     $move = 'UPDATE payments SET state = ?, due_at = NOW() WHERE id = ? AND state = ?';

@@ -1,27 +1,27 @@
 <?php
 
-// A buyer: a process that runs the program, and is paused before each of its commands until break.php lets it go on.
+// A buyer: a process that runs the program. It stops before each of its commands until break.php lets it continue.
 
 declare(strict_types=1);
 
 final class Buyer
 {
-    /** A buyer that is silent for this long, and has not ended, waits for the other's lock. The first word takes
+    /** A running buyer without a command for this many ms waits for the other's lock. The first command may take
      * longer. */
     private const SILENCE_MS = 500;
     private const START_MS = 5_000;
 
-    /** A buyer that gets the same reply to the same command this many times waits for the other, too. */
+    /** A buyer that repeats a command this often with an unchanged reply waits for the other, too. */
     private const TURNS = 5;
 
-    /** Runs before the program: the framework of the posts, and what a web server would say. */
+    /** Runs before the program: the framework of the posts, and the variables of a web server. */
     private const PREPEND = '<?php
         parse_str((string) getenv("QUERY"), $_GET);
         require getenv("FRAMEWORK");
         require getenv("STEPPED");';
 
     private const CONNECT = '/->p?connect\s*\((?:[^()]|\([^()]*\))*\)/i';
-    /** Ways to a server, a file or a program that are not CONNECT or MYSQLI, and names made at run time. */
+    /** Ways to a server, a file or a program other than CONNECT and MYSQLI, and names made at run time. */
     private const ELSEWHERE = '/\b(PDO|Predis|Relay|Memcached?|SoapClient|Redis(Cluster|Array|Sentinel)|include|require)\b
         |\b(include|require)_once\b|\bmysqli_(\w*connect|init|connection)\b|\breal_connect\b|\beval\b
         |\b(p?fsockopen|(stream_)?socket_\w+|curl_\w+|fopen\s*\(\s*[\'"]\w+:|file_get_contents|call_user_func\w*)\b
@@ -34,18 +34,18 @@ final class Buyer
     private $process;
     /** @var resource */
     private $door;
-    /** @var array<int, array{resource, resource}> the program's connections, and those behind them */
+    /** @var array<int, array{resource, resource}> the program's connections, each with its connection to the server */
     private array $connections = [];
-    /** @var array{resource, resource} the one that has a command to send */
+    /** @var array{resource, resource} the connection with the next command */
     private array $next;
     private int $turns = 0;
-    /** A statement that was sent, and has no result yet. */
+    /** A sent statement without a result. */
     private ?string $statement = null;
-    /** @var ?array{resource, string} an answer of Redis that it has not heard yet, and where it goes */
+    /** @var ?array{resource, string} a reply of Redis that is held back, with its connection */
     private ?array $kept = null;
     private readonly string $file;
 
-    /** @param list<array{string, string}> $log what was sent, in order */
+    /** @param list<array{string, string}> $log sent commands in order */
     public function __construct(
         private readonly string $name, string $program, string $query, private readonly int $redis, private array &$log,
         ?string $sqlSocket,
@@ -70,13 +70,13 @@ final class Buyer
         $this->process = proc_open($words, [1 => $to, 2 => $to], $pipes, null, $env);
     }
 
-    /** Refuses a program that could reach another server than the test's: that may be a shop's. */
+    /** Refuses a program that could reach other servers than those of the test. */
     private static function check(string $source): void
     {
         $source = self::withoutComments($source);
         preg_match(self::ELSEWHERE, $source, $found);
         $why = $found === [] ? null : 'it has ' . trim($found[0]);
-        // A connect that CONNECT does not match would reach the shop's own server.
+        // A connect that CONNECT does not match would reach a server of the shop.
         if (preg_match_all('/(->|::)\s*p?connect\b/i', $source) !== preg_match_all(self::CONNECT, $source)) {
             $why ??= 'it connects in a way that is not understood';
         }
@@ -89,7 +89,7 @@ final class Buyer
         }
     }
 
-    /** The code alone: a comment may have any word. */
+    /** The code without comments, which may have any words. */
     private static function withoutComments(string $source): string
     {
         $isComment = fn (PhpToken $token) => $token->is([T_COMMENT, T_DOC_COMMENT, T_INLINE_HTML]);
@@ -104,8 +104,8 @@ final class Buyer
     }
 
     /**
-     * Lets it send so many commands, or all. The answer to the last of so many is kept back: there it stands
-     * still, or dies. False if it ends before, or waits for the other.
+     * Lets the buyer send this many commands, or all. The reply to the last one is held back, so that the buyer
+     * stops or dies there. False if the buyer ends earlier or waits for the other.
      */
     public function run(?int $commands = null): bool
     {
@@ -149,7 +149,7 @@ final class Buyer
         return !is_resource($this->process) || !proc_get_status($this->process)['running'];
     }
 
-    /** Whether one of its connections has a command to send; false if it has ended, or waits for the other. */
+    /** Waits for a command on one of the connections; false if the buyer has ended or waits for the other. */
     private function waitForCommand(): bool
     {
         if ($this->statement !== null) {
@@ -175,7 +175,7 @@ final class Buyer
         return false;
     }
 
-    /** Sends a command on, and keeps the reply. False for a statement that waits for a lock. */
+    /** Forwards a command and holds the reply back. False for a statement that waits for a lock. */
     private function pass(): bool
     {
         [$client, $redis] = $this->next;

@@ -1,6 +1,6 @@
 <?php
 
-// A MariaDB of its own for a while, with the tables of sample.sql.
+// A temporary MariaDB server with the tables of sample.sql.
 
 declare(strict_types=1);
 
@@ -15,7 +15,7 @@ final class PlainMariaDb
         $this->socket = "$folder/sock";
         mkdir($folder, 0700);
         $path = 'PATH=$PATH:/usr/sbin; exec ';
-        // Any MariaDB that starts deletes the temporary tables of all others in its tmpdir.
+        // At its start MariaDB deletes all temporary tables in its tmpdir, also those of other servers.
         $own = '--no-defaults --datadir=' . escapeshellarg("$folder/data") . ' --tmpdir=' . escapeshellarg($folder)
             . (posix_getuid() === 0 ? ' --user=root' : '');
         exec("{$path}mariadb-install-db $own --auth-root-authentication-method=normal --skip-test-db 2>&1", $said, $code);

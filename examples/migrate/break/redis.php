@@ -1,6 +1,6 @@
 <?php
 
-// A Redis of its own for a while, and the messages between a client and a server.
+// A temporary Redis server, and messages between a client and a server.
 
 declare(strict_types=1);
 
@@ -24,7 +24,7 @@ final class PlainRedis
         }
     }
 
-    /** Sends a line as redis-cli would; its reply as text. */
+    /** Sends a line as redis-cli does. Returns the reply as text. */
     public function call(string $line): string
     {
         fwrite($this->connection, "$line\r\n");
@@ -32,7 +32,7 @@ final class PlainRedis
     }
 }
 
-/** A message from one of the two processes to the other. */
+/** A message between client and server. */
 final class Told
 {
     private function __construct(public readonly string $raw, public readonly string $text) {}

@@ -1,7 +1,7 @@
 <?php
 
-// Replaces mysqli in a program that break.php runs: each statement pauses before it is sent, and after its result,
-// until break.php lets it go on.
+// Replaces mysqli in a program that break.php runs. Each statement stops before it is sent, and after its result,
+// until break.php lets it continue.
 
 declare(strict_types=1);
 
@@ -50,7 +50,7 @@ final class SteppedMysqli extends mysqli
     {
         $this->say('SQL', $statement);
         fgets($this->gate);
-        // A statement that waited for the other's lock may have affected other rows than it would have before.
+        // A statement that waited for a lock may affect other rows than without the wait.
         $this->say('RESULT', $run());
         fgets($this->gate);
         return true;

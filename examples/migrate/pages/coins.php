@@ -16,14 +16,14 @@ $insert = 'INSERT INTO packets (order_no, user, coins) VALUES (?, ?, ?)
     ON DUPLICATE KEY UPDATE order_no = order_no';
 $add = 'INSERT INTO users (id, coins) VALUES (?, ?)
     ON DUPLICATE KEY UPDATE coins = COALESCE(coins, 0) + ?';
-// That is all that is yours.
+// Nothing below needs a change.
 $password === false && exit('DB_PASSWORD is missing');
 try {
     $round = $sale->status()['round'] ?? 0;
     $order = $_SESSION["order:$key:$round"] ??= bin2hex(random_bytes(16));
     $answer = $sale->grab($user, $order, upto: mt_rand(1, 1000));
     if ($answer->outcome === 'REPLAY' && !$answer->won()) {
-        // What this session had was paid back: the click is a new order.
+        // The session's order was refunded, so this click is a new order.
         $order = $_SESSION["order:$key:$round"] = bin2hex(random_bytes(16));
         $answer = $sale->grab($user, $order, upto: mt_rand(1, 1000));
     }

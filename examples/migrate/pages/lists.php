@@ -14,20 +14,20 @@ $password = getenv('DB_PASSWORD');
 $shop = fn () => new PDO('mysql:host=127.0.0.1;port=3306;dbname=shop', 'shop', $password);
 $insert = 'INSERT INTO orders (order_no, user, number, amount) VALUES (?, ?, ?, ?)
     ON DUPLICATE KEY UPDATE order_no = order_no';
-// That is all that is yours.
+// Nothing below needs a change.
 $password === false && exit('DB_PASSWORD is missing');
 $order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
 try {
     $answer = $sale->grab($user, $order);
     if ($answer->outcome === 'REPLAY' && !$answer->won()) {
-        // What this session had was paid back: the click is a new order.
+        // The session's order was refunded, so this click is a new order.
         $order = $_SESSION["order:$key"] = bin2hex(random_bytes(16));
         $answer = $sale->grab($user, $order);
     }
     if ($answer->outcome === 'ALREADY') {
         echo '您已经抢到过了';
     } elseif ($answer->won()) {
-        // In a sale with numbered units the number is the code's.
+        // With numbered units this is the number of the code.
         $number = $answer->units[0] ?? $answer->seq;
         $shop()->prepare($insert)->execute([$order, $user, $number, $answer->qty]);
         echo "success: order $order, number $number, $answer->qty";

@@ -13,7 +13,7 @@ $sale = new Seckill\Sale(function () {
 try {
     $answer = $sale->grab($user, $order);
     if ($answer->outcome === 'REPLAY' && !$answer->won()) {
-        // What this session had was paid back: the click is a new order.
+        // The session's order was refunded, so this click is a new order.
         $order = $_SESSION["order:$key"] = bin2hex(random_bytes(16));
         $answer = $sale->grab($user, $order);
     }

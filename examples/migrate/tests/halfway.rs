@@ -50,7 +50,7 @@ fn the_way_back_from_halfway() {
         let shop = Move::of("locks.php", &LOCKS);
         shop.old.call("SET goods 8");
         let first = buyers("halfway", "lin,order-1\nwei,order-2\n");
-        // The sale has this order with another quantity. That is refused after the old side is
+        // The sale has this order with another quantity, which is refused after the old side is
         // closed.
         shop.new.call("SECKILL.INIT sale:goods 0");
         shop.new.call("SECKILL.RESTOCK sale:goods 2 REQ own");

@@ -217,8 +217,8 @@ fn buyers_from_a_database() {
     assert!(!went_well && told.contains("row 3: [\"NULL\"]"), "{told}");
 }
 
-/// The new page writes into the moved table, with ids of the table. Its orders are no units of the
-/// old side, neither if both sides use one sale nor if the command is repeated.
+/// The new page writes into the moved table, with ids of the table. Orders of the new page are no
+/// units of the old side, neither if both sides use one sale nor if the command is repeated.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]
 fn a_table_that_both_pages_write_to() {

@@ -63,7 +63,7 @@ pub fn compare(redis: &mut Connection, database: &mut Conn, key: &str) -> Result
     Ok(Equal { orders, entries })
 }
 
-/// Number of the stream's entries in the database. Their revs must be 1, 2, 3 and so on.
+/// Number of the stream's entries in the database. The entries' revs must be 1, 2, 3 and so on.
 fn entries(database: &mut Conn, id: &str) -> Result<u64, String> {
     let counted: Option<(u64, u64, u64)> = database
         .exec_first(

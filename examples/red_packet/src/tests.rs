@@ -1,5 +1,5 @@
-//! A small red packet demo with a real server. Its checkers must find errors: each test changes one
-//! fact of a correct round and expects the message about it.
+//! A small red packet demo with a real server. The demo's checkers must find errors: each test
+//! changes one fact of a correct round and expects the message about it.
 
 use redis::{Client, Connection};
 use serde_json::json;

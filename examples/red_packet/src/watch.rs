@@ -11,7 +11,7 @@ use seckill_crowd::sale::{number, status};
 /// Interval of reads: short enough to follow a rush, long enough not to slow it down.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Numbers of reads and of changes seen.
+/// The result of the work, and the number of reads.
 pub struct Watched<T> {
     pub outcome: T,
     pub looks: u64,

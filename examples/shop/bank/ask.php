@@ -1,6 +1,6 @@
 <?php
 
-// The bank's list of payments: for a shop that got no callback, and for its books.
+// The bank's list of payments, for a shop that got no callback, and for its comparison of payments.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/database.php';

@@ -1,6 +1,6 @@
 <?php
 
-// The bank, played: another company with its own database, where the buyer pays a bill of the shop.
+// A simulated bank: another company with its own database, where the buyer pays a bill of the shop.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/database.php';
@@ -12,7 +12,7 @@ $bill = received('bill');
 $database = database();
 if (word('pay') !== '') {
     $until > time() || refuse(410, t('付款单已过期'));
-    // Once. Who has paid, or got the money back, pays nothing more by this bill.
+    // Only once: a bill that was paid or refunded can't be paid again.
     query($database, 'INSERT IGNORE INTO trades (payment, fen, state) VALUES (?, ?, "PAID")', [$payment, $fen]);
     go('/orders.php');
 }

@@ -1,6 +1,6 @@
 <?php
 
-// The shop wants the money of a payment back to its buyer. Says it twice, it goes back once.
+// Refunds a payment to its buyer on the shop's request. A repeated request refunds only once.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/database.php';

@@ -1,7 +1,7 @@
 <?php
 
-// Tells the shop of each payment until it has said "success" twice: real banks, too, say it once more when
-// an answer was lost. What could not be told waits longer each time, up to a minute, and is never dropped.
+// Reports each payment to the shop until the shop has answered "success" twice: real banks also repeat a report after
+// a lost answer. Failed reports are retried with longer pauses, up to a minute, and never dropped.
 
 require __DIR__ . '/../lib/database.php';
 require __DIR__ . '/../lib/messages.php';

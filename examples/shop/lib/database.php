@@ -1,6 +1,6 @@
 <?php
 
-// The database, as the user whose password this process was given: see grants.sql.
+// The database, with the user whose password this process got: see grants.sql.
 
 declare(strict_types=1);
 

@@ -5,9 +5,8 @@
 declare(strict_types=1);
 
 /**
- * Row and seat of a number. Numbers go to the right in one row and back to the left in the next, so two that
- * follow each other are seats side by side, or one behind the other at the end of a row: what ADJACENT gives
- * is together.
+ * Row and seat of a number. Numbers run to the right in one row and back to the left in the next. So consecutive
+ * numbers are always neighbouring seats, side by side or behind each other, as ADJACENT needs.
  */
 function place(string $item, int $unit): array
 {
@@ -16,14 +15,14 @@ function place(string $item, int $unit): array
     return [$before + 1, $before % 2 === 0 ? $at + 1 : $row - $at];
 }
 
-/** Numbers in words: seats of a hall, or the numbers themselves. */
+/** Numbers as text: seats of a hall, or the numbers themselves. */
 function places(string $item, array $units): string
 {
     $word = isset(GOODS[$item]['row']) ? fn (int $unit) => t('%d排%d座', ...place($item, $unit)) : fn (int $unit) => "#$unit";
     return implode(comma(), array_map($word, $units));
 }
 
-/** The map, whose seats shop.js paints; `mine`: the numbers that the visitor has. */
+/** The map, whose seats shop.js paints; `mine` are the visitor's numbers. */
 function hall(string $item, array $mine): string
 {
     $rows = [];

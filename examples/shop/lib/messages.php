@@ -1,19 +1,19 @@
 <?php
 
-// Messages between the shop and the bank: numbers, signed. Each purpose has a key of its own, and is signed too, so a
-// message of one purpose is not valid for another. A process is given the keys of the messages that it sends and
-// receives.
+// Signed messages between the shop and the bank; all fields are numbers. Each purpose has its own key and is part of
+// the signature, so a message is not valid for another purpose. A process has only the keys of the messages that it
+// sends and receives.
 
 declare(strict_types=1);
 
 const MESSAGES = [
-    // From the shop, through the buyer's browser: pay this, until then (Unix seconds).
+    // From the shop, through the buyer's browser: a bill that can be paid until a time (Unix seconds).
     'bill' => ['payment', 'fen', 'until'],
-    // From the bank: this has been paid.
+    // From the bank: a payment was made.
     'paid' => ['payment', 'fen'],
-    // From the shop: give this back. Answered as `ask` is.
+    // From the shop: refund a payment. The answer is as for `ask`.
     'refund' => ['payment', 'fen'],
-    // From the shop: what do you know of the payments with these numbers, both included?
+    // From the shop: asks for the payments in a range of numbers, both included.
     'ask' => ['from', 'to'],
 ];
 
@@ -30,7 +30,7 @@ function signed(string $purpose, int ...$values): array
     return $fields + ['sign' => signature($purpose, http_build_query($fields))];
 }
 
-/** The numbers of the message that this request is; anything else is refused. */
+/** The numbers of the received message; an invalid one is refused. */
 function received(string $purpose): array
 {
     $fields = [];
@@ -44,7 +44,7 @@ function received(string $purpose): array
     return $fields;
 }
 
-/** Sends a message from server to server. The answer, or null if none came or it was a refusal. */
+/** Sends a message from server to server. Returns the answer, or null without one or after a refusal. */
 function send(string $path, string $purpose, int ...$values): ?string
 {
     $http = ['method' => 'POST', 'header' => 'Content-Type: application/x-www-form-urlencoded',
@@ -60,7 +60,7 @@ function answer_trades(array $trades): never
     exit(signature('answer', $text) . "\n$text");
 }
 
-/** Asks the bank by `refund` or `ask`. Its trades by payment, or null if it did not answer. */
+/** Sends `refund` or `ask` to the bank. Returns trades by payment, or null without an answer. */
 function trades(string $purpose, int ...$values): ?array
 {
     [$sign, $text] = explode("\n", send("/bank/$purpose", $purpose, ...$values) ?? '', 2) + ['', ''];

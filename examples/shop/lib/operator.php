@@ -4,7 +4,7 @@
 
 declare(strict_types=1);
 
-/** Asked of the database each time: a session does not know what has been taken away since. */
+/** Reads the database at each request, because a session would keep a right that was taken away. */
 function operator(): array
 {
     $account = account() ?? go('/login.php');

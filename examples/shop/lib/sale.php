@@ -4,7 +4,7 @@
 
 declare(strict_types=1);
 
-// In a shop of your own this file lies wherever composer puts it.
+// In your own shop composer installs this file.
 require __DIR__ . '/../../../clients/php/Seckill.php';
 
 use Seckill\{Sale, SaleError};
@@ -13,17 +13,17 @@ const GOODS = [
     'phone' => ['name' => '星辰 X1 手机', 'fen' => 199900],
     'ticket' => ['name' => '跨年演唱会门票', 'fen' => 68000],
     'coupon' => ['name' => '一元咖啡券', 'fen' => 100],
-    // Units with numbers (docs/units.md): seats, `row` of them in a row, and codes of the table `codes`.
+    // Numbered units (docs/units.md): seats, `row` of them in each row, and codes of the table `codes`.
     'hall' => ['name' => '新年音乐会座位', 'fen' => 28000, 'limit' => 4, 'seats' => 200, 'row' => 10],
     'code' => ['name' => '视频会员月卡', 'fen' => 2500, 'codes' => true],
 ];
 const SALE_STATES = ['pending' => '即将开始', 'open' => '正在抢购', 'allheld' => '全部待付款，可能放出',
     'soldout' => '已抢光', 'paused' => '暂停中', 'closed' => '已结束'];
 
-/** Seconds to wait for Redis: a process that waits serves no other visitor, and the button can be pressed again. */
+/** Seconds to wait for Redis. A waiting process serves no other visitor, and the button can be pressed again. */
 const PATIENCE_S = 1.0;
 
-/** A user of redis.conf.example: a page knows the password of one, and may do what that one may. */
+/** Connects as a user of redis.conf.example. A page has the password of only one user. */
 function redis(): Redis
 {
     $redis = new Redis();
@@ -43,7 +43,7 @@ function status(string $item): ?array
     return unless_no_sale(fn () => sale($item)->status());
 }
 
-/** The grants that an account has, held ones first; with an order's number that order's alone. */
+/** The grants of an account, held ones first; with an order's number only that order's. */
 function grants_of(array $account, string $item, string $order = ''): array
 {
     $grants = unless_no_sale(fn () => sale($item)->user((string) $account['id'])['grants']) ?? [];
@@ -52,7 +52,7 @@ function grants_of(array $account, string $item, string $order = ''): array
     return [...$of('HELD'), ...$of('SOLD')];
 }
 
-/** Null where no sale is, or is any more. */
+/** The result of $ask, or null if the sale is missing. */
 function unless_no_sale(Closure $ask): mixed
 {
     try {

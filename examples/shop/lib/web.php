@@ -4,13 +4,13 @@
 
 declare(strict_types=1);
 
-// An error's text goes to the log. A visitor can only try again.
+// An error's text goes only to the log, because visitors can do nothing but retry.
 set_exception_handler(function (Throwable $why) {
     error_log($why::class . ": {$why->getMessage()} at {$why->getFile()}:{$why->getLine()}");
     refuse(503, t('活动火爆，请稍后再试'));
 });
 
-/** zh or en: as chosen by the link on each page, else as the browser asks. */
+/** zh or en: chosen by the link on each page, otherwise by the browser's header. */
 function lang(): string
 {
     $asked = $_GET['lang'] ?? $_COOKIE['lang'] ?? substr($_SERVER['HTTP_ACCEPT_LANGUAGE'] ?? '', 0, 2);
@@ -35,8 +35,8 @@ function comma(): string
 }
 
 /**
- * Who asks. The session is read and let go at once: its file is locked meanwhile, and a second click
- * would have to wait for the first one's answer. Who has no session is given none.
+ * The account of the request. The session is closed at once, because its file is locked while it is open, so a
+ * second click would wait for the first one's answer. A visitor without a session gets none.
  */
 function account(): ?array
 {
@@ -47,7 +47,7 @@ function account(): ?array
     return $_SESSION['account'] ?? null;
 }
 
-/** PHP makes a file for every unknown number that it is sent. */
+/** Checks the cookie first, because PHP would make a session file for every unknown id. */
 function has_session(): bool
 {
     $id = $_COOKIE[session_name()] ?? '';
@@ -83,7 +83,7 @@ function number(string $field, int $least, int $most): int
     return $number === false ? refuse(400, t('请填 %d 到 %d 的整数', $least, $most)) : $number;
 }
 
-/** A refusal: as a page for a browser, as JSON for shop.js. */
+/** Sends a refusal: a page for a browser, JSON for shop.js. */
 function refuse(int $status, string $words): never
 {
     http_response_code($status);
@@ -126,7 +126,7 @@ function fields(array $values): string
     return $html;
 }
 
-/** Sends a page, whole: what can fail has been asked before, when $main was made. */
+/** Sends a complete page. All calls that can fail were made before, for $main. */
 function page(string $title, ?array $account, string $main): never
 {
     frame($title, navigation($account) . "<main>$main</main>");

@@ -1,10 +1,10 @@
 <?php
 
-// A worker: a loop that goes on after errors, and waits while a server does not answer.
+// A worker: a loop that continues after errors and waits while a server does not answer.
 
 declare(strict_types=1);
 
-/** Does $work on a connection for ever. It says how much it did; what fails is tried again a second later. */
+/** Runs $work forever with a connection. $work returns the number of finished items; errors are retried after 1 s. */
 function work_for_ever(Closure $work): never
 {
     $database = null;

@@ -1,6 +1,6 @@
 <?php
 
-// The books: what the payments, the orders and the bank say of each order, side by side.
+// Compares payments, orders and the bank's trades of each order, side by side.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';
@@ -18,7 +18,7 @@ $books = books($database, $sale);
 $wrong = array_filter($books, fn ($row) => verdict($row) === 'wrong');
 $open = array_filter($books, fn ($row) => verdict($row) === 'open');
 
-// All that is wrong or under way, and the newest of the others.
+// All wrong or pending rows, and the newest of the others.
 $item = substr($sales[$sale] ?? '', strlen('sale:'));
 $shown = $wrong + $open + array_slice($books, 0, 100, true);
 $rows = '';
@@ -37,7 +37,7 @@ page(t('对账'), $account, '<h1>' . t('对账') . "</h1><form><select name=\"sa
     . '</button></form><p id="sum">' . t('%d 笔，%d 笔不一致，%d 笔处理中', count($books), count($wrong), count($open))
     . '</p><div class="wide"><table id="books"><tr><th>' . implode('</th><th>', $heads) . "</th></tr>$rows</table></div>");
 
-/** One row for each order or payment of a sale, newest first, and one for each trade that the shop does not know. */
+/** One row for each order or payment of a sale, newest first, and one for each unknown trade of the bank. */
 function books(PDO $database, string $sale): array
 {
     // MariaDB has no FULL JOIN.
@@ -62,7 +62,7 @@ function books(PDO $database, string $sale): array
     return $rows;
 }
 
-/** All that the bank has. (Who has years of payments compares a day's, and gets a day's from the bank.) */
+/** All trades of the bank. (With years of payments compare one day at a time.) */
 function bank_trades(): array
 {
     [$all, $from] = [[], 0];
@@ -74,7 +74,7 @@ function bank_trades(): array
     return $all;
 }
 
-/** Empty when all three agree, open while something is under way. */
+/** Empty if all three agree, `open` while a payment is pending. */
 function verdict(array $row): string
 {
     [$order, $payment, $bank] = [$row['ordered'], $row['payment'], $row['bank']];
@@ -82,7 +82,7 @@ function verdict(array $row): string
     return match (true) {
         $bank !== null && $row['bank_fen'] !== $row['fen'] => 'wrong',
         $bank === null => !$sold && in_array($payment, [null, 'BEGUN', 'LAPSED'], true) ? '' : 'wrong',
-        // A worker, or the order writer, is about to move it.
+        // A worker or the order writer will change it soon.
         in_array($payment, ['BEGUN', 'LAPSED', 'REFUND'], true), [$order, $payment] === ['HELD', 'PAID'] => 'open',
         $bank === 'REFUNDED' => !$sold && $payment === 'REFUNDED' ? '' : 'wrong',
         default => $sold && $payment === 'PAID' ? '' : 'wrong',

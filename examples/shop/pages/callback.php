@@ -1,7 +1,7 @@
 <?php
 
 // The bank reports a payment. It repeats the report until the answer is "success", and once more if the answer was
-// lost. This page only stores it: the worker does the rest, so the bank does not wait for the shop.
+// lost. This page only stores the report. The worker does the rest, so the bank does not wait for the shop.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/database.php';

@@ -1,7 +1,7 @@
 <?php
 
-// The button, with the seats that are chosen where there are any. One call decides; the database is not asked.
-// Refusals are answers, with status 200.
+// The button, with the chosen seats if there are any. One call to Redis decides, without the database. Refusals are
+// normal answers with status 200.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';
@@ -19,11 +19,11 @@ try {
     $answer = unless_no_sale(fn () => sale($item)->grab((string) $account['id'], $order, ...$wanted))
         ?? answer(['code' => 'NOSALE', 'say' => t('还没开始：活动尚未发布')]);
 } catch (Unanswered) {
-    // The outcome is unknown. The page keeps the order's number, so another click finds it out and takes nothing
-    // twice.
+    // The outcome is unknown. The page keeps the order's number, so another click gets the outcome and never
+    // takes units twice.
     refuse(503, t('活动火爆，请再点一次，不会重复下单'));
 } catch (SaleError $error) {
-    // The hall may be open in part. And an order that was not answered may have won other seats than these.
+    // The sale may have fewer seats than the hall. An order without an answer may have won other seats.
     match ($error->errorCode) {
         'ERR' => refuse(400, t('没有这个座位')),
         'REQMISMATCH' => answer(['code' => 'REQMISMATCH', 'say' => t('上一次点击已经成功，请看我的订单。'), 'order' => new_order()]),
@@ -37,12 +37,12 @@ answer([
     'say' => words($answer, $item),
     'units' => $answer->units ?? [],
     'taken' => $answer->unit,
-    // The order to pay, if any: where they hold units under another order, that one.
+    // The order to pay, if any: the user's other order if that one holds the units.
     'held' => $answer->outcome === 'ALREADY' ? '' : $order,
     'won' => $answer->won(),
     'pay' => $answer->state === 'HELD',
     'seq' => $answer->seq,
-    // An order that ended without a unit stays ended. Who tries again, or wants more, needs a new one.
+    // An order without a unit stays ended. Another try, or further units, need a new order.
     'order' => $more || ($answer->state !== null && !$answer->won()) ? new_order() : $order,
 ]);
 

@@ -1,6 +1,6 @@
 <?php
 
-// The page of a sale: its name, its opening, the seats where it has any, and the button. shop.js does the rest.
+// The page of a sale: its name, its opening, its seats if any, and the button. shop.js does the rest.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';
@@ -33,7 +33,7 @@ if ($seats > 0) {
     $button = '<p id="chosen">' . t('请选 1 到 %d 个座位', $limit) . "</p>$button" . ($account === null ? '' : '<p class="together"><select id="count">'
         . implode($counts) . '</select> <button id="together">' . t('最好的连座') . '</button></p>');
 }
-// The order is numbered here, so however often its button is pressed it is one order.
+// The order number is made here, so repeated clicks are one order.
 $data = "data-item=\"$item\" data-order=\"" . new_order() . '" data-csrf="' . csrf() . '" data-words="' . h($words) . '"';
 page(t(GOODS[$item]['name']), $account, "$others<section id=\"sale\" $data><h1>" . t(GOODS[$item]['name'])
     . '</h1><p class="price">' . t('秒杀价') . ' ' . yuan(GOODS[$item]['fen']) . '</p><p id="stock">&nbsp;</p>'

@@ -1,6 +1,6 @@
 <?php
 
-// Logs in, makes the account of a new name, and logs out.
+// Logs in, creates the account of a new name, and logs out.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/database.php';
@@ -15,7 +15,7 @@ if (word('leave') !== '') {
     go('/');
 }
 
-// A visitor who is not logged in has no session: the form's token is in a cookie that no other site's form sends.
+// Without a login there is no session: the form's token is in a cookie that other sites' forms don't send.
 $token = $_COOKIE['login'] ?? '';
 if (!is_string($token) || preg_match('/^[0-9a-f]{32}$/D', $token) !== 1) {
     $token = bin2hex(random_bytes(16));
@@ -26,8 +26,8 @@ if ($_SERVER['REQUEST_METHOD'] === 'POST') {
     hash_equals($token, word('csrf')) || refuse(403, t('页面已过期，请刷新后再试'));
     $account = enter(trim(word('name')), word('password'));
     if ($account !== null) {
-        // Only now, after bcrypt: a session is locked while it is open. A session id that an attacker planted in this
-        // browser before is replaced.
+        // Only after bcrypt, because an open session is locked. The id is replaced, because an attacker may have
+        // planted the old one in this browser.
         session_start();
         session_regenerate_id(true);
         $_SESSION = ['account' => $account, 'csrf' => bin2hex(random_bytes(16))];
@@ -41,10 +41,10 @@ page(t('登录'), null, '<h1>' . t('登录 / 注册') . '</h1><form method="post
     . t('进入') . "</button></p><p role=\"status\">$say</p></form><p><small>"
     . t('新名字会自动注册。名字用汉字、字母和数字，密码至少 8 位。') . '</small></p>');
 
-/** The account of this name if the password is its own; of a new name it becomes its own. */
+/** The account of this name if the password is right. A new name gets this password. */
 function enter(string $name, string $password): ?array
 {
-    // A name has no letters that look like others, and no invisible ones.
+    // A name has no invisible letters and none that look like others.
     if (preg_match('/^[\p{Han}a-z0-9_.-]{1,40}$/uiD', $name) !== 1 || preg_match('/^[^\0]{8,72}$/sD', $password) !== 1) {
         return null;
     }
@@ -64,8 +64,8 @@ function enter(string $name, string $password): ?array
     return ['id' => $account['id'], 'name' => $account['name'], 'operator' => (bool) $account['operator']];
 }
 
-/** Counts a try before the password is checked, or many tries at once would count as one. By address: an attacker
- * can't lock a user out. */
+/** Counts a try before the password is checked, because simultaneous tries would count as one. It counts by address,
+ * so that an attacker can't lock a user out. */
 function may_try(PDO $database, string $name): void
 {
     $who = [$name, $_SERVER['REMOTE_ADDR']];

@@ -1,6 +1,6 @@
 <?php
 
-// For those who run the sale: open, pause, add units and codes, and see the stock and the seats live.
+// For operators: open, pause, add units and codes, and watch the stock and the seats.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';
@@ -15,7 +15,7 @@ if (isset($_GET['live'])) {
 }
 if ($_SERVER['REQUEST_METHOD'] === 'POST') {
     account_that_posts();
-    // An answer is the end of a restock: the next one needs a number of its own.
+    // An answer ends a restock; the next one needs a new number.
     answer(['say' => run(item(), word('work')), 'restock' => new_order()]);
 }
 [$rows, $options] = ['', ''];
@@ -51,7 +51,7 @@ function run(string $item, string $work): string
     if ($work === 'codes') {
         return t('入库 %d 个码，还有 %d 个可卖', ...take_codes());
     }
-    // Of seats there are as many as there are, of codes as many as lie here.
+    // The number of seats is fixed; of codes at most those in the table.
     $most = match (true) {
         $seats > 0 => $seats,
         $codes => min(10_000_000, free_codes(database())),
@@ -59,7 +59,7 @@ function run(string $item, string $work): string
     };
     $numbered = $seats > 0 || $codes;
     $words = match ($work) {
-        // A hold of 0 would be a sale without payment.
+        // A hold of 0 would sell without payment.
         'open' => ['INIT', number('units', 1, $most), 'HOLD', 1000 * number('hold', 1, 86400), 'OPENAT',
             opening(number('opens', 0, 31_536_000)), 'OUTBOX', 'sale:orders', 'SAMPLE', number('sample', 0, 1000),
             'LIMIT', $limit, ...($numbered ? ['NUMBERED'] : [])],
@@ -69,17 +69,17 @@ function run(string $item, string $work): string
         default => refuse(400, t('没有这个操作')),
     };
     $command = 'SECKILL.' . array_shift($words);
-    // phpredis tells some errors by an exception and others by false: see docs/clients.md.
+    // phpredis reports some errors by an exception and others by false: see docs/clients.md.
     $redis = redis();
     try {
         $told = $redis->rawCommand($command, "sale:$item", ...$words);
         $error = $redis->getLastError();
     } catch (RedisException $exception) {
         $error = $exception->getMessage();
-        // Without the server's reply the outcome is unknown: pressed again it is the same restock.
+        // Without a reply the outcome is unknown; another click repeats this restock.
         preg_match('/^[A-Z]+ /', $error) === 1 || throw $exception;
     }
-    // Also when this very restock was carried out before, and its codes were not handed out.
+    // Also for a repeated restock whose codes were not assigned.
     $codes && $error === null && hand_out_codes(database(), status('code'));
     return match (true) {
         $error !== null => t('没有执行：%s', $error),
@@ -93,7 +93,7 @@ function opening(int $seconds): int
     return $seconds > 0 ? (int) (microtime(true) * 1000) + $seconds * 1000 : 0;
 }
 
-/** Puts codes into the table; those that are there stay one. How many came, and how many can be sold. */
+/** Inserts codes, without duplicates. Returns the number of new codes and of unsold ones. */
 function take_codes(): array
 {
     $database = database();
@@ -112,8 +112,8 @@ function free_codes(PDO $database): int
 }
 
 /**
- * Gives each number of the sale that has none a code. By the sale's id: after DEL and a new INIT numbers
- * begin at 1 again, and a code that was handed out is not handed out twice.
+ * Assigns a code to each number of the sale without one. It uses the sale's id, because after DEL and a new INIT
+ * numbers begin at 1 again, but a code must not be assigned twice.
  */
 function hand_out_codes(PDO $database, array $status): void
 {
@@ -121,7 +121,7 @@ function hand_out_codes(PDO $database, array $status): void
     $free = query($database, sprintf('SELECT id FROM codes WHERE item = "code" AND sale IS NULL ORDER BY id LIMIT %d',
         max(0, $status['supply'] - $have)))->fetchAll(PDO::FETCH_COLUMN);
     foreach ($free as $id) {
-        // Two operators at once: the number is unique, and the second is told to try again.
+        // With two operators at once the unique number makes the second one fail and retry.
         query($database, 'UPDATE codes SET sale = ?, unit = ? WHERE id = ? AND sale IS NULL', [$status['id'], ++$have, $id]);
     }
 }

@@ -1,6 +1,6 @@
 <?php
 
-// The orders of an account, as the order writer has put them into the database.
+// The orders of an account, from the database of the order writer.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';
@@ -37,8 +37,8 @@ page(t('我的订单'), $account, '<h1>' . t('我的订单') . "</h1><ul id=\"or
     . ($orders === [] ? '<p>' . t('还没有订单。') . '</p>' : ''));
 
 /**
- * The codes that are this account's, by order: of those numbers alone that are in a paid order of theirs now.
- * What is held, given back or lost shows none, for its code may be somebody else's next.
+ * The codes of this account, by order, only for numbers that are in a paid order now. Held, returned or lost numbers
+ * show none, because another buyer may get the code.
  */
 function codes(PDO $database, array $account): array
 {
@@ -49,7 +49,7 @@ function codes(PDO $database, array $account): array
     return query($database, $find, [(string) $account['id']])->fetchAll(PDO::FETCH_GROUP | PDO::FETCH_COLUMN);
 }
 
-/** The seats of an order, or its codes once they are paid. */
+/** The seats of an order, or its codes after payment. */
 function numbered(string $item, array $order, array $codes): string
 {
     $codes = array_map(fn (string $code) => '<code>' . h($code) . '</code>', $codes["$order[id]$order[born]-$order[seq]"] ?? []);

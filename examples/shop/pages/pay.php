@@ -1,13 +1,13 @@
 <?php
 
-// Begins to pay: a bill for the order that this account holds, once, and over to the bank with it.
+// Starts a payment: writes one bill for the order that this account holds, and sends the buyer to the bank.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';
 require __DIR__ . '/../lib/database.php';
 require __DIR__ . '/../lib/messages.php';
 
-/** How long after the hold a bill can still be paid: money that comes late may get a unit, or goes back. */
+/** Seconds after the hold in which a bill can still be paid. A late payment gets a unit or is refunded. */
 const LATE_S = 86400;
 
 $item = item();
@@ -16,7 +16,7 @@ $sale = status($item)['id'] ?? '';
 $mine = grants_of($account, $item, word('order'))[0] ?? [];
 ($mine['state'] ?? '') === 'HELD' || go('/orders.php');
 
-// With the id of the sale: a new one under the same key is not paid for by an old bill.
+// With the id of the sale, because an old bill must not pay for a new sale at this key.
 $order = [$sale, $account['id'], $mine['req']];
 $bill = [$item, GOODS[$item]['fen'] * $mine['qty'], intdiv($mine['deadlineMs'], 1000) + LATE_S];
 $database = database();
@@ -25,7 +25,7 @@ query($database, $begin, [...$order, ...$bill]);
 $find = 'SELECT id, fen, until FROM payments WHERE sale = ? AND account = ? AND req = ?';
 $payment = query($database, $find, $order)->fetch();
 
-// By POST: what stands in an address bar stands in logs and histories, too. shop.js presses the button.
+// By POST, because addresses appear in logs and histories. shop.js presses the button.
 page(t('去付款'), $account, '<form id="bill" method="post" action="/bank/">'
     . fields(signed('bill', $payment['id'], $payment['fen'], $payment['until']))
     . '<p><button>' . t('去付款') . '</button></p></form>');

@@ -1,4 +1,4 @@
-// The countdown by the sale's clock, the button, the seat map, and the operator's live table.
+// The countdown by the sale's clock, the button, the seat map, and the operator's table.
 'use strict';
 
 const byId = (id) => document.getElementById(id);
@@ -7,14 +7,14 @@ const post = async (url, fields) => {
   return answer.json();
 };
 
-// How old the map may be: a seat that this browser just took may be shown free for this long.
+// Largest age of the map: a seat that this browser just took may be shown free for this long.
 const BEHIND_MS = 5000;
 
 // Paints the map. `map.chosen` are the chosen numbers; `changed(lost)` is called when they change. `lost` is the name
 // of a seat that another buyer has taken.
 function seatMap(box, most, changed) {
   const seats = [...box.querySelectorAll('button')];
-  // Since when each seat is this browser's.
+  // The time since which each seat is this browser's.
   const mine = new Map(JSON.parse(box.dataset.mine).map((unit) => [unit, performance.now()]));
   const map = { chosen: new Set(), stands: [] };
 
@@ -60,7 +60,7 @@ function seatMap(box, most, changed) {
   return map;
 }
 
-// Shows each change of the map as it is sent. If none can be sent, `isLive` is false and the page asks instead.
+// Shows each change of the map from the event stream. Without a stream `isLive` is false and the page polls.
 function follow(item, show) {
   const watch = { isLive: false };
   const begin = () => {
@@ -72,7 +72,7 @@ function follow(item, show) {
     };
     source.onerror = () => {
       watch.isLive = false;
-      // A browser tries again by itself, but not after an answer that was no stream.
+      // A browser retries by itself, but not after an answer other than a stream.
       if (source.readyState === EventSource.CLOSED) setTimeout(begin, 10_000 + Math.random() * 10_000);
     };
   };
@@ -89,7 +89,7 @@ function showSale(box) {
   const watch = map && follow(item, map.show);
   let order = box.dataset.order;
   let state = { state: 'none', say: '' };
-  // Milliseconds to add to this browser's clock, which may be wrong, to get the sale's.
+  // Milliseconds between the sale's clock and this browser's, which may be wrong.
   let ahead = 0;
   let looking = false;
   let asking = 0;
@@ -106,7 +106,7 @@ function showSale(box) {
     } finally {
       looking = false;
     }
-    // The server's clock was read half way between request and answer, as a guess.
+    // Estimate: the server read its clock in the middle between request and answer.
     ahead = state.now - (asked + performance.now()) / 2;
     byId('stock').textContent = state.stock;
     if (map) map.show(state.units ?? '');
@@ -127,8 +127,8 @@ function showSale(box) {
     if (button) showButton(left > 0);
   }
 
-  // The button shows the sale's state and can always be pressed. Pressed twice it sends one order twice, which takes
-  // one unit; pressed after the end it may get a unit that came back.
+  // The button shows the sale's state and can always be pressed. Two clicks send one order twice, which takes one
+  // unit. A click after the end may get a unit that came back.
   function showButton(before) {
     const over = ['allheld', 'soldout', 'closed'].includes(state.state);
     const look = asking > 0 ? 'asking' : before || state.state === 'none' ? 'before' : over ? 'over' : 'now';
@@ -151,7 +151,7 @@ function showSale(box) {
       order = told.order;
       if (map && told.taken) map.take([told.taken], 's');
       if (map && told.won) map.take(told.units, 'h');
-      // Another order of this user may be waiting to be paid.
+      // Another order of this user may be unpaid.
       if (map && !told.won) return;
       byId('pay').hidden = !told.pay;
       byId('pay').elements.order.value = told.held ?? '';
@@ -168,7 +168,7 @@ function showSale(box) {
   button?.addEventListener('click', () => grab(map ? { units: [...map.chosen].sort((a, b) => a - b).join(' ') } : {}));
   together?.addEventListener('click', () => grab({ together: byId('count').value }));
   setInterval(tick, 100);
-  // Not all at the same moment; and who is told of each change asks seldom, for state and clock.
+  // Random, so that browsers don't poll together. With an event stream the page polls seldom, for state and clock.
   let rest = 0;
   setInterval(() => {
     rest = watch?.isLive && rest < 9 ? rest + 1 : 0;
@@ -195,7 +195,7 @@ function showLive(table) {
     byId('done').textContent = '…';
     const told = await post('/operator.php', fields);
     byId('done').textContent = told.say;
-    // Not answered, it keeps its number: the same restock may be sent again.
+    // Without an answer the number stays, so that this restock can be repeated.
     form.elements.restock.value = told.restock ?? form.elements.restock.value;
     await look();
   });

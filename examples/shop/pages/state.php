@@ -1,6 +1,6 @@
 <?php
 
-// The public state of a sale, and the clock of the sale's server.
+// The public state of a sale, and its server's clock.
 
 require __DIR__ . '/../lib/web.php';
 require __DIR__ . '/../lib/sale.php';
@@ -10,7 +10,7 @@ $status = status($item) ?? answer(['state' => 'none', 'say' => '', 'stock' => t(
 ['supply' => $supply, 'available' => $available, 'held' => $held, 'sold' => $sold] = $status;
 $stock = t('剩余 %d / %d，待付款 %d，已售 %d', $available, $supply, $held, $sold);
 $shown = array_intersect_key($status, ['state' => 1, 'available' => 1, 'now' => 1, 'open_at' => 1]);
-// Of a hall each seat, for browsers that the event stream does not reach.
+// For a hall the state of each seat, for browsers without the event stream.
 if (isset(GOODS[$item]['seats'])) {
     $shown['units'] = unless_no_sale(fn () => sale($item)->units(1, GOODS[$item]['seats']));
 }

@@ -1,4 +1,4 @@
-// Codes that are handed out by number: a buyer sees theirs when it is paid, and nobody else's.
+// Codes by number: a buyer sees a code only after paying, and never another buyer's.
 'use strict';
 
 const { Person } = require('./person.js');
@@ -38,7 +38,7 @@ async function codes(stage, { operate }, shot) {
   const { id } = stage.status('code');
   check(stage.sql(`SELECT GROUP_CONCAT(unit, code ORDER BY unit) FROM shop.codes WHERE sale = '${id}'`)
     === CODES.map((code, at) => `${at + 1}${code}`).join(), 'each number has its code');
-  // The numbers begin again, the codes do not.
+  // Numbers begin at 1 again, but codes are not assigned again.
   stage.redis('DEL', 'sale:code');
   await operate('codes', { codes: 'VIP-DDDD-4444' }, '还有 1 个可卖');
   await operate('open', { item: 'code', units: 1, opens: 0, hold: 900 });

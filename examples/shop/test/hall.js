@@ -123,7 +123,7 @@ async function together(stage, { operator }, shot) {
   return 'four seats side by side; a fifth is refused; order, books and map show them';
 }
 
-// Without a browser: what a page of ours would not send, and who pays too late for a seat.
+// Without a browser: requests that our pages never send, and a late payment for a seat.
 async function seats(stage) {
   const order = 'b'.repeat(32);
   const buyer = stage.buyer();
@@ -159,7 +159,7 @@ async function seats(stage) {
   return '13 requests that no page sends change nothing; a seat paid too late is not sold twice';
 }
 
-// Viewers may watch without end, from four addresses.
+// Many viewers watch at the same time, from four addresses.
 async function watchers(stage) {
   stage.newSale('hall', 200, 900, 'NUMBERED', 'LIMIT', 4);
   const watch = (at) => new Promise((resolve, reject) => {

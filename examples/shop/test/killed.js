@@ -1,4 +1,4 @@
-// Killed, the shop leaves nothing behind. The last part: it is gone then.
+// After SIGKILL the shop leaves no process behind. This part is the last, because it ends the shop.
 'use strict';
 
 const fs = require('node:fs');

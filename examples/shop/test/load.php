@@ -1,8 +1,8 @@
 <?php
 
-// Stands before the shop's pages for people who have logged in before, without bcrypt for each: `ab` has one
-// cookie for all. The session that it makes is then read, and its token compared, by the shop's own code.
-// X-Person names who it is; else it is somebody new.
+// Logs requests in before the shop's pages run, without bcrypt, because `ab` has one cookie for all requests. The
+// shop's own code then reads the session and compares its token. X-Person names the account; without it a new one
+// is made.
 
 $person = $_SERVER['HTTP_X_PERSON'] ?? (string) hexdec(substr($_SERVER['REQUEST_ID'], 0, 12));
 session_start();

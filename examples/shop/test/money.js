@@ -10,7 +10,7 @@ async function holder(stage, item) {
   const buyer = stage.buyer();
   const told = await buyer.grab(item);
   check(told.code === 'GRANTED', `a unit: ${JSON.stringify(told)}`);
-  // Where the machine is busy the page may say so: then they try again.
+  // On a busy machine the page may refuse; then the buyer retries.
   const bill = await until('a bill', () => buyer.bill(item).catch(() => null));
   return { ...buyer, order: told.order, bill };
 }
@@ -37,7 +37,7 @@ async function billIsNoPayment(stage) {
   return `HTTP ${status}, the order stays HELD`;
 }
 
-// Each message of both sides at each place where another is expected.
+// Sends each message of both sides to each address that expects another.
 async function messagesStayWhatTheyAre(stage) {
   stage.newSale('phone', 5, 900);
   const buyer = await holder(stage, 'phone');
@@ -53,7 +53,7 @@ async function messagesStayWhatTheyAre(stage) {
     ask: stage.message('ask', { from: payment, to: payment }),
   };
   const places = { 'callback.php': 'paid', 'bank/': 'bill', 'bank/refund': 'refund', 'bank/ask': 'ask' };
-  // Fields that a page needs and this message lacks are made up, so that only the signature can refuse it.
+  // Missing fields are added, so that only the signature can be wrong.
   const all = { payment, fen, until: last, from: payment, to: payment, pay: '1' };
   let tried = 0;
   for (const [purpose, message] of Object.entries(messages)) {
@@ -80,7 +80,7 @@ async function messagesStayWhatTheyAre(stage) {
   return `${tried} messages at places that are not theirs or with another number, all refused`;
 }
 
-// Every link and form of every page, without the token that belongs to it.
+// Requests every link and form of every page without its token.
 async function linksChangeNothing(stage) {
   stage.newSale('phone', 5, 900);
   const buyer = await holder(stage, 'phone');
@@ -117,7 +117,7 @@ async function linksChangeNothing(stage) {
 async function refundedStaysRefunded(stage) {
   stage.newSale('phone', 5, 900);
   const buyer = await holder(stage, 'phone');
-  // The bank gave the money back, for whatever reason, before the shop heard of it.
+  // The bank refunded the money before the shop knew of the payment.
   stage.sql(`INSERT INTO bank.trades (payment, fen, state) VALUES (${buyer.bill.payment}, ${buyer.bill.fen}, 'REFUNDED')`);
   await stage.payBill(buyer.bill);
   const after = await holder(stage, 'phone');
@@ -139,7 +139,7 @@ async function oldBillInNewSale(stage) {
   stage.newSale('phone', 5, 900);
   const buyer = await holder(stage, 'phone');
   stage.newSale('phone', 5, 900);
-  // The page has stayed open: the same order in the new sale.
+  // A page that stayed open sends its order to the new sale.
   check((await buyer.grab('phone', buyer.order)).code === 'GRANTED', 'the same order in the new sale');
   await stage.payBill(buyer.bill);
   await isRefunded(stage, buyer);

@@ -1,5 +1,5 @@
-// A sale of 1,000 units. 40 pay late, half of them when it is sold out. Redis stands still for 60 s in the
-// middle, and MariaDB for 30 s of it.
+// A sale of 1,000 units. 40 buyers pay late, half of them after it is sold out. Redis is frozen for 60 s in the
+// middle, and MariaDB for 30 s of that time.
 // At the end bank, payments, orders and WINNERS are compared row by row.
 'use strict';
 
@@ -12,7 +12,7 @@ const PATIENCE_MS = 180_000;
 
 const pause = (ms) => new Promise((resolve) => { setTimeout(resolve, ms); });
 
-// Repeats a step, with the same order, until there is an answer, as people do.
+// Repeats a step with its order until there is an answer, as people do.
 async function insist(what, attempt) {
   return until(what, async () => {
     try {
@@ -24,7 +24,7 @@ async function insist(what, attempt) {
   }, PATIENCE_MS);
 }
 
-// Grabs, and gets the bill. Null if it is sold out.
+// Grabs and gets the bill; null if the sale is sold out.
 async function win(stage) {
   const buyer = stage.buyer();
   const order = crypto.randomBytes(16).toString('hex');
@@ -44,7 +44,7 @@ const pay = (stage, { bill }) => insist('the bank takes the money', async () => 
   return true;
 });
 
-// Buys until all people have been served; returns how many have paid.
+// Buys for all people; returns the number of payments.
 async function buy(stage, paid) {
   let left = BUYERS;
   const one = async () => {
@@ -75,7 +75,7 @@ async function standStill(stage, late, paid) {
   return [before, paid.length];
 }
 
-// The four books of a sale, each by user and order.
+// The sale, orders, payments and trades, each by user and order.
 function read(stage, sale) {
   const by = (rows) => new Map(rows.map(([user, order, ...row]) => [`${user} ${order}`, row]));
   const winners = [];

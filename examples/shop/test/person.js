@@ -11,7 +11,7 @@ class Person {
     person.page = await person.context.newPage();
     await person.page.setViewport({ width: 820, height: 450 });
     await person.page.setExtraHTTPHeaders({ 'Accept-Language': 'zh-CN' });
-    // Their watch is an hour fast, which must not matter.
+    // The browser's clock is an hour fast, which must not matter.
     await person.page.evaluateOnNewDocument('{ const now = Date.now; Date.now = () => now() + 3600_000; }');
     await person.page.goto(`${stage.url}login.php`);
     await person.page.type('[name=name]', name);
@@ -34,7 +34,7 @@ class Person {
     await this.reads('#stock', '剩余');
   }
 
-  // Presses the button this many times at once, and gets as many answers.
+  // Presses the button this many times at once; returns the answers.
   async grab(times = 1, status = 200) {
     const answers = [];
     const hear = async (response) => {
@@ -57,15 +57,15 @@ class Person {
     return says;
   }
 
-  // From the page of the sale or of the orders to the bank: shop.js sends the bill on, which the address
-  // does not show.
+  // From the page of the sale or of the orders to the bank: shop.js sends the bill, which is not in the
+  // address.
   async toBank() {
     await this.page.click('main form[action="/pay.php"] button');
     await until(() => `the bank, from ${this.page.url()}`, () => this.page.url().endsWith('/bank/'));
     await this.page.waitForSelector('button#pay');
   }
 
-  // The bill that lies before them.
+  // The bill on the bank's page.
   bill() {
     return this.page.$eval('main form', (form) => Object.fromEntries(new FormData(form)));
   }
@@ -75,7 +75,7 @@ class Person {
     check(this.page.url().endsWith('/orders.php'), `back from the bank: ${this.page.url()}`);
   }
 
-  // Waits until the list of orders shows this: worker and order writer may be a moment behind.
+  // Waits until the list of orders shows this text, because worker and order writer need some time.
   async ordersSay(words) {
     await until(`an order that is ${words}`, async () => {
       await this.page.goto(`${this.stage.url}orders.php`);
@@ -84,7 +84,7 @@ class Person {
   }
 }
 
-// The operator at their page: `operate(work, fields)` presses a button and reads what it says.
+// The operator's page: `operate(work, fields)` presses a button and reads the answer.
 async function operatorComes(stage) {
   const operator = await Person.comes(stage, 'operator', stage.secret('operator'));
   const operate = async (work, fields = {}, says = '完成') => {

@@ -1,4 +1,4 @@
-// People in a browser: who double-clicks, who comes late, who does not pay, who pays late.
+// People with a browser: one double-clicks, one comes late, one does not pay, one pays late.
 'use strict';
 
 const { Person } = require('./person.js');
@@ -6,7 +6,7 @@ const { ask, check, until } = require('./stage.js');
 
 const HOLD_S = 15;
 const FEN = 199900;
-// Seconds are shown whole, and the page does not know how long its question was on the way.
+// Largest error of the countdown: whole seconds are shown, and the request's travel time is unknown.
 const CLOCK_MS = 2000;
 
 module.exports = async function persons(stage, told, shot, { operate }) {
@@ -87,7 +87,7 @@ module.exports = async function persons(stage, told, shot, { operate }) {
   told('books: 3 sold, 2 expired, money for 3, AUDIT finds no difference');
 };
 
-// Redis stops answering and comes back: the result of the first click is not known.
+// Redis stops answering and comes back: the outcome of the first click is unknown.
 async function unanswered(stage, fay) {
   await stage.while('redis', () => fay.grab(1, 503));
   await fay.reads('#answer', '活动火爆，请再点一次');

@@ -1,6 +1,6 @@
 <?php
 
-// Actions of an attacker who has broken into a pool: the test's web server runs this in it.
+// Actions of an attacker inside a pool; the test's web server runs this file there.
 
 $at = getenv('DATABASE_AT');
 $socket = explode('=', $at)[1];

@@ -1,4 +1,4 @@
-// Secrets and rights: which process may do what, and which can read which secret.
+// Secrets and rights: the permissions of each process, and the secrets that it can read.
 'use strict';
 
 const fs = require('node:fs');
@@ -21,7 +21,7 @@ async function secretsAreNoWords(stage) {
   return `${names.length} secrets, none in ${calls.split('\n').length - 1} command lines`;
 }
 
-// A page that an attacker runs who has broken into this pool.
+// Runs the attacker's page in this pool.
 async function probe(stage, pool) {
   const { text } = await ask(`${stage.crowd}/probe/${pool}`);
   return JSON.parse(text);
@@ -95,7 +95,7 @@ async function hostsStayOut(stage) {
   return `Location: ${seen}`;
 }
 
-// Sends the login form as a browser without a page would.
+// Sends the login form without having loaded its page.
 async function login(stage, name, password, from, planted = '') {
   const form = await stage.page('login.php', { from });
   const token = /name="csrf" value="([0-9a-f]*)"/.exec(form.text)[1];

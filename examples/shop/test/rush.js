@@ -1,4 +1,4 @@
-// `ab -c 500 -n 4000` on 100 units, each request another person, and then all winners pay.
+// `ab -c 500 -n 4000` for 100 units, with another account for each request. Then all winners pay.
 'use strict';
 
 const { execFile } = require('node:child_process');

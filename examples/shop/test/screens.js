@@ -1,4 +1,4 @@
-// The pages as people see them: on a phone, on the button, in English.
+// The look of the pages: on a phone, the states of the button, in English.
 'use strict';
 
 const { execFileSync } = require('node:child_process');
@@ -11,7 +11,7 @@ const SHOP = path.join(__dirname, '..');
 const PHONE = { width: 390, height: 844, isMobile: true, hasTouch: true, deviceScaleFactor: 1 };
 const HAN = /\p{Script=Han}/u;
 
-// Somebody with an order of each kind.
+// An account with an order in each state.
 async function shopper(stage, name) {
   const person = await Person.comes(stage, name);
   for (const item of ['phone', 'ticket', 'coupon']) {
@@ -110,7 +110,7 @@ async function english(stage, { operator }, shot) {
   return 'every page, and the next one too';
 }
 
-// Compares the texts that pages ask t() for with those that it has.
+// Compares the texts in calls of t() with its English texts.
 async function words() {
   const files = execFileSync('find', [SHOP, '-name', '*.php', '-not', '-path', '*/test/*', '-not', '-name', 'english.php'], { encoding: 'utf8' });
   const said = new Set();

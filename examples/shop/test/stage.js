@@ -1,4 +1,4 @@
-// The shop, a browser, and what the books say: `stage` starts them and ends them.
+// Starts and ends the shop and a browser, and reads the shop's data.
 'use strict';
 
 const { spawn, execFileSync } = require('node:child_process');
@@ -11,7 +11,7 @@ const puppeteer = require('puppeteer-core');
 
 const ROOT = path.join(__dirname, '../../..');
 const DEADLINE_MS = 30_000;
-// Programs that `start` calls: their command lines are recorded.
+// Programs called by `start`, whose command lines are recorded.
 const WATCHED = ['sed', 'php', 'redis-cli', 'redis-server', 'mariadb', 'mariadbd', 'mariadb-install-db', 'nginx', 'setpriv'];
 
 // Ends with this process, also when it is killed.
@@ -41,7 +41,7 @@ function freePort() {
 }
 
 // One request: { status, headers, text, ms }, or status 0 if the connection ended without an answer.
-// `from`: the address of who asks.
+// `from`: the client's address.
 function ask(url, { fields, headers = {}, from = '127.0.0.1', method = fields ? 'POST' : 'GET' } = {}) {
   const begun = performance.now();
   const body = fields ? new URLSearchParams(fields).toString() : '';
@@ -83,7 +83,7 @@ class Stage {
     return stage;
   }
 
-  // A folder of programs that write down how they were called, and then are the programs.
+  // A folder with wrappers that record the command lines of these programs.
   watch() {
     const folder = path.join(this.folder, 'bin');
     fs.mkdirSync(folder, { mode: 0o755 });
@@ -127,11 +127,11 @@ class Stage {
     const env = { ...process.env, REDISCLI_AUTH: this.secret('redis-admin') };
     const login = ['-p', this.redisPort, '--user', 'admin', '--no-auth-warning'];
     const told = execFileSync('redis-cli', [...login, '-e', '--json', ...words], { encoding: 'utf8', env, maxBuffer: 1 << 26 });
-    // INFO is shown as it came.
+    // INFO is no JSON.
     return words[0] === 'INFO' ? told : JSON.parse(told);
   }
 
-  // Another sale of this item, whatever was there before.
+  // Replaces the sale of this item.
   newSale(item, units, holdS, ...terms) {
     this.redis('DEL', `sale:${item}`);
     this.redis('SECKILL.INIT', `sale:${item}`, units, 'HOLD', holdS * 1000, 'OUTBOX', 'sale:orders', ...terms);
@@ -159,7 +159,7 @@ class Stage {
     return this.sql(query).split('\n').filter(Boolean).map((row) => row.split('\t'));
   }
 
-  // How many orders of an item's sale the database has in each state: { SOLD: 3 }.
+  // Number of orders in the database by state: { SOLD: 3 }.
   orders(item) {
     const rows = this.rows(`SELECT state, COUNT(*) FROM shop.orders WHERE id = '${this.status(item).id}' GROUP BY state`);
     return Object.fromEntries(rows.map(([state, n]) => [state, +n]));
@@ -187,7 +187,7 @@ class Stage {
     return found[0].pid;
   }
 
-  // A part stands still while `meanwhile` runs.
+  // Freezes a process while `meanwhile` runs.
   async while(part, meanwhile) {
     const pid = this.pid(part);
     process.kill(pid, 'SIGSTOP');
@@ -198,7 +198,7 @@ class Stage {
     }
   }
 
-  // A message of shop or bank, as the fields of a form: made with its key, and independently of its code.
+  // A signed message of shop or bank as form fields, made without the shop's code.
   message(purpose, fields) {
     const key = this.secret(`key-${purpose}`);
     const sign = crypto.createHmac('sha256', key).update(`${purpose}\n${new URLSearchParams(fields)}`).digest('hex');
@@ -209,7 +209,7 @@ class Stage {
     return ask(this.url + name, options);
   }
 
-  // A second web server before the same php-fpm, whose visitors have logged in already: see load.php.
+  // A second web server for this php-fpm, whose visitors are logged in: see load.php.
   async openCrowd() {
     const port = await freePort();
     const folder = path.join(this.folder, 'load');
@@ -229,7 +229,7 @@ class Stage {
     await until('the second web server answers', async () => (await ask(`${this.crowd}/state.php`)).text !== '');
   }
 
-  // A buyer who has logged in before, without a browser.
+  // A logged-in buyer without a browser.
   buyer(id = this.buyers++) {
     const headers = { 'X-Person': String(id), Accept: 'text/html' };
     const post = (page, fields, more = {}) => ask(`${this.crowd}/${page}`, { fields: { csrf: 'of-ab', ...fields }, headers: { ...headers, ...more } });
@@ -238,12 +238,12 @@ class Stage {
       get: (page) => ask(`${this.crowd}/${page}`, { headers }),
       grab: async (item, order = crypto.randomBytes(16).toString('hex'), wanted = {}) =>
         JSON.parse((await post('grab.php', { item, order, ...wanted }, { Accept: '*/*' })).text),
-      // The bill that pay.php makes: the fields of its form.
+      // The bill of pay.php, as the fields of its form.
       bill: async (item) => formFields((await post('pay.php', { item })).text, 'bill'),
     };
   }
 
-  // Pays at the bank, as the buyer's browser does.
+  // Pays at the bank as the buyer's browser does.
   async payBill(bill) {
     const paid = await this.page('bank/', { fields: { ...bill, pay: '1' } });
     check(paid.status === 303, `the bank: ${paid.status} ${paid.text}`);

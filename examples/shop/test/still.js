@@ -1,4 +1,4 @@
-// A part stands still, or is flooded: the others go on.
+// One process is frozen or flooded: the others still work.
 'use strict';
 
 const { execFileSync } = require('node:child_process');
@@ -15,11 +15,11 @@ const SLOW_MS = 2000;
 const many = (n, make) => Promise.all(Array.from({ length: n }, (_, i) => make(i)));
 const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
 
-// The slowest of this many looks at a page, one after the other, while `meanwhile` runs.
+// The slowest of several requests for pages, one after the other, while `meanwhile` runs.
 async function slowest(stage, pages, meanwhile) {
   let over = false;
   const done = meanwhile().finally(() => { over = true; });
-  // This promise is awaited below; until then it may fail.
+  // This promise is awaited below; a failure before that must not be reported as unhandled.
   done.catch(() => {});
   let worst = 0;
   do {
@@ -57,7 +57,7 @@ async function loginsFlood(stage) {
   const token = /name="csrf" value="([0-9a-f]*)"/.exec(form.text)[1];
   const headers = { cookie: `${cookie}; ${form.headers['set-cookie'][0].split(';')[0]}` };
   const flood = (name) => many(200, (i) => stage.page('login.php', { fields: { csrf: token, name: name(i), password: 'a wrong one' }, headers }));
-  // Wrong passwords of one name, and then new names, each of which is an account.
+  // Wrong passwords for one name, and then new names, which create accounts.
   const [guessing] = await slowest(stage, ['state.php'], () => flood(() => 'flooder'));
   const [making] = await slowest(stage, ['state.php'], () => flood((i) => `f${i}`));
   const worst = Math.max(guessing, making);
@@ -72,7 +72,7 @@ async function guesses(stage) {
   const headers = { cookie: form.headers['set-cookie'][0].split(';')[0] };
   const csrf = /name="csrf" value="([0-9a-f]*)"/.exec(form.text)[1];
   const guess = (i) => stage.page('login.php', { fields: { csrf, name, password: `guess number ${i}` }, headers });
-  // Again when nginx has refused them all: the tests before have logged in, too.
+  // Repeated until nginx refuses all, because earlier tests have logged in, too.
   let judged = 0;
   await until('no more guesses are heard', async () => {
     const answers = await many(135, guess);
@@ -89,7 +89,7 @@ async function halfRequests(stage) {
   const { port } = new URL(stage.url);
   const open = new Set();
   let [sent, goesOn] = [0, true];
-  // A connection that the server closes is opened again.
+  // Reopens a connection that the server has closed.
   const half = () => {
     const socket = net.connect({ port: +port, host: '127.0.0.1', localAddress: STRANGER }, () => {
       socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-A', () => { sent += 1; });
@@ -135,7 +135,7 @@ async function whoWaits(stage) {
   const cookie = entered.headers['set-cookie'].find((set) => set.startsWith('PHPSESSID')).split(';')[0];
   const folder = path.join(stage.run, 'web/sessions');
   const hours = (n) => fs.utimesSync(path.join(folder, `sess_${cookie.split('=')[1]}`), Date.now() / 1000 - n * 3600, Date.now() / 1000 - n * 3600);
-  // The sweep that PHP makes now and then, as the pool is set.
+  // PHP's own cleanup of sessions, with the pool's settings.
   const lifetime = /gc_maxlifetime\] = (\d+)/.exec(fs.readFileSync(path.join(stage.run, 'pool.conf'), 'utf8'))?.[1] ?? 1440;
   const sweep = () => execFileSync('php', ['-d', `session.save_path=${folder}`, '-d', `session.gc_maxlifetime=${lifetime}`,
     '-r', 'session_start(); echo session_gc(); session_destroy();'], { encoding: 'utf8' });

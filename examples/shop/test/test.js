@@ -1,5 +1,5 @@
-// `make shop-test`: plays examples/shop, in a browser and without. --docs FOLDER keeps pictures, --only NAME
-// plays one of the parts below.
+// `make shop-test`: tests examples/shop with and without a browser. --docs FOLDER saves pictures, --only NAME runs
+// one of the parts below.
 'use strict';
 
 const fs = require('node:fs');
@@ -7,7 +7,7 @@ const path = require('node:path');
 const { operatorComes } = require('./person.js');
 const { Stage } = require('./stage.js');
 
-// Each is a function that plays one story, or a list of [what it is about, test]; a test returns what it saw.
+// Each part is one test, or a list of [title, test]; a test returns a summary.
 const PARTS = ['persons', 'rush', 'hall', 'codes', 'rights', 'money', 'still', 'screens', 'outage', 'killed'];
 
 const option = (name) => {

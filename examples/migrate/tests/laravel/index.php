@@ -1,7 +1,7 @@
 <?php
 
-// A fresh Laravel app in one file: its kernel, users with a token, and the routes of routes/api.php.
-// The test puts the blocks of docs/migrate-more.md beside it, as files of the names that they give.
+// A minimal Laravel app in one file: its kernel, users with a token, and the routes of routes/api.php. The test writes
+// the blocks of docs/migrate-more.md beside it, into files with the names in the blocks.
 
 declare(strict_types=1);
 

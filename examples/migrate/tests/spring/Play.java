@@ -1,8 +1,8 @@
-// A fresh Spring app: Spring's own MVC with the controller of docs/migrate-more.md, which the test puts in
-// where it says so. Debian has no Spring Data Redis and no resource server, so these three types are
-// stand-ins with the methods that the controller calls: StringRedisTemplate, Jwt, AuthenticationPrincipal.
+// A minimal Spring app: Spring MVC with the controller of docs/migrate-more.md, which the test inserts below.
+// Debian has no Spring Data Redis and no resource server. So StringRedisTemplate, Jwt and AuthenticationPrincipal
+// are replaced here, with the methods that the controller calls.
 //
-// Play PORT USER ... clicks for each user in turn, and prints the bodies of the answers.
+// Play PORT USER ... clicks for each user in turn and prints the bodies of the answers.
 
 import static org.springframework.test.web.servlet.request.MockMvcRequestBuilders.post;
 
@@ -62,7 +62,7 @@ class Goods {
     // the page's controller
 }
 
-/** Inserts an order once, however often it is called. */
+/** Inserts an order only once. */
 class Orders {
     final Map<String, String> users = new ConcurrentHashMap<>();
     boolean fail;
@@ -75,7 +75,7 @@ class Orders {
     }
 }
 
-/** The part of a resource server: the token of the header becomes the controller's Jwt. */
+/** As a resource server: makes the controller's Jwt from the token in the header. */
 class Login implements HandlerMethodArgumentResolver {
     @Override
     public boolean supportsParameter(MethodParameter parameter) {
@@ -122,7 +122,7 @@ class StringRedisTemplate {
     }
 }
 
-/** A link of the smallest kind: one connection a call. */
+/** A minimal link: one connection for each call. */
 class Wire implements Link {
     private final int port;
 
