@@ -13,11 +13,11 @@ TORTURE ?=
 MUTANTS ?=
 # PROOF=--small, PROOF=--paths for `make proof-parts`.
 PROOF ?=
-# And for `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without either writes docs/lab.md.
+# Options of `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without options writes docs/lab.md.
 LAB ?=
-# Which servers `make watch-cost` measures.
+# Servers for `make watch-cost`.
 WATCH_COST ?= redis-7.0.15 redis-8.10.2 valkey-9.1.2
-# And for `make shop-test`.
+# Options of `make shop-test`.
 SHOP ?=
 
 .PHONY: help deps orders-deps build run demo demo-pay demo-redpacket demo-waitlist demo-budget demo-parts order-demo \
@@ -28,7 +28,7 @@ SHOP ?=
 	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps lab-tigerfans migrate-deps migrate-test shop shop-deps \
 	shop-test dist image dist-test dist-again upgrade-test site site-test site-deps
 
-# The word before the colon of a target's sentence is its group. MORE=1 lists the group `more` too.
+# The word after ## is the group of a target. MORE=1 also lists the group `more`.
 GROUPS := use test measure release docs $(if $(MORE),more)
 help: ## use: List the targets (MORE=1: all of them)
 	@for group in $(GROUPS); do echo "$$group:"; \
@@ -37,9 +37,9 @@ help: ## use: List the targets (MORE=1: all of them)
 deps: ## use: Install what is missing beside a Rust toolchain (does nothing when all is there)
 	@.ci/deps
 
-# Shared dependencies are built with the features that all packages of a call ask for. Each call that builds the
-# module names a program beside it, so that no call builds the module with other features. For this reason, too, tests
-# are chosen from the whole workspace.
+# Cargo builds shared dependencies with the features that all packages of a call need. So each call that builds the
+# module also names a program, to build the module always with equal features. Tests are chosen from the whole
+# workspace for this reason, too.
 BUILD := cargo build --release --lib -p seckill
 
 build: deps ## use: Build the module: target/release/libseckill.so
@@ -91,7 +91,7 @@ orders-test: deps orders-deps ## test: Kill seckill orders at every point, on Ma
 	@python3 -m pip install --quiet --target $(CURDIR)/target/python confluent-kafka rocketmq-python-client
 	PYTHONPATH=$(CURDIR)/target/python cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
 
-# The page needs a browser, the alerts a Prometheus; WATCH=docs takes the picture of docs/watch.md anew.
+# The page needs a browser, the alerts need Prometheus; WATCH=docs makes the picture of docs/watch.md again.
 watch-test: build ## test: Fire the alerts in Prometheus, look at the exporter's page, measure what it costs
 	@.ci/deps browser
 	SECKILL_MODULE=$(MODULE) SECKILL_PROMETHEUS="$$(.ci/prometheus)" SECKILL_PICTURE="$(if $(WATCH),$(CURDIR)/docs/watch.png)" \
@@ -104,9 +104,8 @@ watch-cost: build ## more: Measure what the exporter costs Redis 7.0 and 8.10 an
 			cargo test --workspace --test cli -- --ignored --nocapture watch::cost || exit; \
 	done
 
-# Installs for `make clients` the libraries below those of clients/, and their linters. Where Maven reaches no
-# registry, JAVA_JARS=FOLDER gives the jars of Jedis, Lettuce and their dependencies; without the jars these two are
-# not run.
+# Installs the Redis libraries for `make clients`, and linters. Without a Maven registry, JAVA_JARS=FOLDER names a
+# folder with the jars of Jedis, Lettuce and their dependencies; without these jars the two are not run.
 CLIENT_LIBRARIES := $(CURDIR)/target/clients
 clients-deps:
 	@.ci/deps clients
@@ -115,7 +114,7 @@ clients-deps:
 	@.ci/java-jars $(CLIENT_LIBRARIES)/jars $(CLIENTS)
 	@.ci/go-redis $(CLIENT_LIBRARIES)/gopath $(CLIENTS)
 
-# CLIENTS="--skip Java" leaves one out that is not here.
+# CLIENTS="--skip Java" skips a missing one.
 clients: deps clients-deps ## test: Run clients/ through its table on three servers (CLIENTS="--skip Java", JAVA_JARS=DIR)
 	@.ci/servers
 	$(BUILD) -p seckill-clients --bin clients -p seckill-client --example driver
@@ -129,12 +128,12 @@ clients-publish: deps clients-deps ## more: Pack the libraries of clients/, and 
 shop-deps:
 	@.ci/deps orders php shop
 
-# PORT=8080 chooses where it listens; what is sold is kept in target/shop.
+# PORT=8080 sets the shop's port; its data is in target/shop.
 shop: deps shop-deps ## use: Open a small whole shop in PHP on a free port, until Ctrl-C
 	$(BUILD) -p seckill-cli --bin seckill
 	@exec examples/shop/start target/shop
 
-# SHOP="--docs docs/shop" takes the pictures of docs/shop.md anew.
+# SHOP="--docs docs/shop" makes the pictures of docs/shop.md again.
 shop-test: deps shop-deps ## test: Play the shop's visitors in a browser, then `ab -c 500 -n 4000` on it
 	@.ci/deps browser
 	@npm install --silent --no-fund --prefix $(CURDIR)/target/shop-test puppeteer-core@24
@@ -149,14 +148,14 @@ broken: deps ## more: Break the code on purpose, and see that sim and torture te
 	@.ci/broken
 
 # Options of `make torture`: TORTURE="--seconds 60 --seed 7", TORTURE="--help".
-# Two columns call by libraries of clients/; each is left out where its library is not.
+# Two settings use libraries of clients/; a setting is skipped if its library is missing.
 torture: export PYTHONPATH := $(CURDIR)/clients/python/src:$(CLIENT_LIBRARIES)/python:$(PYTHONPATH)
 torture: export NODE_PATH := $(CLIENT_LIBRARIES)/node_modules:$(NODE_PATH)
 torture: deps ## test: Kill, freeze, cut off and promote servers that sell, and check what they promised
 	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture $(TORTURE)
 
-# SECKILL_TEST_SERVER names another server; docs/ keeps a run of each.
+# SECKILL_TEST_SERVER names another server; docs/ has a run of each.
 bench: deps ## measure: Measure beside scripts that do the same work (9 minutes; BENCH=--quick: 90 s)
 	$(BUILD) -p seckill-noop -p seckill-bench -p seckill-cli --bin bench --bin seckill
 	target/release/bench --docs $(BENCH)
@@ -167,7 +166,7 @@ bench-instructions: ## measure: Count the server's instructions for one call (va
 bench-profile: bench-instructions ## more: Show where instructions (valgrind) and time (perf) go, and write it into docs/
 	@$(MAKE) bench BENCH="--profile"
 
-# The lab is a workspace of its own that shares the target folder; the module lies beside it there.
+# The lab is a separate workspace that shares the target folder, where it finds the module.
 LAB_BUILD := $(BUILD) -p rush && cargo build --release --manifest-path lab/Cargo.toml --target-dir target
 
 lab: deps orders-deps ## measure: Run every strategy of the posts beside the module (16 minutes; LAB=--quick: 90 s)
@@ -184,8 +183,8 @@ lab-test: deps ## more: Check and test the lab's own code
 	cargo clippy --manifest-path lab/Cargo.toml --target-dir target --all-targets -- -D warnings
 	cargo test --manifest-path lab/Cargo.toml --target-dir target
 
-# TIGERFANS=FOLDER is a checkout of github.com/renerocksai/tigerfans, which stays as it is. As root.
-# TIGERFANS_RUN=--quick: two minutes, and nothing is written.
+# TIGERFANS=FOLDER is a checkout of github.com/renerocksai/tigerfans, which is not changed. Needs root.
+# TIGERFANS_RUN=--quick: two minutes, without writing files.
 TIGERFANS_PYTHON := $(CURDIR)/target/tigerfans
 TIGERFANS_RUN ?=
 lab-tigerfans: deps ## more: The load of TigerFans (a shop of others) on its PostgreSQL and on the module
@@ -210,7 +209,7 @@ migrate-deps:
 migrate-test: deps migrate-deps ## test: Carry sales from the posts' programs to the module, and back
 	cargo test --workspace --test migrate -- --include-ignored
 
-# Tests of servers mostly wait for them, so there are more of these at a time than processors.
+# Server tests mostly wait, so more of them run at the same time than there are processors.
 test test-server matrix: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc) + 1)))
 
 test: deps ## test: Run all tests
@@ -219,14 +218,14 @@ test: deps ## test: Run all tests
 test-domain: ## more: Run the tests of the sale itself: no server, no libclang
 	cargo test -p seckill-domain
 
-# SERVER=valkey-9.1.2 takes another server than the system's, one of those that .ci/servers fetches.
+# SERVER=valkey-9.1.2 uses one of the servers that .ci/servers fetches, instead of the system's.
 test-server: deps ## test: Run the server tests (SERVER=valkey-9.1.2: on that server)
 	$(if $(SERVER),.ci/servers $(SERVER))
 	$(if $(SECKILL_MODULE),SECKILL_MODULE="$(SECKILL_MODULE)") \
 		$(if $(SERVER),SECKILL_TEST_SERVER="$$(.ci/servers --where)/$(SERVER)/server") \
 		cargo test --workspace --test server
 
-# The module as it ships, without the debug assertions of the one that tests are built with.
+# The release build of the module, without the debug assertions that tests use.
 test-release: build ## more: Run the server tests against the release build (SERVER=valkey-9.1.2)
 	$(MAKE) test-server SERVER=$(SERVER) SECKILL_MODULE=$(MODULE)
 
@@ -236,11 +235,11 @@ matrix: deps ## test: Run the server tests on eight servers, Redis 7.0 to Valkey
 	cargo build --workspace --bin matrix
 	target/debug/matrix --servers "$$(.ci/servers --where)"
 
-# SERVER=valkey-9.1.2 takes one of them. Needs tclsh; half an hour a server, half of it waiting.
+# SERVER=valkey-9.1.2 runs only that server. Needs tclsh; 30 minutes for each server, half of it waiting.
 suites: build ## more: Run the servers' own tests with and without the module: does any of them differ?
 	.ci/suites $(SERVER)
 
-# The tests of the program bring it along.
+# The tests of the program build it, too.
 cluster-test: deps ## more: Move slots, kill primaries, lose a part in clusters of six while they sell
 	cargo test --workspace --test cli --no-run
 	cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1
@@ -249,7 +248,7 @@ sim: deps ## test: Simulate sales, nodes and faults in memory against an oracle 
 	cargo build --release -p seckill -p seckill-tools --bin sim
 	target/release/sim $(SIM)
 
-# Newer nodes write a form that is made up (tests/upgrade), older ones refuse it.
+# Newer nodes write a made-up form (tests/upgrade), older ones refuse it.
 sim-upgrade: deps ## more: Simulate nodes of two versions of the module, and promotions between them
 	.ci/upgrade-test sim $(or $(SIM),--seconds 60)
 
@@ -267,7 +266,7 @@ fuzz: deps ## more: Alter everything that is read from outside, without nightly 
 coverage: ## more: List the lines of the module that no test of the domain or the server runs
 	@.ci/coverage
 
-# MUTANTS="--seed 7 --count 20 --only domain/". Stopped and started again it goes on where it was.
+# MUTANTS="--seed 7 --count 20 --only domain/". A stopped run continues where it was.
 mutants: deps ## more: Break the code in 100 places, one at a time, and tell which no test notices
 	cargo run --release -p seckill-mutants -- $(MUTANTS)
 
@@ -275,7 +274,7 @@ memcheck: deps ## more: Run the server tests and altered calls under valgrind: n
 	cargo test --workspace --test fuzz memcheck -- --ignored --nocapture
 	@.ci/memcheck valgrind
 
-# SANITIZE="address other_modules::" runs these alone, SANITIZE=planted what is to be found.
+# SANITIZE="address other_modules::" runs only these tests, SANITIZE=planted checks planted errors.
 SANITIZE ?= address
 sanitize: deps ## more: Run the server tests with server and module built with a sanitizer (8 minutes)
 	@.ci/memcheck $(SANITIZE)
@@ -291,7 +290,7 @@ lint: deps ## test: Check formatting, warnings, house rules, and that each rule 
 	cargo test --quiet --workspace --bin commands_md --bin bench the_pages_are_up_to_date
 	cargo test --quiet --workspace --test tidy
 
-# Which systems: DIST="x86_64-gnu aarch64-gnu"; all of them is the default.
+# DIST="x86_64-gnu aarch64-gnu" chooses systems; the default is all.
 dist: deps ## release: Make what is given out, into dist/: modules, packages, checksums (15 minutes)
 	.ci/dist $(DIST)
 
@@ -322,8 +321,8 @@ docs: ## docs: Write the pages that come from the module's tables and from bench
 		for drawing in docs/*.dot; do dot -Tsvg $$drawing -o $${drawing%.dot}.svg; done; \
 		else echo "docs/*.svg are left as they are: drawing them takes graphviz (dot)"; fi
 
-# Built in a copy: site/ has nothing but its own few files. SECKILL_REPOSITORY is where links to other
-# files lead, SECKILL_BASE the folder of the web server that the site lies in.
+# Built in a copy, so that site/ keeps only its own few files. SECKILL_REPOSITORY is the address for links to other
+# files, SECKILL_BASE the site's folder on the web server.
 SITE := $(CURDIR)/target/site
 site-deps:
 	@mkdir -p $(SITE)

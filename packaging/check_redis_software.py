@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Does a package for Redis Software describe the module that is in it?
+"""Checks that a package for Redis Software describes its module correctly.
 
-Usage: check_redis_software.py PACKAGE.zip SOCKET. A server with the module listens at SOCKET. The
-package is opened by RAMP, the packer of Redis itself, which has the rules of what is accepted.
+Usage: check_redis_software.py PACKAGE.zip SOCKET. A server with the module listens at SOCKET. RAMP,
+Redis' own packer, opens the package, because it knows the rules for packages.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Packs a module for Redis Software: a zip of the file and of module.json, from commands.json.
+"""Packs a module for Redis Software: a zip of the file and module.json, made from commands.json.
 
 Usage: redis_software.py MODULE ARCHITECTURE VERSION COMMANDS.JSON TARGET.zip
 
-Redis Software 8 takes it through its API (POST /v2/modules/user-defined and, on each node,
+Redis Software 8 accepts it through its API (POST /v2/modules/user-defined and, on each node,
 /v2/local/modules/user-defined/artifacts), older versions by POST /v2/modules. Equal files give
 equal bytes.
 """
@@ -13,15 +13,14 @@ import json
 import sys
 import zipfile
 
-# Capabilities of a database of Redis Software with sales, in the words of its own packer. Not
-# no_multi_key: MGRAB takes several keys. Not crdb: two writers at once would sell a unit twice. Not
-# flash.
+# Capabilities for Redis Software, in the words of its packer. Not no_multi_key, because MGRAB has several keys. Not
+# crdb, because two writers at once would sell a unit twice. Not flash.
 CAPABILITIES = [
     "types", "replica_of", "backup_restore", "eviction_expiry", "reshard_rebalance",
     "failover_migrate", "persistence_aof", "persistence_rdb", "clustering", "hash_policy", "ipv6",
     "resp3",
 ]
-# Commands for replicas and logs; docs/commands.json, for authors of clients, lacks them.
+# Commands for replicas and AOF files; docs/commands.json lacks them, because clients don't need them.
 INTERNAL = {
     "SECKILL.APPLY": {
         "arity": -4,
@@ -32,12 +31,12 @@ INTERNAL = {
         }],
     }
 }
-# Flags that COMMAND names otherwise than the servers' own JSON.
+# Flags with other names in COMMAND than in the servers' own JSON.
 FLAGS = {"deny-oom": "denyoom", "allow-loading": "loading", "allow-stale": "stale"}
 
 
 def command_of(name, command):
-    """A command as COMMAND INFO describes it; keys that a number in front counts are movablekeys."""
+    """A command as in COMMAND INFO; keys after a number of keys are movablekeys."""
     first = last = step = 0
     flags = ["module", *(FLAGS.get(flag, flag) for flag in command["command_flags"])]
     for index, spec in enumerate(command.get("key_specs", [])):
@@ -89,7 +88,7 @@ def main(module, architecture, version, commands, target):
     files = {"module.json": json.dumps(about, indent=2).encode(), "libseckill.so": code}
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
-            # The oldest time that a zip can have: the files are equal whenever they are built.
+            # The oldest possible time in a zip, so that files are equal at every build.
             entry = zipfile.ZipInfo(name)
             entry.external_attr = 0o755 << 16
             entry.compress_type = zipfile.ZIP_DEFLATED

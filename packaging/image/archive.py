@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Turns an archive of `docker save` into one that is an OCI archive too.
+"""Adds the OCI layout to an archive of `docker save`.
 
 Usage: archive.py FROM TO NAME:VERSION. TO is an OCI layout (oci-layout, index.json, blobs/sha256) with the
-manifest.json by which `docker load` and `podman load` have always found an image. OCI's tools would
-do it, but they drop the health check, for which OCI has no field; Docker reads it all the same.
-Equal images give equal bytes.
+manifest.json that every `docker load` and `podman load` reads. OCI's tools would drop the health check, for
+which OCI has no field; Docker reads it anyway. Equal images give equal bytes.
 """
 
 import gzip

@@ -1,5 +1,5 @@
-//! AUDIT of a large sale runs while other clients change it. Their changes are not reported as
-//! differences.
+//! AUDIT of a large sale runs while other clients change the sale. AUDIT does not report changes of
+//! other clients as differences.
 
 use seckill_oracle::shorthand::effect;
 

@@ -1,5 +1,5 @@
-//! The server's clock steps back: no change is undone and no hold becomes valid again. It steps
-//! forward: due holds expire within a second.
+//! The server's clock steps back: no change is undone and no hold becomes valid again. The clock
+//! steps forward: due holds expire within a second.
 
 use std::time::{Duration, Instant};
 

@@ -106,7 +106,7 @@ fn pipelines_with_quantities_are_exact() {
     server.assert_sound("k");
 }
 
-/// Several clients send one order at once. It is granted once, and all get its seq.
+/// Several clients send one order at once. The order is granted once, and all clients get its seq.
 #[test]
 fn a_request_sent_many_times_is_granted_once() {
     let server = Server::start();

@@ -132,8 +132,8 @@ fn a_missing_key_and_a_foreign_value_are_told_apart() {
     ]);
 }
 
-/// Calls every command that changes a sale on the sale of `init`. Its round is over, but the next
-/// one can't begin. Each call is an error and changes nothing.
+/// Calls every command that changes a sale on the sale of `init`, whose round is over and whose
+/// next one can't begin. Each call is an error and changes nothing.
 #[track_caller]
 fn assert_no_round_begins(conn: &mut Conn, init: &str, error: &str) {
     let (round, over) = (number(conn, "k", "round"), conn.clock_ms() + 400);

@@ -139,8 +139,8 @@ fn a_sale_may_go_while_its_stream_is_made() {
     assert_same(&server, &replica, "SWAPDB");
 }
 
-/// The stream that was created for a change that was not made. The other module moved it to
-/// database 1 during its `new` event. It is empty, and no other node has it.
+/// The stream that was created for a change that was not made. The other module moved the stream to
+/// database 1 during its `new` event, so it is empty, and no other node has it.
 #[track_caller]
 fn forget_what_was_made(conn: &mut Conn) {
     let there = [("SELECT 1", "+OK"), ("TYPE o", "+stream"), ("XLEN o", "0"), ("DEL o", "1")];
@@ -240,8 +240,9 @@ fn a_sale_is_sold_from_the_moment_it_is_there() {
     assert_eq!(events(&mut conn, "o"), ["INIT", "GRANT", "GRANT"]);
 }
 
-/// The other module moves a sale to another database during its `new` event. Its holds expire
-/// there, on a primary and on a promoted replica. (The server asserts that the key still exists.)
+/// The other module moves a sale to another database during its `new` event. The sale's holds
+/// expire there, on a primary and on a promoted replica. (The server asserts that the key still
+/// exists.)
 #[test]
 fn a_sale_that_goes_elsewhere_as_it_comes_is_swept_there() {
     let primary = Options::new().with_other_module().module_args("sweep-interval-ms 60000").start();

@@ -1,4 +1,4 @@
-//! KEEP returns a part of a grant. Its argument is the remaining quantity, so it can be repeated
+//! KEEP returns a part of a grant. KEEP's argument is the remaining quantity, so it can be repeated
 //! late.
 
 use crate::support::shop::{counter, entries, events, number, wait_for_clock, wait_for_no_holds};

@@ -1,5 +1,5 @@
-//! Tests against a real server, one concern in each module. They are one program, because linking
-//! is slow. Tests share nothing and run in parallel, each with servers of its own.
+//! Tests against a real server, one concern in each module. All are one program, because linking is
+//! slow. Tests share nothing and run in parallel, each with servers of its own.
 
 // A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]

@@ -169,8 +169,8 @@ fn entries_keep_bytes_as_they_are() {
     }
 }
 
-/// One replicated command makes a change and its entries. It has the form and id of the first
-/// entry; the others get the next ids.
+/// One replicated command makes a change and its entries. The command has the form and id of the
+/// first entry; the others get the next ids.
 #[test]
 fn one_command_makes_a_change_and_its_entries() {
     let (server, mut conn) = Server::start().with_conn();

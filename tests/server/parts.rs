@@ -279,8 +279,8 @@ fn repeats_are_replicated_where_a_wait_counts_on_them() {
     assert_eq!(listener.read().expect("a message").items()[3].text(), "end");
 }
 
-/// A balancer finds moved units that it did not send itself. Its WAIT must also wait for their
-/// SEND, although its connection has not written it.
+/// A balancer finds units in flight that another balancer has sent. A WAIT of the first balancer
+/// must also wait for that SEND, although its connection has not written it.
 // Rules: fe17 dc76
 #[test]
 fn a_wait_behind_a_repeated_send_covers_the_first() {

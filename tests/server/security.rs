@@ -86,7 +86,7 @@ fn allowed(example: &str, user: &str) -> BTreeSet<String> {
 /// are those in the list below.
 #[test]
 fn users_run_what_is_named_and_nothing_else() {
-    // The example disables these commands. They are enabled here, so that permissions are checked.
+    // The example disables these commands; the test enables them, so that permissions are checked.
     let doors = ["enable-debug-command yes", "enable-module-command yes"];
     let server = doors.iter().fold(options(), |options, line| options.line(line)).start();
     let calls = all_commands(&mut login(&server, "admin"));

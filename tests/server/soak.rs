@@ -1,4 +1,4 @@
-//! Long versions of other tests, repeated: `make soak`. They run for ten minutes at least, or
+//! Long versions of other tests, repeated: `make soak`. The tests run for ten minutes at least, or
 //! `SECKILL_SOAK_SECONDS`, and show their progress.
 
 use std::io::IsTerminal;

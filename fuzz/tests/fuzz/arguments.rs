@@ -1,6 +1,6 @@
-//! Calls of every command, made from the grammar in the table and then altered. They go to a live
-//! server with a replica, and to the parsers alone. The server does not crash, every sale passes
-//! AUDIT, and the replica has equal sales in the end.
+//! Calls of every command, made from the grammar in the table and then altered. A live server with
+//! a replica gets these calls, and so do the parsers alone. The server does not crash, every sale
+//! passes AUDIT, and the replica has equal sales in the end.
 
 use std::time::Instant;
 

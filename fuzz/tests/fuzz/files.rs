@@ -1,5 +1,5 @@
 //! RDB and AOF files with altered bytes at start-up. The server refuses to start, or its sales pass
-//! AUDIT. It never ends by a signal.
+//! AUDIT. No server ends by a signal.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

@@ -1,4 +1,4 @@
-//! The server under valgrind's memcheck: no error, and no leak in the module. It runs every
+//! The server under valgrind's memcheck: no error, and no leak in the module. The test runs every
 //! command, then the server's operations on values, then altered calls, payloads and files. Each
 //! server shuts down normally, so that valgrind finds leaks.
 

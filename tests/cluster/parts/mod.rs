@@ -31,8 +31,8 @@ const SUPPLY: i64 = SHARE * PARTS.get() as i64;
 const LIMIT: i64 = 2;
 const TERMS: &str = "LIMIT 2 HOLD 1000";
 const NODE_TIMEOUT_MS: u64 = 2_000;
-/// Units granted between two faults. That is more than the initial units of a part, although half
-/// of them come back.
+/// Units granted between two faults: more than the initial units of a part, although half of them
+/// come back.
 const STAGE: u64 = 3_500;
 /// Units granted before a replica freezes, fewer than a part's initial units.
 const SOLD_BEFORE: u64 = 500;
@@ -150,7 +150,7 @@ fn cut_connections(cluster: &Cluster, crowd: &Crowd, hot: usize) {
     crowd.wait_until_granted();
 }
 
-/// Kills a primary. Its replica is promoted, and it comes back as a replica.
+/// Kills a primary, whose replica is promoted. The killed server comes back as a replica.
 fn kill_primary(cluster: &mut Cluster, crowd: &Crowd, hot: usize) -> u128 {
     let node = node_of(cluster, hot);
     crowd.allow(STAGE, hot);

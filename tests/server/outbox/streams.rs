@@ -99,7 +99,7 @@ fn an_expiry_waits_for_the_stream_and_loses_nothing() {
     wait_until("the sweeper was refused", || number(&mut conn, "k", "outbox_error") == 1);
     assert_eq!(state_of(&mut conn, "k", "a"), "HELD");
     assert_eq!(number(&mut conn, "k", "held"), 3);
-    // Its deadline is over, so it does not become SOLD.
+    // The hold's deadline is over, so it does not become SOLD.
     assert_eq!(conn.call("SECKILL.CONFIRM k a"), REFUSED);
     assert_eq!(conn.call("RENAME kept s"), "+OK");
     wait_for_no_holds(&server, "k");
@@ -114,8 +114,8 @@ fn an_expiry_waits_for_the_stream_and_loses_nothing() {
     assert_eq!(replica.digest("k"), server.digest("k"));
 }
 
-/// One command creates the sale, its stream and the entry. It is no transaction, which an AOF can
-/// lose.
+/// One command creates the sale, its stream and the entry. A transaction is avoided, because an AOF
+/// can lose it.
 // Rules: bb47
 #[test]
 fn a_missing_stream_is_made_by_the_same_command() {

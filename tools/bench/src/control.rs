@@ -20,8 +20,8 @@ pub struct Control {
 }
 
 impl Control {
-    /// Starts a server, with or without a module. Its main thread has its own core if the machine
-    /// has two.
+    /// Starts a server, with or without a module. The server's main thread has its own core if the
+    /// machine has two.
     pub fn start(module: Option<&Path>, settings: &[&str]) -> Result<Control, String> {
         Control::start_through(&[], module, settings)
     }

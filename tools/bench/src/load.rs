@@ -19,7 +19,7 @@ pub const NUMBER: &str = "000number000";
 /// The placeholder for a number without a leading zero, such as a unit's number: a 1 and five
 /// digits.
 pub const UNIT: &str = "1unit0";
-/// Numbers of a load with a [`UNIT`] are smaller than this. Its units are smaller than twice this.
+/// Bound of numbers in a load with a [`UNIT`]; unit numbers are below twice this bound.
 pub const UNITS: u64 = 100_000;
 const READ_BYTES: usize = 64 * 1024;
 const TIME_OUT: Duration = Duration::from_secs(120);

@@ -30,7 +30,7 @@ pub const FULL: Plan = Plan {
     counted_calls: 10_000,
 };
 
-/// A short run to try the bench out. Its figures mean little.
+/// A short run to try the bench out, whose figures mean little.
 pub const QUICK: Plan = Plan {
     rounds: 2,
     calls: 20_000,

@@ -19,8 +19,8 @@ pub fn grow(conn: &mut Conn, key: &str, from: usize, to: usize, effect: impl Fn(
     }
 }
 
-/// The position for changes that follow this version of a sale. Their entries, if any, come next in
-/// its outbox.
+/// The position for changes that follow this version of a sale. Entries of these changes, if any,
+/// come next in the outbox.
 #[track_caller]
 pub fn position(conn: &mut Conn, key: &str, version: usize) -> String {
     let version = base36(version);

@@ -1,7 +1,6 @@
-/* Loaded into a server before all else: its wall clock is off by as many microseconds as the file
- * says that CLOCK_STEP_FILE names, an eight-byte integer that a test may change at any time. The
- * monotonic clock stays as it is, as when somebody sets a machine's clock. Nothing here allocates:
- * the server's allocator asks for the time before it is ready. */
+/* Preloaded into a server: moves its wall clock by the microseconds in the file CLOCK_STEP_FILE, an eight-byte
+ * integer that a test may change at any time. The monotonic clock stays unchanged, as when somebody sets the clock of
+ * a machine. This code allocates nothing, because the server's allocator reads the time before it is ready. */
 
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-//! Shared parts of tests against a real server. They start servers on free ports, send and compare
-//! exact bytes, read the replication stream, and wait on conditions. Every wait has a deadline and
-//! a message.
+//! Shared parts of tests against a real server: start servers on free ports, send and compare exact
+//! bytes, read the replication stream, and wait on conditions. Every wait has a deadline and a
+//! message.
 
 pub mod assortment;
 pub mod bulk;

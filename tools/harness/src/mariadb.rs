@@ -1,5 +1,5 @@
-//! A MariaDB or MySQL server in a temporary folder. It has a local socket, a TCP port only on
-//! request, and reads no system settings. Dropping the value ends the server and removes its
+//! A MariaDB or MySQL server in a temporary folder. The server has a local socket, a TCP port only
+//! on request, and reads no system settings. Dropping the value ends the server and removes its
 //! folder.
 
 use std::ffi::{OsStr, OsString};
@@ -50,7 +50,7 @@ impl MariaDb {
         MariaDb::start_by(Maker::MariaDb, &["--skip-networking"])
     }
 
-    /// Starts the server with these settings. They may name a port of the loopback interface.
+    /// Starts the server with these settings, which may name a port of the loopback interface.
     ///
     /// # Errors
     /// As [`MariaDb::start`]; so for the other functions.

@@ -242,8 +242,8 @@ pub fn module_path() -> PathBuf {
     module_file(None).unwrap_or_else(|sentence| panic!("{sentence}"))
 }
 
-/// The user for the service. Its folder and a copy of the module now belong to that user. `None`
-/// for the user that runs the tests.
+/// The user for the service, after its folder and a copy of the module were given to that user.
+/// `None` for the user that runs the tests.
 fn service_user(dir: &Path, program: &OsStr) -> Option<(u32, u32)> {
     fs::copy(module_path(), dir.join("libseckill.so")).expect("a copy of the module");
     let is_found_on_the_path = Path::new(program).components().count() == 1;

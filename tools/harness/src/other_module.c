@@ -1,17 +1,17 @@
-/* Another module in the same server, for the tests. It calls commands in the ways that a client
- * can't: from a thread of its own that holds the server's lock, and from inside notifications. Its
- * arguments `COMMAND name` and `TYPE name` have it take that name, `FLAGS flags` is as OTHER.FLAGS.
+/* Another module in the server, for tests. It calls commands in ways that a client can't: from a thread that holds the
+ * server's lock, and from inside notifications. Its arguments `COMMAND name` and `TYPE name` make it register that
+ * name; `FLAGS flags` is as OTHER.FLAGS.
  *
- *   OTHER.CALL cmd [arg ...]              calls it at once
- *   OTHER.THREAD cmd [arg ...]            calls it from a new thread; the client waits for the reply
- *   OTHER.ON event key cmd [arg ...]      calls it whenever the event is told of the key; `*` is any
- *   OTHER.ONCE event key cmd [arg ...]    the same, the first time only
- *   OTHER.OFF                             forgets what ON and ONCE said and what SAID would answer
- *   OTHER.SAID                            what the calls of ON and ONCE were answered, in RESP
- *   OTHER.FLAGS flags                     flags of RedisModule_Call, at first `E!`: errors come as
- *                                         replies, and what is called replicates
+ *   OTHER.CALL cmd [arg ...]              calls the command at once
+ *   OTHER.THREAD cmd [arg ...]            calls it from a new thread; the client is blocked until the reply
+ *   OTHER.ON event key cmd [arg ...]      calls it at every such event of the key; `*` is any
+ *   OTHER.ONCE event key cmd [arg ...]    calls it at the first such event
+ *   OTHER.OFF                             removes all ON and ONCE, and the replies for SAID
+ *   OTHER.SAID                            the replies to calls of ON and ONCE, in RESP
+ *   OTHER.FLAGS flags                     flags of RedisModule_Call, by default `E!`: errors are replies, and
+ *                                         the call replicates
  *
- * A call made for a notification is not told of notifications that it causes itself. */
+ * Notifications that such a call causes itself are ignored. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -35,7 +35,7 @@ typedef struct {
     int once;
 } Hook;
 
-/* The server's lock protects all of these. */
+/* Protected by the server's lock. */
 static Hook hooks[HOOKS_MAX];
 static size_t hook_count;
 static RedisModuleString **said;
@@ -200,7 +200,7 @@ static int on_event(RedisModuleCtx *ctx, int class, const char *event, RedisModu
     return REDISMODULE_OK;
 }
 
-/* A command or a data type of this name, that does nothing. */
+/* Registers a command or a data type of this name without a function. */
 static int take(RedisModuleCtx *ctx, RedisModuleString *kind, RedisModuleString *called) {
     const char *name = RedisModule_StringPtrLen(called, NULL);
     if (!strcmp(RedisModule_StringPtrLen(kind, NULL), "COMMAND")) {

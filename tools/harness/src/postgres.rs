@@ -1,5 +1,6 @@
-//! A PostgreSQL server in a temporary folder. It has a local socket, a TCP port only on request,
-//! and is no service of the system. Dropping the value ends the server and removes its folder.
+//! A PostgreSQL server in a temporary folder. The server has a local socket, a TCP port only on
+//! request, and is no service of the system. Dropping the value ends the server and removes its
+//! folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};

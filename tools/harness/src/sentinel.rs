@@ -25,8 +25,8 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// Starts a Sentinel with these further lines of configuration. It knows the server at this
-    /// loopback port as `mymaster`. `quorum` Sentinels must agree to declare it down.
+    /// Starts a Sentinel with these further lines of configuration. The Sentinel knows the server
+    /// at this loopback port as `mymaster`. `quorum` Sentinels must agree to declare it down.
     ///
     /// # Errors
     /// A message, with the last lines of its log where there is one.

@@ -1,5 +1,5 @@
-//! Starts servers with the module. Each has its own folder and a free port of the loopback
-//! interface. It ends with its test, also when the test panics or is killed.
+//! Starts servers with the module. Each server has its own folder and a free port of the loopback
+//! interface, and ends with its test, also when the test panics or is killed.
 //!
 //! `SECKILL_TEST_SERVER` names another server program. A wrapper script must `exec` the server,
 //! because tests kill the process that they started. `SECKILL_MODULE` names another module file.

@@ -21,7 +21,7 @@ impl ReplicationStream {
         let skipped = skip_snapshot(&mut conn);
         skipped.unwrap_or_else(|error| panic!("no snapshot came: {error}"));
         let mut stream = ReplicationStream { conn, marks: 0 };
-        // Changes from before the test follow the snapshot. They are skipped.
+        // Skips changes from before the test, which follow the snapshot.
         stream.taken(server);
         stream
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::valgrind;
 
-/// Longest wait for any condition. It is long, because several servers share two cores. A passing
-/// test never waits that long.
+/// Longest wait for any condition. The limit is long, because several servers share two cores. A
+/// passing test never waits that long.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// [`DEADLINE`], longer for servers that run under valgrind.

@@ -1,6 +1,6 @@
-/* Stands before a server's own calls (LD_PRELOAD): can make them slow as a disk that is busy does,
- * make some of them fail as a disk that breaks does, and notes how much of each file is certainly on the disk. Uses plain system calls and no memory
- * of its own, so that it can't get into the way of the server's allocator while that starts. */
+/* Preloaded into a server (LD_PRELOAD): wraps its disk calls. It can delay calls as a busy disk does, make some fail as
+ * a broken disk does, and records how much of each file is synced. It uses system calls and no memory, because the
+ * server's allocator may not be ready. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Milliseconds that a call takes longer, and how many calls fail or write a part only; the program
- * that started the server writes them. */
+/* Delays of calls in milliseconds, and the numbers of calls that fail or write only a part. The program that started
+ * the server writes them. */
 struct orders {
     volatile uint32_t sync_ms, write_ms, syncs_fail, writes_fail, writes_short;
 };
@@ -34,7 +34,7 @@ __attribute__((constructor)) static void begin(void) {
     close(file);
 }
 
-/* Whether this call is one of those that are to fail: each counts once, whoever makes it. */
+/* Whether this call must fail. Calls of all processes are counted together. */
 static int takes(volatile uint32_t *left) {
     uint32_t now = *left;
     while (now && !__atomic_compare_exchange_n(left, &now, now - 1, 0, __ATOMIC_SEQ_CST,
@@ -47,7 +47,7 @@ static void wait_ms(uint32_t ms) {
     while (nanosleep(&left, &left) && errno == EINTR) {}
 }
 
-/* How long the file was when the sync that is over began, and when that was. */
+/* The length of the file when the last completed sync began, and the time of that. */
 static void note(const struct stat *file, const struct timespec *since) {
     char name[24], text[48];
     snprintf(name, sizeof name, "%llu", (unsigned long long)file->st_ino);

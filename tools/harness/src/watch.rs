@@ -1,7 +1,6 @@
 //! Disk calls of a server. A small preloaded library (watch.c) wraps the server's writes and syncs.
-//! It can delay them or make them fail, and it records how much of each file was synced. So tests
-//! can have a slow or failing disk, or a power cut that loses unsynced bytes.
-//!
+//! The library can delay calls or make them fail, and it records how much of each file was synced.
+//! So tests can have a slow or failing disk, or a power cut that loses unsynced bytes.
 //! The library is built here with the C compiler that the module needs, too. Without a compiler, or
 //! if a server does not load the library, disks stay normal.
 

@@ -1,5 +1,5 @@
-//! Mutation testing of the domain and the shell: `make mutants`. It changes one place at a time and
-//! reports the changes that no test notices.
+//! Mutation testing of the domain and the shell: `make mutants`. The program changes one place at a
+//! time and reports the changes that no test notices.
 //!
 //! All mutants of a sample are built at once, each behind a switch, in a copy of the sources below
 //! `target/mutants`. So a mutant needs no build of its own. It runs the tests that execute its

@@ -21,7 +21,7 @@ pub struct Mutant {
 }
 
 impl Mutant {
-    /// The name of the mutant in the list of equivalent ones. It does not change when lines move.
+    /// The name of the mutant in the list of equivalent ones; it does not change when lines move.
     pub fn key(&self) -> String {
         format!("{} {}: {} => {}", self.path, self.place.function, self.line, self.instead)
     }

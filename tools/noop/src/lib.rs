@@ -1,6 +1,6 @@
-//! No-op commands for the bench. They make the server API calls of GRAB or PLACE, in the same order
-//! and with as many bytes, but decide nothing. The module is loaded beside seckill: its commands
-//! open seckill's sales and replicate seckill's APPLY. Another command times calls.
+//! No-op commands for the bench, which make the server API calls of GRAB or PLACE, in the same
+//! order and with as many bytes, but decide nothing. The module is loaded beside seckill: its
+//! commands open seckill's sales and replicate seckill's APPLY. Another command times calls.
 
 /// A function of the server's API. Used within `unsafe`; every server of the bench has it.
 macro_rules! api {

@@ -73,7 +73,7 @@ pub(super) fn filled(bench: &Bench, waiting: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// Two short lists and a long one, called by turns, each on its own server. Their lengths stay
+/// Two short lists and a long one, called by turns, each on its own server. The lists' lengths stay
 /// constant: for each user who leaves, another one joins.
 fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
     let mut empty = filled(bench, 0)?;

@@ -2,7 +2,7 @@
 
 use comfy_table::{presets, Row, Table};
 
-/// English words of the tables with their Chinese. They are replaced one after the other in each
+/// English words of the tables with their Chinese. Words are replaced one after the other in each
 /// cell, so a longer phrase comes before the phrases that it contains.
 const WORDS: [(&str, &str); 65] = [
     // Measured quantities.

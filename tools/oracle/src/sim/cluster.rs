@@ -27,7 +27,7 @@ pub struct Sample {
     pub texts: Vec<(u64, Vec<u8>)>,
 }
 
-/// Distance between two moments. It is larger than epochs can be ahead of the clock.
+/// Distance between two moments, larger than epochs can be ahead of the clock.
 const MOMENT_STEP: u64 = 1 << 34;
 
 /// The AOF: the rewritten base, and how much of the history is on disk.
@@ -57,7 +57,7 @@ pub struct Cluster {
     pub clock: u64,
     /// The primary's epoch.
     pub node_epoch: u64,
-    /// Counts starts, promotions and loads of servers. It never decreases. Epochs of different
+    /// Counts starts, promotions and loads of servers, and never decreases. Epochs of different
     /// moments are far from each other.
     moment: u64,
     /// Whether the first replica gets each transaction at once.

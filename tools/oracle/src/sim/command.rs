@@ -34,7 +34,7 @@ struct Made {
     kinds: Vec<EventKind>,
 }
 
-/// The decision on a sale. It has no outcome if only the next round begins.
+/// The decision on a sale, without an outcome if only the next round begins.
 #[derive(Clone, Copy)]
 struct Verdict<'r, 'a> {
     sale: usize,

@@ -99,7 +99,7 @@ impl Cluster {
         }
     }
 
-    /// Promotes a replica with its data. Its disk has the primary's state.
+    /// Promotes a replica with its data. The new primary's disk has the old primary's state.
     fn promote(&mut self, replica: usize, tally: &mut Tally) -> Check {
         let node = self.replicas[replica].clone();
         self.replicas[replica].knows = self.primary.knows;

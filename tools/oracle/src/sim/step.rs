@@ -1,4 +1,4 @@
-//! The steps of a run. They are printed like a session.
+//! The steps of a run, which are printed like a session.
 
 use std::fmt::{self, Display, Formatter};
 

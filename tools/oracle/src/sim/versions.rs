@@ -45,7 +45,7 @@ pub fn write_as(setting: u64) -> EntryVersion {
     EntryVersion::known_to(setting)
 }
 
-/// The version of an effect. Its first byte is the index of its form.
+/// The version of an effect, whose first byte is the index of its form.
 pub fn of_effect(text: &[u8]) -> u64 {
     match text.first() {
         // The two forms of version 1.

@@ -56,8 +56,8 @@ pub fn act(config: &Config, state: &State, action: Action) -> State {
     if config.failovers == 0 {
         next.replicas = next.parts;
     }
-    // During such a repair a part may lack units that it owes. It sells nothing, so that is no
-    // error.
+    // During such a repair a part may lack units that it owes. The part sells nothing, so that is
+    // no error.
     if action != Action::Repair || !config.is(Broken::RepairInSteps) {
         next.made_twice += next.made_since(state);
     }

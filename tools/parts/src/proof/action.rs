@@ -107,8 +107,7 @@ fn late(config: &Config, state: &State, number: u8, actions: &mut Vec<Action>) {
     }
 }
 
-/// The moves that a balancer can begin. It decides by its last reading, which other actions may
-/// have outdated.
+/// The moves that a balancer can begin by its last reading, which other actions may have outdated.
 fn begin(config: &Config, state: &State, number: u8, actions: &mut Vec<Action>) {
     let pass = state.parts.iter().flatten().map(|part| part.pass).max().unwrap_or_default();
     if pass < config.passes && state.parts.iter().all(Option::is_some) {

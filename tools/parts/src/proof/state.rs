@@ -17,7 +17,7 @@ pub enum Command {
     Elsewhere(Tell),
 }
 
-/// The state of a balancer. It waits for each reply, or gives up and starts again.
+/// The state of a balancer, which waits for each reply, or gives up and starts again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Balancer {
     Idle,
@@ -29,7 +29,7 @@ pub enum Balancer {
         next: u8,
         seen: [Part; PARTS],
     },
-    /// Notifies the parts that need it.
+    /// Tells the parts about the units elsewhere.
     Telling {
         split: u8,
         told: Vec<Tell>,

@@ -142,7 +142,7 @@ fn mixed(tests: &Path, servers: &Path) -> Result<(Outcome, Vec<Pair>), String> {
     Ok((Outcome::read("mixed", &log, started.elapsed()), pairs))
 }
 
-/// Runs a command. Its output goes into a file and is returned.
+/// Runs a command. The command's output goes into a file and is returned.
 fn logged(command: &mut Command, name: &str) -> Result<String, String> {
     let path = Path::new(LOGS).join(format!("{name}.log"));
     let trouble = |e: std::io::Error| format!("{}: {e}", path.display());

@@ -51,7 +51,7 @@ fn place() -> Option<PathBuf> {
     places.find(|place| !needed.iter().any(|path| path.starts_with(place)))
 }
 
-/// A disk of limited size, if possible. It can be slow, and lose unsynced bytes.
+/// A disk of limited size, if possible, which can be slow and lose unsynced bytes.
 pub struct Disk {
     place: PathBuf,
     is_limited: bool,

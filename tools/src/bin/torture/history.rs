@@ -277,7 +277,7 @@ pub enum Promise {
 pub struct Crowning {
     /// The time from which clients were sent to this primary.
     pub began: u64,
-    /// A time just before its promotion, in Unix ms. Its entries have no smaller T.
+    /// A time just before the promotion, in Unix ms. Entries of the new primary have no smaller T.
     pub from_ms: u64,
 }
 

@@ -1,6 +1,6 @@
-//! A client library of clients/ instead of a raw connection. It makes the buyers' calls through its
-//! driver (clients/cases.md). It retries by itself over new connections and reports how many
-//! attempts had no reply.
+//! A client library of clients/ instead of a raw connection. The library makes the buyers' calls
+//! through its driver (clients/cases.md). It retries by itself over new connections and reports how
+//! many attempts had no reply.
 
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
@@ -59,7 +59,7 @@ struct Heard {
 }
 
 impl Library {
-    /// Starts the driver with a client for this port. It ends with this thread.
+    /// Starts the driver with a client for this port. The driver ends with this thread.
     ///
     /// # Errors
     /// A message if it does not start.

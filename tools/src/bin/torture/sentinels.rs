@@ -1,4 +1,4 @@
-//! Sentinels for the servers. They and the replicas reach each server by a link that can be cut.
+//! Sentinels for the servers. Sentinels and replicas reach each server by a link that can be cut.
 //! Clients connect to the primary that a Sentinel reports.
 
 use std::time::{Duration, Instant};

@@ -33,8 +33,8 @@ pub fn shut_down(world: &mut World<'_>) -> Result<bool, String> {
     come_back(world, primary)
 }
 
-/// Kills the primary with all bytes in flight to the replica. It comes back as the replica of the
-/// new primary.
+/// Kills the primary with all bytes in flight to the replica. The killed server comes back as the
+/// replica of the new primary.
 pub fn kill_promote(world: &mut World<'_>) -> Result<bool, String> {
     let (old, Some(new)) = (world.primary, world.replica()) else { return Ok(false) };
     if let Some(link) = &world.link {

@@ -1,5 +1,5 @@
-//! Rebuilds the sale from its outbox alone, by the rules of the contract. It does not use the
-//! server's numbers. The first entry that can't follow the previous one is a violation.
+//! Rebuilds the sale from its outbox alone, by the rules of the contract and without the server's
+//! numbers. The first entry that can't follow the previous one is a violation.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -211,7 +211,7 @@ impl<'a> World<'a> {
         self.address.tear();
     }
 
-    /// Shuts a server down in order. It refuses at first while it starts a new AOF.
+    /// Shuts a server down in order. The server refuses at first while it starts a new AOF.
     pub fn shut_down(&mut self, number: usize) -> Result<(), String> {
         self.count_refused(number)?;
         self.until("the server has ended", || {

@@ -157,8 +157,7 @@ fn until_due(mut control: Control, holds: u64) -> Result<Control, String> {
     Ok(control)
 }
 
-/// A sale with `size` fences: each is a CANCEL of an unused request id. They are older than a fence
-/// is kept.
+/// A sale with `size` fences, each a CANCEL of an unused request id, older than a fence is kept.
 pub fn fences(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
