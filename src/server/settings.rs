@@ -60,14 +60,15 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Pause between two rounds of the sweeper, in milliseconds: how late an idle hold may expire.
+    /// Pause between two rounds of the sweeper, in milliseconds. The hold of a sale without calls
+    /// may expire this much late.
     SWEEP_INTERVAL_MS = "sweep-interval-ms", 10, 1..=60_000;
-    /// Holds that one round of the sweeper settles at the most.
+    /// Most holds that expire in one round of the sweeper.
     SWEEP_BATCH = "sweep-batch", 1000, 1..=100_000;
-    /// Log lines about refused APPLY commands and entries in one second. A replica that has lost
-    /// its way refuses every effect that follows; INFO counts them all.
+    /// Log lines about refused APPLY commands and entries in one second. A replica that has
+    /// diverged refuses every later effect; INFO counts all of them.
     APPLY_WARNINGS_PER_SECOND = "apply-warnings-per-second", 10, 0..=1_000_000;
-    /// The newest version of effects, of the form of outbox entries and of snapshots that is
-    /// written, for older modules among the replicas; 0 is all that this module knows.
+    /// The newest version of effects, outbox entries and snapshots that this server writes, for
+    /// replicas with an older module. 0: the newest that this module knows.
     EFFECTS_VERSION = "effects-version", 0, 0..=1;
 }
