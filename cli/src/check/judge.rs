@@ -129,6 +129,12 @@ fn log(node: &Node, faults: &mut Vec<String>) {
              crash loses grants that were answered, also with appendfsync always. Set io-threads 1"
         ));
     }
+    if !matches!(threads, "" | "1") && redis_version(node) >= (8, 4) {
+        faults.push(format!(
+            "io-threads is {threads}: this server asks modules for keys on its I/O threads, so \
+             anybody who can connect can end it by calls of INIT. Set io-threads 1"
+        ));
+    }
     for (field, what) in [
         ("aof_last_write_status", "the log could not be written"),
         ("aof_last_bgrewrite_status", "the log could not be rewritten"),
@@ -420,6 +426,20 @@ mod tests {
         assert!(lose("redis_version", "8.2.2", "4") && lose("redis_version", "8.10.2", "2"));
         assert!(!lose("redis_version", "8.10.2", "1") && !lose("redis_version", "7.0.15", "4"));
         assert!(!lose("redis_version", "8.0.2", "4") && !lose("valkey_version", "9.1.2", "4"));
+    }
+
+    #[test]
+    fn io_threads_matter_where_they_call_modules() {
+        let ends = |version: &str, threads: &str| {
+            let faults = changed(|node| {
+                node.info.insert("redis_version".into(), version.into());
+                node.config.insert("appendonly".into(), "no".into());
+                node.config.insert("io-threads".into(), threads.into());
+            });
+            faults.iter().any(|fault| fault.contains("can end it by calls of INIT"))
+        };
+        assert!(ends("8.10.2", "2") && ends("8.4.0", "4"));
+        assert!(!ends("8.10.2", "1") && !ends("8.2.2", "4"));
     }
 
     #[test]
