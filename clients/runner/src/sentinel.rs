@@ -19,8 +19,8 @@ const SETTINGS: [&str; 2] =
 const HURRY: &str = "SENTINEL DEBUG INFO-PERIOD 1000 PUBLISH-PERIOD 500";
 
 impl Place {
-    /// Starts a server with a replica and a Sentinel. All of them, and clients, see only the ports
-    /// of the proxies.
+    /// Starts a server with a replica and a Sentinel. Servers, Sentinel and clients see only the
+    /// ports of the proxies.
     ///
     /// # Errors
     /// A message that says what does not start.

@@ -1,6 +1,6 @@
 //! Tests of examples/migrate: its programs move a sale from a shop's own program to seckill, and
 //! back. `make migrate-test`. The shops' programs are those of the posts, from lab/php; the old
-//! server is a Redis without the module. They need PHP and MariaDB, so they only run on request.
+//! server is a Redis without the module. The tests need PHP and MariaDB, so they only run on request.
 
 // A test that can't continue panics with a message.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -88,8 +88,8 @@ fn head(language: Language) -> String {
 }
 
 /// A rule as it stands on the page, with an invisible number for each sentence. The number is a
-/// digest of the English sentence. If its words change, the number changes, and tests that cite the
-/// old number fail.
+/// digest of the English sentence. If words of the sentence change, the number changes, and tests
+/// that cite the old number fail.
 fn numbered(shown: impl Display, rule: &str) -> String {
     let rule = rule.replace('\n', " ");
     let numbers = sentences(&rule).into_iter().map(|one| format!("{:04x}", digest(one)));

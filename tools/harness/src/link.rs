@@ -31,7 +31,7 @@ pub trait Filter: Send + Sync {
     /// The reply to the client, if the server must not get this request.
     fn answer(&self, request: &[u8]) -> Option<Vec<u8>>;
 
-    /// The bytes of a reply that the client gets. With `Some`, that function is called after these
+    /// The bytes of a reply that the client gets. With `Some(then)`, `then` is called after the
     /// bytes, and then the connection ends.
     fn reply(&self, reply: Vec<u8>) -> (Vec<u8>, Option<Then>);
 }

@@ -17,7 +17,7 @@ const LONG: [&str; 2] = ["enumeration", "property"];
 /// Number of tests that may fail because the machine is busy.
 const LEFT_OUT_MAX: usize = 3;
 
-/// Runs each test once, alone in its process. Returns them with the fastest first.
+/// Runs each test once, alone in its process. Returns the tests, the fastest first.
 ///
 /// # Errors
 /// A message if many tests fail without a mutant.

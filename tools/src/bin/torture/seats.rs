@@ -22,7 +22,7 @@ pub fn amount(supply: u64, random: &mut Random) -> String {
     }
 }
 
-/// The amount of an IMPORT of such an order: its quantity, or its numbers if they are known.
+/// The amount of an IMPORT of numbered units: a quantity, or the numbers if they are known.
 pub fn imported(kind: &Kind, amount: &str) -> String {
     match (kind, amount.strip_prefix(" UNITS ")) {
         (Kind::Numbered, Some(units)) => {
