@@ -81,7 +81,7 @@ impl Target {
     /// A client with this server's user and TLS for another address.
     ///
     /// # Errors
-    /// An error message if no client can be made of it.
+    /// An error message if the client can't be created.
     pub fn at(&self, host: &str, port: u16) -> Result<Client, String> {
         match self {
             Target::Address(client) => at(client, host, port),

@@ -23,7 +23,7 @@ use waitlist::ListDraft;
 /// A sale as it would stand.
 #[derive(Clone)]
 pub(crate) struct Draft<'s> {
-    /// The sale as it stands.
+    /// The sale without the draft's changes.
     pub(crate) sale: &'s Sale,
     /// The numbers of the current round.
     pub(crate) balances: Balances,

@@ -116,7 +116,7 @@ impl Sentinels {
     /// A client for the primary at this address, with the primary's user and TLS.
     ///
     /// # Errors
-    /// An error message if no client can be made of it.
+    /// An error message if the client can't be created.
     pub fn at(&self, host: &str, port: u16) -> Result<Client, String> {
         at(&self.server, host, port)
     }

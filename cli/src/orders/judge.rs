@@ -108,8 +108,9 @@ impl Primary {
         }
     }
 
-    /// Called when the primary writes entries of a newer epoch. In the middle of a session that
-    /// means that it was demoted and promoted again: waits until all witnesses name it again.
+    /// Called when the primary writes entries of a newer epoch. In the middle of a session the new
+    /// epoch means that the primary was demoted and promoted again. Then waits until all witnesses
+    /// name this primary again.
     ///
     /// # Errors
     /// If the witnesses do not name it for the time `STEADY`.

@@ -61,8 +61,8 @@ impl Checker<'_> {
     }
 }
 
-/// Whether changes of one command depend on each other. They are then refused, because each change
-/// is checked against the sale before the command.
+/// Whether changes of one command depend on each other. A command of dependent changes is refused,
+/// because each change is checked against the sale before the command.
 pub(super) fn are_entangled(changes: &[Change<'_>]) -> bool {
     let mut others = Others::default();
     changes.len() > 1 && !changes.iter().all(|change| change.effect.is_apart(&mut others))

@@ -1,5 +1,5 @@
-//! A sale's epoch in each epoch of a node: chosen at the sale's first change there, carried by that
-//! change, and above all earlier ones.
+//! A sale's epoch in each epoch of a node. The sale's first change in a node epoch chooses and
+//! carries the sale's epoch, which is above all earlier ones.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

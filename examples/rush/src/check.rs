@@ -23,7 +23,7 @@ pub struct ServerSide {
 /// Compares all data.
 ///
 /// # Errors
-/// The first thing that is wrong, as a message.
+/// A message about the first difference.
 pub fn check(
     answers: &[(Click, Reply)],
     server: &ServerSide,

@@ -93,7 +93,7 @@ pub(crate) fn server_has_flag(flag: u32) -> bool {
     unsafe { api!(RedisModule_GetContextFlags)(ptr::null_mut()) as u32 & flag != 0 }
 }
 
-/// Proof that the server's lock is held during `'c`. It can't leave its thread.
+/// Proof, bound to its thread, that the server's lock is held during `'c`.
 #[derive(Clone, Copy)]
 pub struct ServerLock<'c>(PhantomData<(&'c (), *const ())>);
 

@@ -164,7 +164,7 @@ struct Meter {
     folder: PathBuf,
     calls: u64,
     users: Box<dyn Iterator<Item = u64>>,
-    /// How many of `users` are used.
+    /// The number of `users` that are used.
     used: usize,
     /// Dropping this removes the folder.
     _folder: tempfile::TempDir,
