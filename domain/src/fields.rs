@@ -176,7 +176,7 @@ data_keys! {
     BORN "born" Number V1 GRANTS,
         "the epoch of the grant; outside Redis a grant is (id, born, seq), because a seq that was \
          lost in a crash is given out again",
-        "抢到时的 epoch；在 Redis 之外，一条抢购是 (id, born, seq)，因为宕机丢掉的 seq 会再发一次";
+        "抢到时的 epoch；在 Redis 之外，一条抢购是 (id, born, seq)，因为崩溃时丢掉的 seq 会再发一次";
     RETURNED "returned" Number V1 Of::Events(&[Trim, Confirm]),
         "units that [KEEP](holds.md#give-a-part-back-keep) gave back of the grant, whose `qty` is \
          what is left",
