@@ -58,7 +58,7 @@ enum Command {
     Repair(repair::Options),
     /// Writes one list of all grants, as CSV or JSON
     Winners(winners::Options),
-    /// Removes all parts, part 0 last; begun and not finished, it goes on
+    /// Removes all parts, part 0 last; a second call continues an unfinished one
     Destroy(operate::Destroy),
 }
 
