@@ -274,7 +274,7 @@ memcheck: deps ## more: Run the server tests and altered calls under valgrind: n
 	cargo test --workspace --test fuzz memcheck -- --ignored --nocapture
 	@.ci/memcheck valgrind
 
-# SANITIZE="address other_modules::" runs only these tests, SANITIZE=planted checks planted errors.
+# SANITIZE="thread other_modules::" runs only these tests, SANITIZE=planted checks planted errors.
 SANITIZE ?= address
 sanitize: deps ## more: Run the server tests with server and module built with a sanitizer (8 minutes)
 	@.ci/memcheck $(SANITIZE)

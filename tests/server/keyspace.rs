@@ -4,6 +4,7 @@
 use seckill_oracle::shorthand::effect;
 
 use crate::support::bulk::grow;
+use crate::support::shop::{counter, wait_for_no_holds};
 use crate::support::{wait_until, Conn, Options, Reply, Server};
 
 /// Number of sales in the module's memory.
@@ -105,6 +106,31 @@ fn a_sale_can_expire() {
         ("SECKILL.INIT k 2", "+OK"),
         ("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 1]"),
     ]);
+}
+
+/// Another thread of the server frees sales while holds of another sale are made and expire. A
+/// server frees a sale of more than 64 blocks in that way, and each RESTOCK counts as one.
+#[test]
+fn sales_are_freed_by_another_thread() {
+    let (server, mut conn) = Server::start().with_conn();
+    assert_eq!(conn.call("SECKILL.INIT held 1000 HOLD 20"), "+OK");
+    for round in 1..=3 {
+        big(&mut conn, "k", 10_000);
+        for number in 0..100 {
+            assert!(!conn.cmd(&format!("SECKILL.RESTOCK k 1 REQ r{number}")).is_error());
+        }
+        assert_eq!(conn.call("UNLINK k"), "1");
+        for user in 0..50 {
+            let grant = conn.cmd(&format!("SECKILL.GRAB held u{round}:{user}"));
+            assert_eq!(grant.items()[3].text(), "HELD");
+        }
+        let freed = || server.info("memory", "lazyfreed_objects") == round.to_string();
+        wait_until("another thread has freed the sale", freed);
+        assert_eq!(sales(&server), "1");
+    }
+    wait_for_no_holds(&server, "held");
+    assert_eq!(counter(&mut conn, "held", "expired"), 150);
+    server.assert_sound("held");
 }
 
 /// Another thread of the server frees large sales. Then memory and the number of sales are as

@@ -2,8 +2,8 @@
 //! test server runs under valgrind, waits are longer, and servers shut down in order so that leaks
 //! are found. A report about the module fails the test.
 //!
-//! With `SECKILL_SANITIZER` instead, server and module were built with AddressSanitizer, which
-//! writes the logs (`.ci/memcheck`).
+//! With `SECKILL_SANITIZER` instead, server and module were built with AddressSanitizer or
+//! ThreadSanitizer, which writes the logs (`.ci/memcheck`).
 //!
 //! Debian's server uses a shared jemalloc, which valgrind replaces by its own malloc. So it sees
 //! every block. In a server with a built-in jemalloc it would find only reads of uninitialised
@@ -41,9 +41,13 @@ const WORDS: [&str; 9] = [
 const KNOWN: &str = "{\n lzf-cond\n Memcheck:Cond\n fun:lzf_compress\n}\n\
     {\n lzf-value\n Memcheck:Value8\n fun:lzf_compress\n}\n";
 
-/// The sanitizer's settings, without the log path. The clock library may be loaded before it. A
-/// failed allocation returns null, as the server's malloc does.
-const SETTINGS: &str = "detect_leaks=1:verify_asan_link_order=0:allocator_may_return_null=1";
+/// The settings of both sanitizers, without the log path. The clock library may be loaded before
+/// them. A failed allocation returns null, as the server's malloc does. A server goes on after a
+/// race, so its test reports all races.
+const SETTINGS: [(&str, &str); 2] = [
+    ("ASAN_OPTIONS", "detect_leaks=1:verify_asan_link_order=0:allocator_may_return_null=1"),
+    ("TSAN_OPTIONS", "exitcode=0:history_size=7:allocator_may_return_null=1"),
+];
 
 /// The logs of one server: of all its processes, also after a restart.
 #[derive(Debug)]
@@ -96,8 +100,8 @@ impl Logs {
     pub fn words(&self) -> Vec<String> {
         if self.is_sanitizers {
             let log = self.folder.join(&self.name);
-            let options = format!("ASAN_OPTIONS={SETTINGS}:log_path={}", log.display());
-            return vec!["env".to_owned(), options];
+            let setting = |(name, value)| format!("{name}={value}:log_path={}", log.display());
+            return ["env".to_owned()].into_iter().chain(SETTINGS.map(setting)).collect();
         }
         let known = self.folder.join("known.supp");
         fs::write(&known, KNOWN).expect("a file of what is known");
@@ -119,8 +123,8 @@ impl Logs {
     }
 }
 
-/// Reports are paragraphs with stack traces: of the wrong use, the free and the allocation, or of a
-/// leak.
+/// Reports have stack traces: of the wrong use, the free and the allocation, of a leak, or of both
+/// threads. AddressSanitizer's reports are paragraphs. ThreadSanitizer's end in a line.
 fn reports_of_sanitizer(folder: &Path, name: &str) -> Reports {
     let mut reports = Reports::default();
     for log in fs::read_dir(folder).expect("logs") {
@@ -129,7 +133,9 @@ fn reports_of_sanitizer(folder: &Path, name: &str) -> Reports {
             continue;
         }
         let text = String::from_utf8_lossy(&fs::read(log.path()).expect("a log")).into_owned();
-        for part in text.split("\n\n").filter(|part| part.contains("    #0 ")) {
+        let is_of_threads = text.contains("WARNING: ThreadSanitizer");
+        let end = if is_of_threads { "==================\n" } else { "\n\n" };
+        for part in text.split(end).filter(|part| part.contains("    #0 ")) {
             let is_ours = part.contains("libseckill");
             let list = if is_ours { &mut reports.ours } else { &mut reports.others };
             list.push(part.to_owned());
