@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
@@ -82,10 +82,15 @@ fn owners(
 
 /// Checks that repeated calls of winners get their own grant, and other users none.
 fn repeats(answers: &[(Click, Reply)], owners: &HashMap<u32, u64>) -> Result<(), String> {
+    let granted = answers.iter().filter(|(_, reply)| matches!(reply, Reply::Granted { .. }));
+    let orders: HashSet<_> = granted.map(|(click, _)| (click.user, click.order)).collect();
     for (click, reply) in answers {
         let owned = owners.get(&click.user);
         let name = user_name(click.user);
         match reply {
+            Reply::Already { .. } if orders.contains(&(click.user, click.order)) => {
+                return Err(format!("{name} sent a granted order again and was told ALREADY."));
+            }
             Reply::Already { seq, qty: 1, state } | Reply::Replay { seq, qty: 1, state }
                 if state == "SOLD" && owned == Some(seq) => {}
             Reply::Already { .. } | Reply::Replay { .. } => {

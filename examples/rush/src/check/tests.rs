@@ -76,6 +76,14 @@ fn a_wrong_rest_is_found() {
 }
 
 #[test]
+fn an_order_that_is_not_known_again_is_found() {
+    let already = Reply::Already { seq: 1, qty: 1, state: "SOLD".into() };
+    assert_found("user-000000 sent a granted order again and was told ALREADY", |answers, _| {
+        answers[2].1 = already;
+    });
+}
+
+#[test]
 fn a_winner_who_is_sent_away_is_found() {
     assert_found("holds a unit and was told SOLDOUT", |answers, _| {
         answers[2].1 = Reply::SoldOut { held: 0 };
