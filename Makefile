@@ -280,7 +280,7 @@ sanitize: deps ## more: Run the server tests with server and module built with a
 	@.ci/memcheck $(SANITIZE)
 
 soak: deps ## more: Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
-	cargo test --release -p seckill -p seckill-tools --test server soak -- --ignored --nocapture
+	cargo test --release -p seckill -p seckill-tools --test server -- --exact soak::soak --ignored --nocapture
 	$(BUILD) -p seckill-tools --bin torture
 	target/release/torture --seconds 15
 

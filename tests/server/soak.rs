@@ -71,7 +71,7 @@ fn many_holds_at_once(crowd: Crowd) {
 /// Only the due holds: `cargo test --release --workspace --test server -- --ignored
 /// soak::holds_due_at_once`.
 #[test]
-#[ignore = "measures time, alone: part of make soak"]
+#[ignore = "measures time: a part of make soak"]
 fn holds_due_at_once_keep_nobody_waiting() {
     CROWDS.into_iter().for_each(many_holds_at_once);
 }

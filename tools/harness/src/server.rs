@@ -8,6 +8,7 @@
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::ExitStatus;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
@@ -119,11 +120,17 @@ impl Server {
         self.conn().clock_ms()
     }
 
-    /// Sets the server's clock to the machine's clock plus `ms`.
+    /// Sets the server's clock to the machine's clock plus `ms`. Waits until the server has read
+    /// it: Valkey 9.1 reads the clock ten times a second, and counts ticks in between.
     #[track_caller]
     pub fn step_clock(&self, ms: i64) {
         assert!(self.options.has_own_clock, "a server with a clock of its own");
         set_clock(self.folder(), ms);
+        wait_until("the server reads its clock", || {
+            let cached_us = self.info("server", "server_time_usec").parse::<i64>();
+            let machine = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock");
+            cached_us.is_ok_and(|us| (us / 1000 - ms).abs_diff(machine.as_millis() as i64) < 1000)
+        });
     }
 
     /// The digest of a key's value.
