@@ -10,6 +10,7 @@ mod rules;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const LINE_CHARS_MAX: usize = 100;
 
@@ -204,6 +205,17 @@ fn the_tests_that_architecture_names_exist() {
     let (missing, found): (Vec<_>, Vec<_>) = named.partition(is_missing);
     assert!(found.len() > 20, "they are found");
     assert!(missing.is_empty(), "ARCHITECTURE.md names tests that are not there: {missing:?}");
+}
+
+/// `make broken`, `make sanitize` and `make upgrade-test` apply them to the sources.
+#[test]
+fn patches_apply() {
+    for patch in ["tests/broken/broken.patch", "tests/upgrade/made_up.patch"] {
+        let mut git = Command::new("git");
+        git.args(["apply", "--check", patch]).current_dir(env!("CARGO_MANIFEST_DIR"));
+        let output = git.output().expect("git");
+        assert!(output.status.success(), "{patch}: {}", String::from_utf8_lossy(&output.stderr));
+    }
 }
 
 #[test]
