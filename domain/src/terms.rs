@@ -158,8 +158,8 @@ impl Terms {
     }
 
     /// Lifetime of an offer to a waiter, in ms; 0 if no term sets it.
-    // Where the compiler inlines it, it compares the list's OFFER before it knows whether there is a
-    // list. That is harmless, but memcheck reports a read of memory that was never written.
+    // Where the compiler inlines it, it compares the list's OFFER before it knows whether there is
+    // a list. That is harmless, but memcheck reports a read of memory that was never written.
     #[inline(never)]
     pub fn offer_ms(&self) -> u64 {
         let offer_ms = self.waitlist.map_or(0, |list| list.offer_ms);
