@@ -3,7 +3,6 @@
 #![cfg_attr(fuzzing, no_main)]
 
 use seckill::command::args::Args;
-use seckill::command::options::outbox_index;
 use seckill::command::table::TABLE;
 use seckill::command::terms::Options;
 
@@ -12,9 +11,6 @@ seckill_fuzz::target!(check);
 fn check(data: &[u8]) {
     let args: Vec<&[u8]> = data.split(|byte| *byte == 0).collect();
     let words = || Args::after_key(&args);
-    for first in 0..3 {
-        assert!(outbox_index(&args, first).is_none_or(|place| place < args.len()));
-    }
     let _ = Options::of_alter(&mut words());
     if let Ok(options) = Options::of_init(&mut words()) {
         // Parsed terms can be checked for a sale.

@@ -19,6 +19,7 @@ pub const SPEC: Spec = Spec {
     reply: "`OK`: these are the terms now. Grants that exist are not touched.",
     errors: &[
         errors::FIXED,
+        errors::RESERVED,
         errors::SALT_NEEDS_SAMPLE,
         errors::NEEDS_WAITLIST,
         Misuse::WindowEmpty.text(),

@@ -71,6 +71,9 @@ pub const QTY_SUM: &str = "ERR QTY of one key must add up to at most 90071992547
 pub const UNIFORM_NEEDS_TWO: &str = "ERR DRAW UNIFORM needs a smallest and a largest amount";
 /// MIN without DRAW PACKETS.
 pub const MIN_NEEDS_PACKETS: &str = "ERR MIN needs DRAW PACKETS";
+/// SALT or SPLIT is OUTBOX, in any case.
+pub const RESERVED: &str =
+    "ERR SALT and SPLIT must not be OUTBOX: servers take what follows this word for the stream";
 /// SALT without SAMPLE.
 pub const SALT_NEEDS_SAMPLE: &str = "ERR SALT needs SAMPLE";
 /// OFFSET, LASTS or CARRY without EVERY.

@@ -39,6 +39,7 @@ pub const SPEC: Spec = Spec {
         Misuse::ModTooManyResidues.text(),
         errors::MIN_NEEDS_PACKETS,
         errors::UNIFORM_NEEDS_TWO,
+        errors::RESERVED,
         errors::SALT_NEEDS_SAMPLE,
         errors::NEEDS_EVERY,
         errors::NEEDS_WAITLIST,

@@ -1,9 +1,9 @@
-//! Reading the options of INIT and ALTER, and finding the key among them.
+//! Reading the options of INIT and ALTER.
 
 use super::args::{Args, Parsed};
 use super::errors;
 use super::terms::{Options, Read, READ};
-use super::vocabulary::{KeyOption, KeySpec};
+use super::vocabulary::KeySpec;
 use crate::server::module::spec::{KEY_CHANGE, KEY_INSERT, KEY_UPDATE};
 use seckill_domain::admission::Sample;
 use seckill_domain::draw::Draw;
@@ -108,52 +108,22 @@ pub const ALTERS: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE), outbox
 
 /// The outbox, among options that begin at `pos`.
 const fn outbox_from(pos: i32) -> KeySpec {
-    let find = if pos == 3 { find_outbox_of_init } else { find_outbox_of_alter };
-    let option = Some(KeyOption { name: "OUTBOX", find });
-    KeySpec { option, ..KeySpec::at(pos, KEY_CHANGE | KEY_INSERT) }
-}
-
-fn find_outbox_of_init(args: &[&[u8]]) -> Option<usize> {
-    outbox_index(args, 2)
-}
-
-fn find_outbox_of_alter(args: &[&[u8]]) -> Option<usize> {
-    outbox_index(args, 1)
-}
-
-/// Index of the outbox of INIT or ALTER among the arguments, whose options begin at `first`. The
-/// options are parsed as the command parses them, so that an operand equal to OUTBOX is not taken
-/// for the option.
-pub fn outbox_index(args: &[&[u8]], first: usize) -> Option<usize> {
-    let mut rest = Args::of(args.get(first..)?);
-    let mut options = Options::default();
-    // An error after the name does not change its position.
-    let _ = options.read(&mut rest, false);
-    options.outbox_at.map(|at| first + at).filter(|index| *index < args.len())
+    KeySpec { option: Some("OUTBOX"), ..KeySpec::at(pos, KEY_CHANGE | KEY_INSERT) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn outbox_at(call: &str) -> Option<usize> {
-        let args: Vec<&[u8]> = call.split(' ').map(str::as_bytes).collect();
-        outbox_index(&args, 2)
-    }
-
+    /// Servers take the argument after the first OUTBOX for the stream.
     #[test]
-    fn only_the_option_itself_is_the_outbox() {
-        assert_eq!(outbox_at("k 1 OUTBOX s"), Some(3));
-        assert_eq!(outbox_at("k 1 LIMIT 2 outbox s HOLD 5"), Some(5));
-        assert_eq!(outbox_at("k 1 SAMPLE 5 SALT OUTBOX OUTBOX s"), Some(7));
-        assert_eq!(outbox_at("k 1 SAMPLE 5 SALT OUTBOX"), None);
-        assert_eq!(outbox_at("k 1 MOD 3 0 1 MASK OUTBOX s"), Some(8));
-        assert_eq!(outbox_at("k 6 DRAW LIST 1 2 3 OUTBOX OUTBOX"), Some(8));
-        assert_eq!(outbox_at("k 1 SPLIT OUTBOX PART 0 OF 1 OUTBOX s TOTAL 1"), Some(9));
-        assert_eq!(outbox_at("k 1 SPLIT OUTBOX PART 0 OF 1 TOTAL 1"), None);
-        assert_eq!(outbox_at("k 1 OUTBOX"), None);
-        assert_eq!(outbox_at("k 1 LIMIT OUTBOX s"), None);
-        assert_eq!(outbox_at("k 1"), None);
+    fn no_operand_is_the_word_outbox() {
+        for call in ["SAMPLE 5 SALT OUTBOX OUTBOX s", "SALT outbox", "SPLIT OUTBOX PART 0 OF 1"] {
+            assert_eq!(parsed(call).map(drop), Err(errors::RESERVED.into()), "{call}");
+        }
+        for call in ["OUTBOX OUTBOX", "SAMPLE 5 SALT OUTBOX1", "OUTBOX s SAMPLE 5 SALT a"] {
+            assert!(parsed(call).is_ok(), "{call}");
+        }
     }
 
     fn parsed(call: &str) -> Parsed<Options> {

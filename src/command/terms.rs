@@ -41,8 +41,6 @@ pub struct Options {
     pub(super) carry: bool,
     pub(super) permille: Option<u64>,
     pub(super) salt: Option<Box<[u8]>>,
-    /// Index of the outbox's name among the arguments, if given.
-    pub(super) outbox_at: Option<usize>,
 }
 
 /// Units for sale.
@@ -337,7 +335,6 @@ pub static READ: [(&str, Read); TERMS.len()] = [
 ];
 
 fn read_outbox(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
-    options.outbox_at = Some(args.position());
     options.change.outbox = Some(args.id(&OUTBOX)?.into());
     Ok(())
 }
@@ -353,13 +350,22 @@ fn read_numbered(options: &mut Options, _: &mut Args<'_>) -> Parsed<()> {
 }
 
 fn read_salt(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
-    options.salt = Some(args.id(&SALT)?.into());
+    options.salt = Some(word(args, &SALT)?.into());
     Ok(())
 }
 
 fn read_split(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
-    options.split_id = Some(args.id(&SPLIT)?.into());
+    options.split_id = Some(word(args, &SPLIT)?.into());
     Ok(())
+}
+
+/// An operand of any text but OUTBOX, which would hide the stream from the server's key specs.
+fn word<'a>(args: &mut Args<'a>, row: &'static Arg) -> Parsed<&'a [u8]> {
+    let text = args.id(row)?;
+    match text.eq_ignore_ascii_case(b"OUTBOX") {
+        true => Err(errors::RESERVED.into()),
+        false => Ok(text),
+    }
 }
 
 /// `m r [r ...]`; m 0 alone switches MOD off.

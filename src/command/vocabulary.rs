@@ -3,7 +3,7 @@
 
 use super::errors;
 use crate::server::call::Handler;
-pub use crate::server::module::spec::{Arg, ArgKind, Group, KeyOption, KeySpec, Spec};
+pub use crate::server::module::spec::{Arg, ArgKind, Group, KeySpec, Spec};
 pub use crate::server::module::spec::{KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ, KEY_UPDATE};
 use seckill_domain::limits::{
     INTEGER_MAX, PAGE_ROWS_MAX, REQ_BYTES_MAX, SPLIT_ID_BYTES_MAX, USER_BYTES_MAX,

@@ -5,7 +5,6 @@
 use std::time::Instant;
 
 use seckill::command::args::Args;
-use seckill::command::options::outbox_index;
 use seckill::command::table::TABLE;
 use seckill::command::terms::Options as Terms;
 use seckill::command::vocabulary::{Arg, ArgKind};
@@ -220,10 +219,14 @@ fn parse_all(rounds: u64, seed: u64) -> Figures {
     for _ in 0..rounds {
         let call = any_call(&mut random, &[b"\0\0\0\x05alice\0\x01\0".to_vec()]);
         let args: Vec<&[u8]> = call[1..].iter().map(Vec::as_slice).collect();
-        let place = outbox_index(&args, random.below(3) as usize);
-        assert!(place.is_none_or(|place| place < args.len()));
         let words = || Args::after_key(&args);
-        figures.note(Terms::of_init(&mut words()).is_ok());
+        let terms = Terms::of_init(&mut words());
+        if let Some(stream) = terms.as_ref().ok().and_then(|it| it.change.outbox.as_deref()) {
+            // Servers find the stream by the first OUTBOX.
+            let name = args.iter().skip(1).position(|arg| arg.eq_ignore_ascii_case(b"OUTBOX"));
+            assert_eq!(name.map(|at| args[at + 2]), Some(stream), "{args:?}");
+        }
+        figures.note(terms.is_ok());
         let takes_one = |args: &mut Args<'_>, _: &[u8]| Ok(args.option().is_some());
         figures.note(words().which(takes_one).is_ok());
         figures.note(words().which(|_, _| Ok(false)).is_ok());

@@ -133,10 +133,15 @@ fn report_keys(ctx: Ctx<'_>, spec: &Spec, args: &[&[u8]]) {
 fn key_positions(key: &KeySpec, args: &[&[u8]]) -> Range<usize> {
     let at = usize::try_from(key.pos).unwrap_or(0);
     let (first, count) = match key.option {
-        Some(option) => match (option.find)(args) {
-            Some(arg) => (arg + 1, 1),
-            None => return 0..0,
-        },
+        Some(option) => {
+            let is_option = |arg: &&[u8]| arg.eq_ignore_ascii_case(option.as_bytes());
+            let mut places = args.iter().enumerate().skip(at.saturating_sub(1));
+            match places.find(|(_, arg)| is_option(arg)) {
+                // The name of the command is at 0, and the key follows.
+                Some((arg, _)) => (arg + 2, 1),
+                None => return 0..0,
+            }
+        }
         None if !key.counted => (at, 1),
         None => {
             let numkeys = at.checked_sub(1).and_then(|arg| args.get(arg));

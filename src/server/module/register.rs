@@ -12,6 +12,7 @@ use redis_module::raw::{
 };
 
 use super::dispatch::{self, Entry};
+use super::load::asks_for_keys;
 use super::spec::{Arg, ArgKind, KeySpec, Spec};
 use crate::server::ffi::api::with_c_str;
 use crate::server::ffi::ctx::Ctx;
@@ -37,9 +38,10 @@ const NO_CATEGORIES: &str = "this server has no ACL categories for module comman
 /// ACL categories.
 pub(crate) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), String> {
     let has_category = add_category(ctx);
+    let asks_for_keys = asks_for_keys(ctx);
     let mut has_categories = false;
     for (spec, entry) in dispatch::entries(table).ok_or(TOO_MANY)? {
-        let command = create(ctx, spec, entry)?;
+        let command = create(ctx, spec, entry, asks_for_keys)?;
         describe(command, spec).ok_or(NOT_DESCRIBED)?;
         has_categories = categorise(command, spec, has_category)?;
     }
@@ -49,9 +51,14 @@ pub(crate) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), Strin
     Ok(())
 }
 
-fn create(ctx: Ctx<'_>, spec: &Spec, entry: Entry) -> Result<*mut RedisModuleCommand, String> {
+fn create(
+    ctx: Ctx<'_>,
+    spec: &Spec,
+    entry: Entry,
+    asks_for_keys: bool,
+) -> Result<*mut RedisModuleCommand, String> {
     let name = CString::new(spec.name).map_err(|_| NOT_CREATED)?;
-    let asks = if spec.finds_keys() { " getkeys-api" } else { "" };
+    let asks = if asks_for_keys && spec.finds_keys() { " getkeys-api" } else { "" };
     let flags = CString::new(format!("{}{asks}", spec.flags)).map_err(|_| NOT_CREATED)?;
     // The description's key specs say where keys are.
     // SAFETY: the texts end in NUL and are copied, and the entry point is a static function.
@@ -116,11 +123,8 @@ static VERSION: RedisModuleCommandInfoVersion = RedisModuleCommandInfoVersion {
 fn describe(command: *mut RedisModuleCommand, spec: &Spec) -> Option<()> {
     let mut store = Store::default();
     let tips = spec.tips.join(" ");
-    let mut keys: Vec<_> = spec
-        .keys
-        .iter()
-        .map(|key| store.key_spec(key, spec.has_varying_keys()))
-        .collect::<Option<_>>()?;
+    let mut keys: Vec<_> =
+        spec.keys.iter().map(|key| store.key_spec(key)).collect::<Option<_>>()?;
     // SAFETY: all zeros end the list of key specs.
     keys.push(unsafe { mem::zeroed() });
     let info = RedisModuleCommandInfo {
@@ -156,15 +160,10 @@ impl Store {
         Some(start)
     }
 
-    /// `asked`: the server asks the command itself for its keys, because token names alone don't
-    /// tell.
-    fn key_spec(&mut self, spec: &KeySpec, asked: bool) -> Option<RedisModuleCommandKeySpec> {
+    fn key_spec(&mut self, spec: &KeySpec) -> Option<RedisModuleCommandKeySpec> {
         // SAFETY: the structure is plain numbers and pointers; zeros are valid and mean "none".
         let mut key: RedisModuleCommandKeySpec = unsafe { mem::zeroed() };
         key.flags = spec.flags;
-        if asked {
-            key.flags |= u64::from(raw::REDISMODULE_CMD_KEY_VARIABLE_FLAGS);
-        }
         match spec.option {
             None => {
                 key.begin_search_type =
@@ -172,10 +171,9 @@ impl Store {
                 key.bs.index.pos = spec.pos;
             }
             Some(option) => {
-                key.flags |= u64::from(raw::REDISMODULE_CMD_KEY_INCOMPLETE);
                 key.begin_search_type =
                     raw::RedisModuleKeySpecBeginSearchType_REDISMODULE_KSPEC_BS_KEYWORD;
-                key.bs.keyword.keyword = self.text(option.name)?;
+                key.bs.keyword.keyword = self.text(option)?;
                 key.bs.keyword.startfrom = spec.pos;
             }
         }

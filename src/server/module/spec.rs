@@ -81,18 +81,9 @@ pub struct KeySpec {
     pub flags: u64,
     /// The argument at `pos` is the number of keys; the keys follow it.
     pub counted: bool,
-    /// For a key behind an option: the ways for clients and for the server to find it.
-    pub option: Option<KeyOption>,
-}
-
-/// A key that is an option's operand.
-#[derive(Clone, Copy, Debug)]
-pub struct KeyOption {
-    /// The option's name, for clients that only search for that word.
-    pub name: &'static str,
-    /// The key's real position among the arguments (without the command's name), if it is there.
-    /// Another option's operand may be equal to the option's name.
-    pub find: fn(&[&[u8]]) -> Option<usize>,
+    /// The key is the operand of this option: it follows the first argument equal to the name, in
+    /// any case. The command refuses calls where that argument is an operand.
+    pub option: Option<&'static str>,
 }
 
 impl KeySpec {
@@ -103,15 +94,9 @@ impl KeySpec {
 }
 
 impl Spec {
-    /// Whether the server must ask the module for the keys of each call. Clients manage with
-    /// counted key specs, but Redis 7.0 routes by the first key only unless it may ask.
+    /// Whether there may be other keys than the first.
     pub(crate) fn finds_keys(&self) -> bool {
         self.keys.iter().any(|key| key.counted || key.option.is_some())
-    }
-
-    /// Whether the access to a key differs from call to call.
-    pub(crate) fn has_varying_keys(&self) -> bool {
-        self.keys.iter().any(|key| key.option.is_some())
     }
 }
 

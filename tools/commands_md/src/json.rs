@@ -45,7 +45,7 @@ fn words(words: &str) -> Vec<&str> {
 fn key_spec(key: &KeySpec) -> Value {
     let begin = match key.option {
         None => json!({ "index": { "pos": key.pos } }),
-        Some(option) => json!({ "keyword": { "keyword": option.name, "startfrom": key.pos } }),
+        Some(option) => json!({ "keyword": { "keyword": option, "startfrom": key.pos } }),
     };
     let find = match key.counted {
         true => json!({ "keynum": { "keynumidx": 0, "firstkey": 1, "step": 1 } }),
