@@ -197,6 +197,7 @@ fn no_spelling_hides_a_key() {
         "OUTBOX other:stream OUTBOX sale:s",
         "LIMIT OUTBOX OUTBOX other:stream",
         "SALT OUTBOX OUTBOX other:stream",
+        "SAMPLE 9 SALT OUTBOX OUTBOX other:stream",
         "OUTBOX OUTBOX other:stream",
         "DRAW LIST OUTBOX OUTBOX other:stream",
         "MOD OUTBOX 1 OUTBOX other:stream",

@@ -129,7 +129,9 @@ fn log(node: &Node, faults: &mut Vec<String>) {
              crash loses grants that were answered, also with appendfsync always. Set io-threads 1"
         ));
     }
-    if !matches!(threads, "" | "1") && redis_version(node) >= (8, 4) {
+    let asks_modules =
+        !node.info("valkey_version").is_empty() && node.info("cluster_enabled") == "1";
+    if !matches!(threads, "" | "1") && asks_modules {
         faults.push(format!(
             "io-threads is {threads}: this server asks modules for keys on its I/O threads, so \
              anybody who can connect can end it by calls of INIT. Set io-threads 1"
@@ -430,16 +432,15 @@ mod tests {
 
     #[test]
     fn io_threads_matter_where_they_call_modules() {
-        let ends = |version: &str, threads: &str| {
+        let ends = |is_cluster: &str, threads: &str| {
             let faults = changed(|node| {
-                node.info.insert("redis_version".into(), version.into());
-                node.config.insert("appendonly".into(), "no".into());
+                node.info.insert("valkey_version".into(), "9.1.2".into());
+                node.info.insert("cluster_enabled".into(), is_cluster.into());
                 node.config.insert("io-threads".into(), threads.into());
             });
             faults.iter().any(|fault| fault.contains("can end it by calls of INIT"))
         };
-        assert!(ends("8.10.2", "2") && ends("8.4.0", "4"));
-        assert!(!ends("8.10.2", "1") && !ends("8.2.2", "4"));
+        assert!(ends("1", "2") && !ends("1", "1") && !ends("0", "4"));
     }
 
     #[test]
