@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
+use seckill_harness::program::release;
+
 use crate::support::shop::{assert_whole, entries, number, wait_for_no_holds, Entry};
 use crate::support::{logs, skip, wait_until, Conn, Options, Random, Server};
 
@@ -138,10 +140,9 @@ fn come_back(server: &mut Server) {
 
 /// Redis 8.2 and newer with `io-threads` above 1: docs/reliability.md, "What was found in servers".
 fn replies_before_it_writes(server: &Server) -> bool {
-    let title = server.title().expect("a version");
-    let numbers =
-        |version: &str| -> Vec<u32> { version.split('.').take(2).flat_map(str::parse).collect() };
-    let is_new = title.strip_prefix("Redis ").is_some_and(|it| numbers(it) >= vec![8, 2]);
+    let release = release(&server.title().expect("a version"));
+    let is_new =
+        release.is_some_and(|(family, version)| family == "redis" && version >= vec![8, 2]);
     is_new && server.call("CONFIG GET io-threads") != "['io-threads' '1']"
 }
 

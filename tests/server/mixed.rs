@@ -7,6 +7,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use seckill_harness::program::release;
+
 use crate::support::assortment::{buy, fill, state};
 use crate::support::shop::{number, wait_for_no_holds};
 use crate::support::{wait_until, Options, Server};
@@ -41,12 +43,9 @@ fn kinds() -> Vec<Kind> {
     let folder = std::env::var("SECKILL_MATRIX").expect("SECKILL_MATRIX names a folder of servers");
     let kind = |entry: fs::DirEntry| {
         let (path, name) = (entry.path().join("server"), entry.file_name().into_string().ok()?);
-        let (family, version) = name.split_once('-')?;
-        let version = version.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
-        let family = family.to_owned();
         // Other servers may lie there, too: `make orders-test` needs MySQL.
-        let loads_modules = matches!(family.as_str(), "redis" | "valkey");
-        (loads_modules && path.is_file()).then_some(Kind { family, version, program: path, name })
+        let (family, version) = release(&name)?;
+        path.is_file().then_some(Kind { family, version, program: path, name })
     };
     let entries = fs::read_dir(folder).expect("a folder that can be read");
     let mut kinds: Vec<Kind> = entries.filter_map(|entry| kind(entry.ok()?)).collect();

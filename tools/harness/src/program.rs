@@ -33,6 +33,15 @@ pub fn exit_told(outcome: Result<bool, String>) -> ExitCode {
     }
 }
 
+/// Family and version numbers of `redis-7.0.15` or `Redis 7.0.15`. `None` without a version, and
+/// for other programs than Redis and Valkey.
+pub fn release(name: &str) -> Option<(String, Vec<u32>)> {
+    let (family, version) = name.split_once(['-', ' '])?;
+    let family = family.to_ascii_lowercase();
+    let numbers = version.split('.').map(str::parse).collect::<Result<_, _>>().ok()?;
+    matches!(family.as_str(), "redis" | "valkey").then_some((family, numbers))
+}
+
 /// A server for a crowd of this many connections, with the durability that a shop needs: an AOF,
 /// synced every second.
 ///

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use comfy_table::{presets, Table};
+use seckill_harness::program::release;
 use seckill_harness::skipped;
 
 /// The family of a server: `redis` of `redis-7.0.15`.
@@ -16,10 +17,7 @@ const THREADS: &str = "-threads";
 
 /// The version numbers of `redis-7.0.15`; `None` without a version, or for another server.
 pub fn version(name: &str) -> Option<Vec<u32>> {
-    let (family, version) = name.strip_suffix(THREADS).unwrap_or(name).split_once('-')?;
-    let loads_the_module = matches!(family, "redis" | "valkey");
-    let numbers = version.split('.').map(str::parse).collect::<Result<_, _>>().ok();
-    numbers.filter(|_| loads_the_module)
+    release(name.strip_suffix(THREADS).unwrap_or(name)).map(|(_, version)| version)
 }
 
 /// The title in tables: `Redis 7.0.15`.
