@@ -4,7 +4,9 @@
 use super::errors;
 use crate::server::call::Handler;
 pub use crate::server::module::spec::{Arg, ArgKind, Group, KeySpec, Spec};
-pub use crate::server::module::spec::{KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ, KEY_UPDATE};
+pub use crate::server::module::spec::{
+    KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_NOT_KEY, KEY_READ, KEY_UPDATE,
+};
 use seckill_domain::limits::{
     INTEGER_MAX, PAGE_ROWS_MAX, REQ_BYTES_MAX, SPLIT_ID_BYTES_MAX, USER_BYTES_MAX,
 };
@@ -55,8 +57,10 @@ pub const CHANGES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_UPDATE)];
 pub const TAKES: &[KeySpec] = &[KeySpec::at(1, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE)];
 
 /// The keys of MGRAB; the second argument is their number.
-pub const COUNTED: &[KeySpec] =
-    &[KeySpec { counted: true, ..KeySpec::at(2, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE) }];
+pub const COUNTED: &[KeySpec] = &[
+    KeySpec { counted: true, ..KeySpec::at(2, KEY_CHANGE | KEY_ACCESS | KEY_UPDATE) },
+    KeySpec::at(3, KEY_CHANGE | KEY_NOT_KEY),
+];
 
 /// The first argument of every command with a key.
 pub const KEY: Arg = Arg::new("key", ArgKind::Key);

@@ -28,6 +28,7 @@ pub(crate) mod data_set {
 /// event callbacks.
 pub mod module {
     mod advice;
+    mod cluster;
     mod config;
     pub(super) mod dispatch;
     mod events;

@@ -56,8 +56,11 @@ fn calls_go_where_their_keys_are() {
     for line in all_calls() {
         if reads(&line) {
             let reply = conn.cmd(&line);
-            let is_answer = !reply.is_error() || reply.to_string() == "-ERR not a part of a split";
-            assert!(is_answer, "{line}: {reply}");
+            let sent = match &reply {
+                Reply::Error(text) => redirection(text),
+                _ => None,
+            };
+            assert_eq!(sent, None, "{line}: {reply}");
         } else {
             assert_sent(&mut conn, &line, false, home.port());
         }
@@ -105,12 +108,18 @@ fn a_slot_on_its_way_asks() {
     assert_sent(&mut far, &grab, false, from.port());
     assert_eq!(far.call("ASKING"), "+OK");
     assert_eq!(far.call(&grab), "['GRANTED' 1 1 'SOLD' 0 99]");
-    // The two sales are on two nodes: neither node can grant both.
-    let both = format!("SECKILL.MGRAB v 2 {KEY} {KEY}2");
+    // The two sales are on two nodes: neither node can grant both. Nor may a sale begin with a
+    // stream that may still be on its way. (A server that routes by the first key sends a call whose
+    // first key has moved to the new node.)
+    let both = format!("SECKILL.MGRAB v 2 {KEY}2 {KEY}");
+    let far_first = format!("SECKILL.MGRAB v 2 {KEY} {KEY}2");
+    let begin = format!("SECKILL.INIT {KEY}3 5 OUTBOX {KEY}4");
     let split = "-TRYAGAIN Multiple keys request during rehashing of slot";
     assert_eq!(conn.call(&both), split);
-    assert_eq!(far.call("ASKING"), "+OK");
-    assert_eq!(far.call(&both), split);
+    for line in [&both, &far_first, &begin] {
+        assert_eq!(far.call("ASKING"), "+OK");
+        assert_eq!(far.call(line), split, "{line}");
+    }
 
     migrate(&format!("{KEY}2"));
     for node in [to, from] {
@@ -120,6 +129,6 @@ fn a_slot_on_its_way_asks() {
     assert_sent(&mut conn, &both, false, to.port());
     wait_until("the new owner serves it", || !far.cmd(&format!("SECKILL.STATUS {KEY}")).is_error());
     let row = "'SOLD' 0";
-    let expected = format!("['GRANTED' [2 1 {row} 98] [1 1 {row} 99]]");
+    let expected = format!("['GRANTED' [1 1 {row} 99] [2 1 {row} 98]]");
     assert_eq!(far.call(&both), expected);
 }

@@ -8,7 +8,7 @@ use seckill::command::vocabulary::{Arg, ArgKind};
 use crate::support::calls;
 use crate::support::{Conn, Options, Reply, Server};
 
-/// Name, arity, flags, and flags of its keys; those of the outbox follow a comma.
+/// Name, arity, flags, and flags of its keys; those of a second key spec follow a comma.
 type Known = (&'static str, i64, &'static str, &'static str);
 
 /// Commands that are not read-only commands of one key.
@@ -22,7 +22,7 @@ const COMMANDS: [Known; 23] = [
     ("SECKILL.IMPORT", -6, "write denyoom module", "RW access update"),
     ("SECKILL.ALLOW", -4, "write denyoom module", "RW update"),
     ("SECKILL.DENY", -4, "write denyoom module", "RW update"),
-    ("SECKILL.MGRAB", -4, "write denyoom module fast movablekeys", "RW access update"),
+    ("SECKILL.MGRAB", -4, "write denyoom module fast movablekeys", "RW access update, RW not_key"),
     ("SECKILL.SEND", -5, "write module", "RW access update"),
     ("SECKILL.RECEIVE", 5, "write module", "RW access update"),
     ("SECKILL.ELSEWHERE", 5, "write module", "RW access update"),
@@ -89,20 +89,24 @@ fn arity_flags_and_keys_are_known() {
         let said = words(&info[2]).replace("skip_commandlog", "skip_slowlog");
         assert_eq!(sorted(&said), sorted(flags), "{name}");
         let keys: Vec<i64> = (3..6).map(|place| info[place].int()).collect();
-        // The keys of MGRAB follow their number, so they have no fixed range.
-        let has_range = !key_flags.is_empty() && name != "SECKILL.MGRAB";
-        assert_eq!(keys, if has_range { [1, 1, 1] } else { [0, 0, 0] }, "{name}");
+        // Clients that know no number of keys route by MGRAB's first one.
+        let range = match (name, key_flags) {
+            ("SECKILL.MGRAB", _) => [3, 3, 1],
+            (_, "") => [0, 0, 0],
+            _ => [1, 1, 1],
+        };
+        assert_eq!(keys, range, "{name}");
         let specs = info[8].items();
         let flags: Vec<String> = specs.iter().map(|spec| words(&spec.field("flags"))).collect();
         assert_eq!(flags.join(", "), key_flags, "{name}");
         let begins = specs.iter().map(|spec| spec.field("begin_search"));
         let begins: Vec<String> = begins.map(|begin| begin.field("spec").to_string()).collect();
-        let outbox = match name {
-            "SECKILL.INIT" => "['keyword' 'OUTBOX' 'startfrom' 3]",
-            _ => "['keyword' 'OUTBOX' 'startfrom' 2]",
+        let expected = match name {
+            "SECKILL.INIT" => ["['index' 1]", "['keyword' 'OUTBOX' 'startfrom' 3]"],
+            "SECKILL.MGRAB" => ["['index' 2]", "['index' 3]"],
+            _ => ["['index' 1]", "['keyword' 'OUTBOX' 'startfrom' 2]"],
         };
-        let key = if name == "SECKILL.MGRAB" { "['index' 2]" } else { "['index' 1]" };
-        assert_eq!(begins, [key, outbox][..specs.len()], "{name}");
+        assert_eq!(begins, expected[..specs.len()], "{name}");
     }
 }
 

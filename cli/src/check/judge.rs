@@ -129,14 +129,6 @@ fn log(node: &Node, faults: &mut Vec<String>) {
              crash loses grants that were answered, also with appendfsync always. Set io-threads 1"
         ));
     }
-    let asks_modules =
-        !node.info("valkey_version").is_empty() && node.info("cluster_enabled") == "1";
-    if !matches!(threads, "" | "1") && asks_modules {
-        faults.push(format!(
-            "io-threads is {threads}: this server asks modules for keys on its I/O threads, so \
-             anybody who can connect can end it by calls of INIT. Set io-threads 1"
-        ));
-    }
     for (field, what) in [
         ("aof_last_write_status", "the log could not be written"),
         ("aof_last_bgrewrite_status", "the log could not be rewritten"),
@@ -428,19 +420,6 @@ mod tests {
         assert!(lose("redis_version", "8.2.2", "4") && lose("redis_version", "8.10.2", "2"));
         assert!(!lose("redis_version", "8.10.2", "1") && !lose("redis_version", "7.0.15", "4"));
         assert!(!lose("redis_version", "8.0.2", "4") && !lose("valkey_version", "9.1.2", "4"));
-    }
-
-    #[test]
-    fn io_threads_matter_where_they_call_modules() {
-        let ends = |is_cluster: &str, threads: &str| {
-            let faults = changed(|node| {
-                node.info.insert("valkey_version".into(), "9.1.2".into());
-                node.info.insert("cluster_enabled".into(), is_cluster.into());
-                node.config.insert("io-threads".into(), threads.into());
-            });
-            faults.iter().any(|fault| fault.contains("can end it by calls of INIT"))
-        };
-        assert!(ends("1", "2") && !ends("1", "1") && !ends("0", "4"));
     }
 
     #[test]

@@ -80,8 +80,6 @@ required! {
     RedisModule_InfoAddFieldCString
     RedisModule_InfoAddFieldULongLong
     RedisModule_InfoAddSection
-    RedisModule_IsKeysPositionRequest
-    RedisModule_KeyAtPosWithFlags
     RedisModule_KeyType
     RedisModule_LoadConfigs
     RedisModule_LoadStringBuffer

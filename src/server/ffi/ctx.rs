@@ -99,9 +99,8 @@ pub struct ServerLock<'c>(PhantomData<(&'c (), *const ())>);
 
 impl ServerLock<'_> {
     /// The code that gets this lock runs inside a call that the server made under its lock. All
-    /// callbacks are such calls, with three exceptions. A value may be freed on any thread. Valkey
-    /// in cluster mode may ask a command for its keys on an I/O thread. Callbacks in a forked child
-    /// use a copy of the state that nobody else uses.
+    /// callbacks are such calls, with two exceptions. A value may be freed on any thread. Callbacks
+    /// in a forked child use a copy of the state that nobody else uses.
     pub(crate) unsafe fn held() -> Self {
         ServerLock(PhantomData)
     }

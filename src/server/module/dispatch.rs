@@ -1,6 +1,5 @@
 //! Dispatch: from the server's call of an entry point to the command's handler.
 
-use std::ops::Range;
 use std::os::raw::c_int;
 use std::slice;
 use std::sync::OnceLock;
@@ -8,7 +7,8 @@ use std::sync::OnceLock;
 use redis_module::raw::{self, RedisModuleCtx, RedisModuleString};
 use smallvec::SmallVec;
 
-use super::spec::{KeySpec, Spec};
+use super::cluster;
+use super::spec::Spec;
 use crate::server::call::Call;
 use crate::server::ffi::api::{bytes_of, guarded};
 use crate::server::ffi::ctx::Ctx;
@@ -29,7 +29,7 @@ static COMMANDS: OnceLock<Vec<Command>> = OnceLock::new();
 /// A command, with values that are derived once from its row.
 struct Command {
     spec: &'static Spec,
-    finds_keys: bool,
+    may_have_more_keys: bool,
     writes: bool,
 }
 
@@ -58,8 +58,8 @@ pub(super) fn entries(
     // A second load of the module passes an equal table.
     let commands = COMMANDS.get_or_init(|| {
         let known = |spec: &'static Spec| {
-            let (finds_keys, writes) = (spec.finds_keys(), spec.flags.starts_with("write"));
-            Command { spec, finds_keys, writes }
+            let writes = spec.flags.starts_with("write");
+            Command { spec, may_have_more_keys: spec.keys.len() > 1, writes }
         };
         table.iter().map(known).collect()
     });
@@ -83,8 +83,14 @@ static ENTRIES: [Entry; COMMANDS_MAX] = entries!(
 /// - while an AOF loads: the AOF has only APPLY. Any other write comes from another module's
 ///   callback, and its effects are in the AOF already;
 /// - on a read-only replica: the replica would differ from its primary;
-/// - while writes are paused: the server aborts if a module replicates during the pause.
-fn refusal(ctx: Ctx<'_>, command: &Command) -> Option<&'static str> {
+/// - while writes are paused: the server aborts if a module replicates during the pause;
+/// - in a cluster, if this node does not serve all of its keys.
+fn refusal(
+    ctx: Ctx<'_>,
+    command: &Command,
+    strings: &[*mut RedisModuleString],
+    args: &[&[u8]],
+) -> Option<&'static str> {
     if !command.writes {
         return None;
     }
@@ -104,54 +110,13 @@ fn refusal(ctx: Ctx<'_>, command: &Command) -> Option<&'static str> {
         Some(READONLY)
     } else {
         let is_called = !is_internal || flags & raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING != 0;
-        (is_paused && is_called).then_some(BEING_CHANGED)
-    }
-}
-
-/// Whether the server only asks for the keys of the call.
-fn is_about_keys(ctx: Ctx<'_>) -> bool {
-    // SAFETY: a living context is all that the call needs.
-    unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx.raw()) != 0 }
-}
-
-/// Reports the keys of this call to the server.
-fn report_keys(ctx: Ctx<'_>, spec: &Spec, args: &[&[u8]]) {
-    for key in spec.keys {
-        for position in key_positions(key, args) {
-            if let Ok(position) = c_int::try_from(position) {
-                // SAFETY: a living context is all that the call needs.
-                unsafe {
-                    api!(RedisModule_KeyAtPosWithFlags)(ctx.raw(), position, key.flags as c_int)
-                };
-            }
+        if is_paused && is_called {
+            Some(BEING_CHANGED)
+        } else if command.may_have_more_keys && flags & raw::REDISMODULE_CTX_FLAGS_CLUSTER != 0 {
+            cluster::refusal(ctx, command.spec, strings, args)
+        } else {
+            None
         }
-    }
-}
-
-/// Positions of the keys of one spec; the command's name is 0. None if the call lacks some of the
-/// keys that it counts: the command will refuse it.
-fn key_positions(key: &KeySpec, args: &[&[u8]]) -> Range<usize> {
-    let at = usize::try_from(key.pos).unwrap_or(0);
-    let (first, count) = match key.option {
-        Some(option) => {
-            let is_option = |arg: &&[u8]| arg.eq_ignore_ascii_case(option.as_bytes());
-            let mut places = args.iter().enumerate().skip(at.saturating_sub(1));
-            match places.find(|(_, arg)| is_option(arg)) {
-                // The name of the command is at 0, and the key follows.
-                Some((arg, _)) => (arg + 2, 1),
-                None => return 0..0,
-            }
-        }
-        None if !key.counted => (at, 1),
-        None => {
-            let numkeys = at.checked_sub(1).and_then(|arg| args.get(arg));
-            let count = numkeys.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
-            (at + 1, count.unwrap_or(0))
-        }
-    };
-    match first.checked_add(count) {
-        Some(end) if end <= args.len() + 1 => first..end,
-        _ => 0..0,
     }
 }
 
@@ -174,9 +139,7 @@ unsafe fn run(
         let bytes = strings.iter().map(|string| unsafe { bytes_of(*string) });
         let mut args = SmallVec::<[&[u8]; ARGS_INLINE]>::new();
         args.extend(bytes);
-        if command.finds_keys && is_about_keys(ctx) {
-            report_keys(ctx, command.spec, &args);
-        } else if let Some(error) = refusal(ctx, command) {
+        if let Some(error) = refusal(ctx, command, strings, &args) {
             Reply::new(ctx).error(error);
         } else {
             (command.spec.handler)(&mut Call::new(ctx, strings, &args));

@@ -154,15 +154,6 @@ fn is_valkey(ctx: Ctx<'_>) -> bool {
     advice::server_field(ctx, c"server", c"server_name", |name| name == b"valkey") == Some(true)
 }
 
-/// The first version of Redis that routes a call of a module's command by all of its key specs.
-const ROUTES_BY_KEY_SPECS: c_int = 0x0008_0400;
-
-/// Whether the server routes by the first key only unless it may ask for a call's keys. Others are
-/// not to ask: Redis 8.10 does it on its I/O threads, without its lock, and crashes.
-pub(super) fn asks_for_keys(ctx: Ctx<'_>) -> bool {
-    is_valkey(ctx) || server_version() < ROUTES_BY_KEY_SPECS
-}
-
 /// Makes every panic log its file and line. Each callback catches its panics, see `guarded`.
 fn log_panics() {
     panic::set_hook(Box::new(|panic| log::warning(&format!("failed inside: {panic}"))));

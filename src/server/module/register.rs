@@ -12,7 +12,6 @@ use redis_module::raw::{
 };
 
 use super::dispatch::{self, Entry};
-use super::load::asks_for_keys;
 use super::spec::{Arg, ArgKind, KeySpec, Spec};
 use crate::server::ffi::api::with_c_str;
 use crate::server::ffi::ctx::Ctx;
@@ -38,10 +37,9 @@ const NO_CATEGORIES: &str = "this server has no ACL categories for module comman
 /// ACL categories.
 pub(crate) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), String> {
     let has_category = add_category(ctx);
-    let asks_for_keys = asks_for_keys(ctx);
     let mut has_categories = false;
     for (spec, entry) in dispatch::entries(table).ok_or(TOO_MANY)? {
-        let command = create(ctx, spec, entry, asks_for_keys)?;
+        let command = create(ctx, spec, entry)?;
         describe(command, spec).ok_or(NOT_DESCRIBED)?;
         has_categories = categorise(command, spec, has_category)?;
     }
@@ -51,15 +49,9 @@ pub(crate) fn register(ctx: Ctx<'_>, table: &'static [Spec]) -> Result<(), Strin
     Ok(())
 }
 
-fn create(
-    ctx: Ctx<'_>,
-    spec: &Spec,
-    entry: Entry,
-    asks_for_keys: bool,
-) -> Result<*mut RedisModuleCommand, String> {
+fn create(ctx: Ctx<'_>, spec: &Spec, entry: Entry) -> Result<*mut RedisModuleCommand, String> {
     let name = CString::new(spec.name).map_err(|_| NOT_CREATED)?;
-    let asks = if asks_for_keys && spec.finds_keys() { " getkeys-api" } else { "" };
-    let flags = CString::new(format!("{}{asks}", spec.flags)).map_err(|_| NOT_CREATED)?;
+    let flags = CString::new(spec.flags).map_err(|_| NOT_CREATED)?;
     // The description's key specs say where keys are.
     // SAFETY: the texts end in NUL and are copied, and the entry point is a static function.
     let (status, command) = unsafe {

@@ -93,13 +93,6 @@ impl KeySpec {
     }
 }
 
-impl Spec {
-    /// Whether there may be other keys than the first.
-    pub(crate) fn finds_keys(&self) -> bool {
-        self.keys.iter().any(|key| key.counted || key.option.is_some())
-    }
-}
-
 /// The key's value is only read.
 pub const KEY_READ: u64 = raw::REDISMODULE_CMD_KEY_RO as u64;
 /// The key's value is read and changed.
@@ -110,6 +103,10 @@ pub const KEY_ACCESS: u64 = raw::REDISMODULE_CMD_KEY_ACCESS as u64;
 pub const KEY_UPDATE: u64 = raw::REDISMODULE_CMD_KEY_UPDATE as u64;
 /// Something is added to the value.
 pub const KEY_INSERT: u64 = raw::REDISMODULE_CMD_KEY_INSERT as u64;
+
+/// The argument is a key by another spec, too: servers that know no number of keys route by this
+/// one.
+pub const KEY_NOT_KEY: u64 = raw::REDISMODULE_CMD_KEY_NOT_KEY as u64;
 
 /// One argument, for COMMAND DOCS and the hints of redis-cli.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,8 @@
 
 use seckill::command::table::TABLE;
 use seckill::command::vocabulary::{
-    Arg, ArgKind, KeySpec, Spec, KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_READ, KEY_UPDATE,
+    Arg, ArgKind, KeySpec, Spec, KEY_ACCESS, KEY_CHANGE, KEY_INSERT, KEY_NOT_KEY, KEY_READ,
+    KEY_UPDATE,
 };
 use serde_json::{json, Map, Value};
 
@@ -56,12 +57,13 @@ fn key_spec(key: &KeySpec) -> Value {
 }
 
 /// Flags of a key spec with the names that the servers use.
-const KEY_FLAGS: [(&str, u64); 5] = [
+const KEY_FLAGS: [(&str, u64); 6] = [
     ("RO", KEY_READ),
     ("RW", KEY_CHANGE),
     ("ACCESS", KEY_ACCESS),
     ("UPDATE", KEY_UPDATE),
     ("INSERT", KEY_INSERT),
+    ("NOT_KEY", KEY_NOT_KEY),
 ];
 
 fn arguments(args: &[Arg]) -> Value {
