@@ -24,57 +24,8 @@ pub fn markdown(language: Language) -> String {
     page
 }
 
-const HEAD: &str = "\
-# Commands
-
-Written from the command table by `make docs`: change the table in `src/command`, not this page.
-The Chinese of its sentences is in `tools/commands_md/src/zh.txt`. [中文](zh/commands.md)
-
-Integers are plain decimal, at most 2^53-1 (9007199254740991). Times are Unix milliseconds, spans
-are milliseconds. User ids are 1 to 256 bytes, request ids 1 to 128, any bytes. Options come in any
-order, in upper or lower case, each at most once.
-
-A grant row is `[seq, user, qty, state, at, deadline, req, epoch, round]`: `req` is null and
-`deadline` and `round` are 0 when there is none.
-
-**Which error, when several things are wrong:** the number of arguments comes first, then the
-arguments from left to right (an option that is unknown, repeated or contradicts another is wrong
-at its name), then terms that no sale could have, then the key (`NOSALE`, `WRONGTYPE`), then what
-only the sale can tell. Nothing is changed or even looked up before all arguments are parsed.
-
-A number's error names the argument and what it takes. `ERR syntax error at argument N` counts from
-1 behind the command's name: argument N is the first that can't stand there, or the option whose
-value is missing. Errors are constant texts of the module: they never repeat what the caller sent. A
-program looks at the first word alone; what follows it is for people and may grow.
-
-Every command that changes a sale can answer one of these, too: a part of the sale is missing, it is
-at a bound, its outbox takes no entry, or another module changed it in between. Nothing was changed
-then.
-
-";
-
-const HEAD_ZH: &str = "\
-# 命令
-
-由 `make docs` 从命令表生成：要改就改 `src/command` 里的表和 `tools/commands_md/src/zh.txt` 里的中文，不要改本页。
-[English](../commands.md)
-
-整数是普通十进制，最大 2^53-1（9007199254740991）。时刻是 Unix 毫秒，时长是毫秒。用户 id 1 到 256 字节，请求号
-1 到 128 字节，任意字节都行。选项不分次序、不分大小写，每个最多出现一次。
-
-一条抢购记录是 `[seq, user, qty, state, at, deadline, req, epoch, round]`：没有时 `req` 是 null，
-`deadline` 和 `round` 是 0。
-
-**同时错了几处，报哪一个：** 先看参数个数，再从左到右看参数（选项不认识、重复或互相矛盾，就错在它的名字上），再看没有哪个
-活动能有的规则，再看键（`NOSALE`、`WRONGTYPE`），最后才是只有活动自己才知道的。全部参数解析完之前，什么都不会改，也不会去查。
-
-数字错了，报错里有参数名和它的取值范围。`ERR syntax error at argument N` 从命令名后面数起，第一个参数是 1：第 N 个参数是第一个
-不能出现在那里的词，或者是缺了值的选项。报错都是模块里的固定文字，从不照抄调用方发来的内容。程序只看第一个单词；后面的话是给人看
-的，以后可能更长。
-
-凡是会改动活动的命令，都可能返回下面的某一个：活动缺了一部分、到了上限、outbox 写不进去，或者中途被别的模块改了。这时什么也没变。
-
-";
+const HEAD: &str = include_str!("commands.txt");
+const HEAD_ZH: &str = include_str!("commands.zh.txt");
 
 /// The page before the first command. The first two paragraphs name the sources of the page, the
 /// others are rules.

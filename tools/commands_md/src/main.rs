@@ -7,6 +7,7 @@ mod language;
 mod reference;
 mod sessions;
 mod tables;
+mod text;
 
 use std::fs;
 use std::io;

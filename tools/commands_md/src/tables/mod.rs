@@ -1,12 +1,7 @@
 //! The tables of the client libraries: the fields of each reply by its first word, and the errors
 //! that a retry can't avoid. Generated from the module's own tables, for each language.
 
-mod go;
-mod java;
-mod node;
-mod php;
-mod python;
-mod rust;
+mod languages;
 
 use std::collections::BTreeSet;
 
@@ -17,36 +12,57 @@ use seckill_domain::outcome::State;
 use seckill_domain::terms::TERMS;
 
 use crate::commands::ROW;
+use languages::{
+    go, java_outcome, java_state, java_tables, node, node_types, php, php_one_file, php_outcome,
+    python, rust,
+};
 
 /// The tables that the libraries of all languages have.
-pub struct Tables {
-    /// First words of a reply to GRAB, and the names of all elements, the first being `outcome`.
-    outcomes: Vec<(String, Vec<String>)>,
-    /// The sentence of each outcome, in the order of the outcomes.
-    sentences: Vec<String>,
-    /// The states of a grant.
-    states: Vec<&'static str>,
-    /// The names of the elements of a reply with a grant's state.
+struct Tables {
+    /// First words of replies: those to GRAB, then [`STATES`].
+    words: Vec<Word>,
+    /// The elements behind the state in a reply with a grant's state.
     settled: Vec<String>,
     /// The fields of a grant row.
     row: Vec<String>,
     /// The fields of an outbox entry.
-    event: Vec<&'static str>,
+    event: [&'static str; outbox::FIELDS.len()],
     /// First words of errors that a retry can't avoid.
     mistakes: Vec<String>,
 }
 
-/// The first word of a reply about a missing grant.
-const NO_GRANT: &str = "NOGRANT";
-/// The states of a grant, each with its sentence.
-const STATES: [(State, &str); 5] = [
-    (State::Held, "Reserved until its deadline."),
-    (State::Sold, "Paid, or granted by a sale without holds."),
-    (State::Cancelled, "Returned by the buyer, or a REQ with a fence."),
-    (State::Expired, "Not paid in time."),
-    (State::Refunded, "Returned after it was sold."),
+/// The first word of a reply.
+struct Word {
+    word: String,
+    /// The names of all elements; the first is `outcome` or `state`.
+    elements: Vec<String>,
+    /// Its sentence.
+    says: String,
+    is_of_a_grant: bool,
+}
+
+impl Word {
+    fn fields(&self) -> &[String] {
+        &self.elements[1..]
+    }
+}
+
+impl AsRef<str> for Word {
+    fn as_ref(&self) -> &str {
+        &self.word
+    }
+}
+
+/// The states of a grant, and the word for a missing grant, each with its sentence.
+const STATES: [(&str, &str); 6] = [
+    (State::Held.name(), "Reserved until its deadline."),
+    (State::Sold.name(), "Paid, or granted by a sale without holds."),
+    (State::Cancelled.name(), "Returned by the buyer, or a REQ with a fence."),
+    (State::Expired.name(), "Not paid in time."),
+    (State::Refunded.name(), "Returned after it was sold."),
+    (NO_GRANT, "The user has no such grant."),
 ];
-const NO_GRANT_SENTENCE: &str = "The user has no such grant.";
+const NO_GRANT: &str = "NOGRANT";
 /// The code of a temporary error.
 const PASSES: &str = "TRYAGAIN";
 /// Codes of the server's own errors that a retry can't avoid.
@@ -62,22 +78,21 @@ const UNITS: [(&str, &str); 4] = [
 
 /// Each generated file, below `clients/`.
 pub fn files() -> Vec<(&'static str, String)> {
-    let tables = Tables::of_the_module();
-    let php = [("Tables.php", php::tables(&tables)), ("Outcome.php", php::outcomes(&tables))];
-    let one_file = php::one_file([(php[0].0, &php[0].1), (php[1].0, &php[1].1)]);
-    let [(_, php_tables), (_, php_outcomes)] = php;
+    let tables = &Tables::of_the_module();
+    let (php, php_outcome) = (php(tables), php_outcome(tables));
+    let one_file = php_one_file([("Tables.php", &php), ("Outcome.php", &php_outcome)]);
     vec![
-        ("python/src/seckill/tables.py", python::text(&tables)),
-        ("node/tables.js", node::script(&tables)),
-        ("node/tables.d.ts", node::types(&tables)),
-        ("php/src/Tables.php", php_tables),
-        ("php/src/Outcome.php", php_outcomes),
+        ("python/src/seckill/tables.py", python(tables)),
+        ("node/tables.js", node(tables)),
+        ("node/tables.d.ts", node_types(tables)),
+        ("php/src/Tables.php", php),
+        ("php/src/Outcome.php", php_outcome),
         ("php/Seckill.php", one_file),
-        ("go/tables.go", go::text(&tables)),
-        ("rust/src/tables.rs", rust::text(&tables)),
-        ("java/core/src/main/java/example/seckill/Outcome.java", java::outcomes(&tables)),
-        ("java/core/src/main/java/example/seckill/State.java", java::states()),
-        ("java/core/src/main/java/example/seckill/Tables.java", java::tables(&tables)),
+        ("go/tables.go", go(tables)),
+        ("rust/src/tables.rs", rust(tables)),
+        ("java/core/src/main/java/example/seckill/Outcome.java", java_outcome(tables)),
+        ("java/core/src/main/java/example/seckill/State.java", java_state(tables)),
+        ("java/core/src/main/java/example/seckill/Tables.java", java_tables(tables)),
     ]
 }
 
@@ -97,17 +112,46 @@ pub fn terms_of_cli() -> String {
 
 impl Tables {
     fn of_the_module() -> Tables {
-        let (outcomes, sentences) = outcomes().into_iter().unzip();
-        let settled = reply_forms("SECKILL.CONFIRM").into_iter().find(|(form, _)| is_form(form));
+        let is_form = |(elements, _): &(Vec<String>, String)| {
+            let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+            elements.iter().skip(1).all(|name| name.chars().all(is_name))
+        };
+        let mut of_grab = reply_forms("SECKILL.GRAB");
+        of_grab.retain(is_form);
+        let grab = of_grab.into_iter().map(|(mut elements, says)| {
+            let word = std::mem::replace(&mut elements[0], "outcome".to_owned());
+            Word { word, elements, says, is_of_a_grant: false }
+        });
+        let settled = reply_forms("SECKILL.CONFIRM").into_iter().find(is_form);
+        let elements = settled.map(|(elements, _)| elements).unwrap_or_default();
+        let states = STATES.map(|(word, says)| Word {
+            word: word.to_owned(),
+            elements: elements.clone(),
+            says: says.to_owned(),
+            is_of_a_grant: true,
+        });
         Tables {
-            outcomes,
-            sentences,
-            states: STATES.map(|(state, _)| state.name()).to_vec(),
-            settled: settled.map(|(form, _)| form).unwrap_or_default(),
+            words: grab.chain(states).collect(),
+            settled: elements.get(1..).unwrap_or_default().to_vec(),
             row: names(ROW),
-            event: outbox::FIELDS.map(outbox::Field::name).to_vec(),
+            event: outbox::FIELDS.map(outbox::Field::name),
             mistakes: mistakes(),
         }
+    }
+
+    /// The words of GRAB.
+    fn grab(&self) -> impl Iterator<Item = &Word> {
+        self.words.iter().filter(|word| !word.is_of_a_grant)
+    }
+
+    /// The states of a grant, and the word for a missing grant.
+    fn of_grants(&self) -> impl Iterator<Item = &Word> {
+        self.words.iter().filter(|word| word.is_of_a_grant)
+    }
+
+    /// The names of the states.
+    fn states(&self) -> impl Iterator<Item = &str> {
+        self.of_grants().map(|word| &*word.word).filter(|word| *word != NO_GRANT)
     }
 }
 
@@ -118,11 +162,6 @@ fn names(form: &str) -> Vec<String> {
         other.map_or(name, |(_, unit)| unit).to_owned()
     };
     form.trim_matches(['[', ']']).split(", ").map(named).collect()
-}
-
-/// Whether the reply has names of elements, not numbers.
-fn is_form(names: &[String]) -> bool {
-    names.iter().skip(1).all(|name| name.chars().all(|c| c.is_ascii_lowercase() || c == '_'))
 }
 
 /// The array replies of a command, each with its sentence.
@@ -140,14 +179,6 @@ fn sentence(says: &str) -> String {
     head.to_ascii_uppercase() + rest + "."
 }
 
-fn outcomes() -> Vec<((String, Vec<String>), String)> {
-    let forms = reply_forms("SECKILL.GRAB").into_iter().filter(|(form, _)| is_form(form));
-    let word = |(mut form, says): (Vec<String>, _)| {
-        ((std::mem::replace(&mut form[0], "outcome".to_owned()), form), says)
-    };
-    forms.map(word).collect()
-}
-
 fn mistakes() -> Vec<String> {
     let errors = TABLE.iter().flat_map(|spec| spec.errors).chain(pipeline::ERRORS);
     let codes = errors.filter_map(|error| error.split(' ').next()).chain(SERVER_MISTAKES);
@@ -157,45 +188,4 @@ fn mistakes() -> Vec<String> {
         .collect::<BTreeSet<_>>()
         .into_iter()
         .collect()
-}
-
-/// A name in camel case, for Node and PHP.
-fn camel(name: &str) -> String {
-    let mut words = name.split('_');
-    let first = words.next().unwrap_or_default().to_owned();
-    words.fold(first, |all, word| {
-        let (head, rest) = word.split_at(1);
-        all + &head.to_ascii_uppercase() + rest
-    })
-}
-
-fn quoted(words: impl IntoIterator<Item: AsRef<str>>, quote: &str) -> String {
-    let words = words.into_iter().map(|word| format!("{quote}{}{quote}", word.as_ref()));
-    words.collect::<Vec<_>>().join(", ")
-}
-
-/// The words, one on each line.
-fn lines(words: impl IntoIterator<Item: AsRef<str>>, quote: &str, indent: &str) -> String {
-    let lines = words.into_iter().map(|word| format!("{indent}{quote}{}{quote},\n", word.as_ref()));
-    lines.collect()
-}
-
-/// The names and sentences of all states, then of a missing grant.
-fn states() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let states = STATES.iter().map(|(state, says)| (state.name(), *says));
-    states.chain([(NO_GRANT, NO_GRANT_SENTENCE)])
-}
-
-/// Each first word of replies, its fields (`settled` for a grant's state), and its sentence.
-fn all<'t>(
-    tables: &'t Tables,
-    settled: &'t [String],
-) -> impl Iterator<Item = (&'t str, &'t [String], &'t str)> {
-    let outcomes = tables.outcomes.iter().zip(&tables.sentences);
-    let outcomes = outcomes.map(|((word, fields), says)| (word.as_str(), &fields[1..], &**says));
-    outcomes.chain(states().map(move |(word, says)| (word, settled, says)))
-}
-
-fn words(tables: &Tables) -> Vec<&str> {
-    tables.outcomes.iter().map(|(word, _)| word.as_str()).collect()
 }
