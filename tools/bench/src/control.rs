@@ -1,5 +1,6 @@
 //! The server of one contender, and a connection for set-up and checks beside the load.
 
+use std::ops::Deref;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,6 +18,14 @@ const POLL_EVERY: Duration = Duration::from_millis(5);
 pub struct Control {
     server: Server,
     connection: Connection,
+}
+
+impl Deref for Control {
+    type Target = Server;
+
+    fn deref(&self) -> &Server {
+        &self.server
+    }
 }
 
 impl Control {
@@ -45,31 +54,23 @@ impl Control {
         Ok(Control { server, connection })
     }
 
-    pub fn port(&self) -> u16 {
-        self.server.port()
-    }
-
-    pub fn pid(&self) -> u32 {
-        self.server.pid()
-    }
-
     /// Sends one command and reads its reply.
     pub fn ask<T: FromRedisValue>(&mut self, words: &[impl ToRedisArgs]) -> Result<T, String> {
-        let mut command = redis::Cmd::new();
-        for word in words {
-            command.arg(word);
-        }
-        let name = command.args_iter().next().map(|name| match name {
-            redis::Arg::Simple(name) => String::from_utf8_lossy(name).into_owned(),
-            _ => String::new(),
-        });
-        let reply = command.query(&mut self.connection);
-        reply.map_err(|e| format!("{} failed: {e}", name.unwrap_or_default()))
+        let reply = redis::Cmd::new().arg(words).query(&mut self.connection);
+        reply.map_err(|e| {
+            let name = words.first().map(|name| name.to_redis_args().concat()).unwrap_or_default();
+            format!("{} failed: {e}", String::from_utf8_lossy(&name))
+        })
     }
 
     /// Sends one command and ignores its reply, unless it is an error.
     pub fn tell(&mut self, words: &[impl ToRedisArgs]) -> Result<(), String> {
         self.ask::<Value>(words).map(drop)
+    }
+
+    /// Sends one command whose words have no spaces, as [`Control::tell`].
+    pub fn line(&mut self, line: &str) -> Result<(), String> {
+        self.tell(&line.split(' ').collect::<Vec<_>>())
     }
 
     /// Sends several commands in one write; none of them may fail.
@@ -91,23 +92,32 @@ impl Control {
         found.map(str::to_owned).ok_or_else(|| format!("INFO {section} has no {field}"))
     }
 
-    /// The server's name and version, `Redis 7.0.15`.
-    pub fn name(&self) -> Result<String, String> {
-        self.server.title()
-    }
-
-    /// Whether the server has a command.
-    pub fn knows(&mut self, command: &str) -> Result<bool, String> {
-        let found: Vec<Value> = self.ask(&["COMMAND", "INFO", command])?;
-        Ok(found.first().is_some_and(|found| *found != Value::Nil))
+    /// A number in the STATUS of a sale.
+    pub fn status(&mut self, sale: &str, field: &str) -> Result<u64, String> {
+        let text: String = self.ask(&["SECKILL.STATUS", sale, "JSON"])?;
+        let status: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
+        status[field].as_u64().ok_or_else(|| format!("STATUS says {text}, {field} is no number"))
     }
 
     /// Waits until a field of INFO has this value.
     pub fn wait_for(&mut self, section: &str, field: &str, value: &str) -> Result<(), String> {
+        self.wait_until(field, |control| Ok(control.info_word(section, field)? == value))
+    }
+
+    /// Waits until a number in the STATUS of a sale has this value.
+    pub fn wait_for_status(&mut self, sale: &str, field: &str, value: u64) -> Result<(), String> {
+        self.wait_until(field, |control| Ok(control.status(sale, field)? == value))
+    }
+
+    fn wait_until(
+        &mut self,
+        field: &str,
+        mut holds: impl FnMut(&mut Control) -> Result<bool, String>,
+    ) -> Result<(), String> {
         let deadline = Instant::now() + DEADLINE;
-        while self.info_word(section, field)? != value {
+        while !holds(self)? {
             if Instant::now() > deadline {
-                return Err(format!("INFO {field} does not become {value}"));
+                return Err(format!("waited in vain for {field}"));
             }
             thread::sleep(POLL_EVERY);
         }
@@ -116,10 +126,21 @@ impl Control {
 
     /// Average microseconds of server time for one call of a command since CONFIG RESETSTAT.
     pub fn call_us(&mut self, command: &str) -> Result<f64, String> {
-        let stat = self.info_word("commandstats", &format!("cmdstat_{command}"))?;
-        let field = stat.split(',').find_map(|part| part.strip_prefix("usec_per_call="));
-        let number = field.and_then(|text| text.parse().ok());
-        number.ok_or_else(|| format!("INFO commandstats says {stat} of {command}"))
+        self.statistic("commandstats", &format!("cmdstat_{command}"), "usec_per_call")
+    }
+
+    /// Percentile of the microseconds that these calls took in the server, such as `p99.9`.
+    pub fn percentile_us(&mut self, command: &str, percentile: &str) -> Result<f64, String> {
+        self.statistic("latencystats", &format!("latency_percentiles_usec_{command}"), percentile)
+    }
+
+    /// A number in a field of INFO like `a=1,b=2`.
+    fn statistic(&mut self, section: &str, field: &str, name: &str) -> Result<f64, String> {
+        let all = self.info_word(section, field)?;
+        let mut parts = all.split(',').filter_map(|part| part.split_once('='));
+        let found = parts.find_map(|(of, number)| (of == name).then_some(number));
+        let number = found.and_then(|number| number.parse().ok());
+        number.ok_or_else(|| format!("INFO {field} is {all}"))
     }
 
     /// Processor seconds of the server's main thread.

@@ -23,7 +23,9 @@ pub const MS: &str = "ms";
 pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
 /// The median of the calls.
-pub const MIDDLE_US: &str = "us at p50";
+const MIDDLE_US: &str = "us at p50";
+/// Percentiles of server time that INFO LATENCYSTATS has, with their units here.
+pub const PERCENTILES: [(&str, &str); 2] = [("p99.9", US), ("p50", MIDDLE_US)];
 /// Response time measured by a client.
 pub const ROUND_TRIP_US: &str = "us of a round trip";
 pub const NS: &str = "ns";
@@ -59,6 +61,13 @@ impl Spread {
         let Spread { median, least, most } = self;
         Spread { median: median / scale, least: least / scale, most: most / scale }
     }
+}
+
+/// The p99.9 of these values; 0 if there are none.
+pub fn p999(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let place = (values.len() as f64 * 0.999) as usize;
+    values.get(place.min(values.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
 /// Key of a figure: case and contender.

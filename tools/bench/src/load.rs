@@ -204,6 +204,11 @@ fn said(error: std::io::Error) -> String {
     format!("The load can't be sent: {error}")
 }
 
+/// A template such as `user:000number000`, with this number.
+pub fn numbered(template: &str, number: u64) -> String {
+    template.replace(NUMBER, &format!("{number:012}"))
+}
+
 /// `count` different numbers below `below`; neighbours are far apart.
 pub fn spread(count: u64, below: u64) -> impl Iterator<Item = u64> {
     // A prime larger than any `below` in use, so it shares no factor with `below`.

@@ -29,7 +29,7 @@ use std::time::Instant;
 use clap::Parser;
 use seckill_harness::program::module_file;
 
-use cases::{Bench, Case, CASES};
+use cases::{Bench, CASES};
 use control::Control;
 use figures::Figures;
 use host::Host;
@@ -52,7 +52,7 @@ struct Options {
     #[arg(long)]
     quick: bool,
     /// Run only the cases of these names; --list shows them
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = CASES.map(|it| it.name))]
     only: Vec<String>,
     /// List the cases
     #[arg(long)]
@@ -74,9 +74,8 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    let chosen = chosen(options)?;
     if options.list {
-        chosen.iter().for_each(|case| println!("{}", case.name));
+        CASES.iter().for_each(|case| println!("{}", case.name));
         return Ok(());
     }
     if options.tables {
@@ -91,7 +90,7 @@ fn run(options: &Options) -> Result<(), String> {
             false => Ok(()),
         };
     }
-    let (report, failures) = measure(&mut bench, &chosen, options.quick);
+    let (report, failures) = measure(&mut bench, options);
     page::print(&report);
     if options.docs && !options.quick {
         let mut runs = Runs::read(Path::new(RUNS))?;
@@ -112,10 +111,11 @@ fn write_docs(runs: &Runs) -> Result<(), String> {
 }
 
 /// Runs the cases. Returns the report, and the errors.
-fn measure(bench: &mut Bench, chosen: &[&Case], is_quick: bool) -> (Report, Vec<String>) {
+fn measure(bench: &mut Bench, options: &Options) -> (Report, Vec<String>) {
     let mut host = Host::look();
     let (mut cases, mut failures) = (Vec::new(), Vec::new());
-    for case in chosen {
+    let only = &options.only;
+    for case in CASES.iter().filter(|it| only.is_empty() || only.iter().any(|of| of == it.name)) {
         let start = Instant::now();
         if let Err(sentence) = (case.run)(bench) {
             failures.push(format!("{}: {sentence}", case.name));
@@ -132,21 +132,12 @@ fn measure(bench: &mut Bench, chosen: &[&Case], is_quick: bool) -> (Report, Vec<
         server: bench.server.clone(),
         module: env!("CARGO_PKG_VERSION").to_owned(),
         host,
-        is_quick,
+        is_quick: options.quick,
         seconds: bench.start.elapsed().as_secs_f64(),
         cases,
         figures: std::mem::take(&mut bench.figures),
     };
     (report, failures)
-}
-
-fn chosen(options: &Options) -> Result<Vec<&'static Case>, String> {
-    if let Some(name) = options.only.iter().find(|name| CASES.iter().all(|c| c.name != **name)) {
-        return Err(format!("There is no case {name}, see --list."));
-    }
-    let is_chosen =
-        |case: &&Case| options.only.is_empty() || options.only.iter().any(|name| name == case.name);
-    Ok(CASES.iter().filter(is_chosen).collect())
 }
 
 fn set_up(options: &Options) -> Result<Bench, String> {
@@ -156,7 +147,7 @@ fn set_up(options: &Options) -> Result<Bench, String> {
     if !host::leave_the_servers_core() {
         eprintln!("One core: load and server share it, so the figures say little.");
     }
-    let server = Control::start(Some(&module), &[])?.name()?;
+    let server = Control::start(Some(&module), &[])?.title()?;
     let plan = if options.quick { plan::QUICK } else { plan::FULL };
     Ok(Bench { module, noop, server, plan, figures: Figures::default(), start: Instant::now() })
 }

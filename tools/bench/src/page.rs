@@ -2,21 +2,24 @@
 //! from docs/bench.json, none is copied by hand.
 
 mod chinese;
-mod memory;
-mod parts;
-mod stall;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use comfy_table::{presets, Table};
 use seckill_harness::page::write_between;
 
-use crate::cases::{crowd, sale};
-use crate::contenders::{FUNCTION, INCR, INCREX, MODULE, MULTI, SADD, SCRIPT};
-use crate::figures::{Place, BUSY, PER_SECOND, SERVER_US};
+use crate::callgrind::C_LIBRARY;
+use crate::cases::memory::{MEMORY, TERMS};
+use crate::cases::{crowd, instructions, sale, stall};
+use crate::contenders::{
+    ALREADY, COMPARED, CONFIRM, FUNCTION, GRAB, INCR, INCREX, MODULE, MULTI, PLAIN, SADD, SCRIPT,
+    SOLD_OUT,
+};
+use crate::figures::{Place, BUSY, BYTES, INSTRUCTIONS, OWN, PER_SECOND, SERVER_US};
 use crate::profile::Profile;
 use crate::report::{Report, Runs};
-use crate::rows::{both_times, short, Row};
+use crate::rows::{both_times, short, Row, ABSENT};
 
 /// The users' page in both languages, and the page for contributors.
 const PAGE: &str = "docs/performance.md";
@@ -26,8 +29,11 @@ const DETAILS: &str = "tools/bench/README.md";
 /// Connections without a pipeline in the READMEs and in docs/performance.md.
 const CROWD: usize = 50;
 
-/// The cell of a run without this figure.
-const ABSENT: &str = "not measured";
+/// Bytes of `maxmemory 1gb`.
+const FULL: f64 = (1u64 << 30) as f64;
+
+/// Parts of the code with fewer instructions in every column share one row.
+const LITTLE: f64 = 50.0;
 
 /// Prints the results of one run.
 pub fn print(report: &Report) {
@@ -35,14 +41,8 @@ pub fn print(report: &Report) {
     println!("{}\n\n{}\n", table(&runs, true), table(&runs, false));
     println!("{}\n\n{}\n", recommended(&runs), times(&runs, &others()));
     let took = report.cases.iter().map(|took| format!("{} {:.0} s", took.case, took.seconds));
-    if let Some(parts) = parts::table(report) {
-        println!("{parts}\n");
-    }
-    if let Some(memory) = memory::table(report) {
-        println!("{memory}\n");
-    }
-    if let Some(stall) = stall::table(&runs) {
-        println!("{stall}\n");
+    for table in [parts(report), memory(report), stall(&runs)].into_iter().flatten() {
+        println!("{table}\n");
     }
     println!("{}\n({})", report.sentence(), took.collect::<Vec<_>>().join(", "));
 }
@@ -65,22 +65,20 @@ fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
     let bars = format!("{}\n\n{}", table(&all, true), sentences.join("\n"));
     let mut blocks =
         vec![(DETAILS, "bars", bars), (DETAILS, "reported", table(&all, false).to_string())];
-    if let Some(parts) = all.iter().find_map(|run| parts::table(run)) {
-        blocks.push((DETAILS, "parts", parts));
-    }
+    blocks.extend(all.iter().find_map(|run| Some((DETAILS, "parts", parts(run)?.to_string()))));
     let in_both = [
         ([PAGE, PAGE_ZH], "recommended", Some(recommended(&all))),
         ([PAGE, PAGE_ZH], "crowd", Some(crowd(&all))),
-        ([PAGE, PAGE_ZH], "stall", stall::table(&all)),
+        ([PAGE, PAGE_ZH], "stall", stall(&all)),
         ([PAGE, PAGE_ZH], "times", Some(times(&all, &others()))),
-        (INSTALL, "memory", all.iter().find_map(|run| memory::table(run))),
+        (INSTALL, "memory", all.iter().find_map(|run| memory(run))),
     ];
     for ([english, chinese], name, table) in in_both {
         let Some(table) = table else { continue };
         blocks.push((english, name, table.to_string()));
         blocks.push((chinese, name, chinese::table(&table)?.to_string()));
     }
-    blocks.extend(readme(&all)?);
+    blocks.extend(readme(runs)?);
     Ok(blocks)
 }
 
@@ -119,7 +117,7 @@ type Line = (&'static str, &'static str, &'static str);
 /// us: 4.8 x`.
 fn recommended(runs: &[&Report]) -> Table {
     let mut table = new_table(vec!["server time per call"], runs);
-    for what in [sale::GRAB, sale::CONFIRM, sale::PLAIN, sale::SOLD_OUT, sale::ALREADY] {
+    for what in COMPARED {
         let case = sale::case(what, sale::LOGGED);
         let cells = runs.iter().map(|run| {
             let ratio = run.figures.ratio(SERVER_US, (&case, SCRIPT), (&case, MODULE));
@@ -134,15 +132,15 @@ fn recommended(runs: &[&Report]) -> Table {
 /// FUNCTIONs, the other settings, and commands that do less than a sale.
 fn others() -> Vec<Line> {
     let mut lines = Vec::new();
-    for what in [sale::PLAIN, sale::SOLD_OUT, sale::ALREADY] {
+    for what in [PLAIN, SOLD_OUT, ALREADY] {
         lines.extend([MODULE, FUNCTION].map(|who| (what, sale::LOGGED, who)));
     }
     for setting in [sale::UNLOGGED, sale::THREADED] {
-        for what in [sale::GRAB, sale::CONFIRM] {
+        for what in [GRAB, CONFIRM] {
             lines.extend([MODULE, SCRIPT].map(|who| (what, setting, who)));
         }
     }
-    let unlogged = |who| (sale::PLAIN, sale::UNLOGGED, who);
+    let unlogged = |who| (PLAIN, sale::UNLOGGED, who);
     lines.extend([MODULE, SCRIPT, FUNCTION].map(unlogged));
     for setting in [sale::LOGGED, sale::UNLOGGED] {
         lines.extend([INCR, INCREX, SADD, MULTI].map(|who| (sale::LESS, setting, who)));
@@ -162,9 +160,8 @@ fn times(runs: &[&Report], lines: &[Line]) -> Table {
 }
 
 /// The sentence of both READMEs: calls a second without a pipeline on the newest Redis.
-fn readme(runs: &[&Report]) -> Result<[Block; 2], String> {
-    let run = runs.iter().rfind(|run| run.server.starts_with("Redis "));
-    let run = run.ok_or("no run of a Redis")?;
+fn readme(runs: &Runs) -> Result<[Block; 2], String> {
+    let run = runs.newest_redis().ok_or("no run of a Redis")?;
     let case = crowd::case(CROWD);
     let [ours, script, incr] =
         [MODULE, SCRIPT, INCR].map(|who| figure(run, (&case, who), PER_SECOND));
@@ -183,18 +180,80 @@ fn readme(runs: &[&Report]) -> Result<[Block; 2], String> {
 
 /// Calls a second without a pipeline, and the load of the server's core.
 fn crowd(runs: &[&Report]) -> Table {
-    let mut table = new_table(vec![&crowd::case(CROWD), "contender"], runs);
-    crowd_rows(&mut table, runs, ("calls/s", PER_SECOND));
-    crowd_rows(&mut table, runs, ("share of the server's core in use", BUSY));
+    let case = crowd::case(CROWD);
+    let mut table = new_table(vec![&case, "contender"], runs);
+    for (what, unit) in [("calls/s", PER_SECOND), ("share of the server's core in use", BUSY)] {
+        for who in [MODULE, SCRIPT, INCR] {
+            let cells = runs.iter().map(|run| figure(run, (&case, who), unit));
+            table.add_row([what, who].map(str::to_owned).into_iter().chain(cells));
+        }
+    }
     table
 }
 
-fn crowd_rows(table: &mut Table, runs: &[&Report], (what, unit): (&str, &str)) {
-    let case = crowd::case(CROWD);
-    for who in [MODULE, SCRIPT, INCR] {
-        let cells = runs.iter().map(|run| figure(run, (&case, who), unit));
-        table.add_row([what, who].map(str::to_owned).into_iter().chain(cells));
+/// Memory by grant, for docs/install.md. `None` if the run did not measure it.
+fn memory(run: &Report) -> Option<Table> {
+    let what = format!("{}: terms of the sale", run.server);
+    let mut table = new_table(vec![&what, "bytes a grant", "`maxmemory 1gb` is full at"], &[]);
+    for (name, ..) in TERMS {
+        let bytes = run.figures.spread((MEMORY, name), BYTES)?.median;
+        let grants = format!("{:.1} million grants", FULL / bytes / 1e6);
+        table.add_row([name.to_owned(), format!("{bytes:.0}"), grants]);
     }
+    Some(table)
+}
+
+/// The longest waits beside each command at its largest work. `None` if no run measured them.
+fn stall(runs: &[&Report]) -> Option<Table> {
+    let mut table = new_table(vec!["wait of a PING: p99.9; longest, ms above idle"], runs);
+    let mut is_measured = false;
+    for name in stall::names(&runs.first()?.plan()) {
+        let cell = |run: &&Report| match stall::above_idle(&run.figures, &name) {
+            None => ABSENT.to_owned(),
+            Some([p999, longest]) => {
+                let mark = if longest.median > stall::BAR_MS { "**" } else { "" };
+                let (most, longest) = (short(longest.most), short(longest.median));
+                format!("{}; {mark}{longest}{mark} (to {most})", short(p999.median))
+            }
+        };
+        let cells: Vec<String> = runs.iter().map(cell).collect();
+        is_measured |= cells.iter().any(|cell| cell != ABSENT);
+        table.add_row([name].into_iter().chain(cells));
+    }
+    is_measured.then_some(table)
+}
+
+/// The module's own instructions, by the place of their code. `None` if the run did not count them.
+fn parts(run: &Report) -> Option<Table> {
+    const KINDS: [&str; 5] = instructions::OURS;
+    type Counts = [f64; KINDS.len()];
+    let count = |case: &str, who: &str, unit: &str| {
+        run.figures.spread((case, who), unit).map_or(0.0, |it| it.median)
+    };
+    let of = |part: &str| -> Counts { KINDS.map(|kind| count(kind, part, OWN)) };
+    let own = run.figures.series.iter().filter(|series| series.unit == OWN);
+    let names: BTreeSet<&str> = own.map(|series| &*series.who).collect();
+    let names = names.into_iter().filter(|name| *name != C_LIBRARY);
+    let mut rows: Vec<(&str, Counts)> = names.map(|part| (part, of(part))).collect();
+    rows.sort_by(|(_, a), (_, b)| b[0].total_cmp(&a[0]));
+    let sum = |rows: &[(&str, Counts)]| -> Counts {
+        std::array::from_fn(|kind| rows.iter().map(|(_, counts)| counts[kind]).sum())
+    };
+    let all = sum(&rows);
+    let (mut shown, little): (Vec<_>, Vec<_>) =
+        rows.into_iter().partition(|(_, counts)| counts.iter().any(|count| *count >= LITTLE));
+    let is_counted = !(shown.is_empty() && little.is_empty());
+    shown.push(("all others", sum(&little)));
+    shown.push(("**the module's own**", all));
+    shown.push((C_LIBRARY, of(C_LIBRARY)));
+    let whole = KINDS.map(|kind| count(instructions::CASE, kind, INSTRUCTIONS));
+    shown.push(("the whole call, server included", whole));
+    let mut table = new_table([&[&*run.server], &KINDS[..]].concat(), &[]);
+    for (part, counts) in shown {
+        let counts = counts.map(|count| short(count.round()));
+        table.add_row([&[part.to_owned()], &counts[..]].concat());
+    }
+    is_counted.then_some(table)
 }
 
 fn figure(run: &Report, place: Place<'_>, unit: &str) -> String {

@@ -5,6 +5,11 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::figures::p999;
+
+/// Name of the PINGs to a server that does nothing else.
+pub const IDLE: &str = "idle";
+const IDLE_PINGS: usize = 1_000;
 const EVERY: Duration = Duration::from_millis(1);
 
 /// Microseconds of each PING.
@@ -12,9 +17,9 @@ const EVERY: Duration = Duration::from_millis(1);
 pub struct Pings(Vec<f64>);
 
 impl Pings {
-    /// Sends `count` PINGs to an idle server.
-    pub fn alone(port: u16, count: usize) -> Result<Pings, String> {
-        Pings::while_it(port, |took| took < count)
+    /// Sends PINGs to an idle server.
+    pub fn alone(port: u16) -> Result<Pings, String> {
+        Pings::while_it(port, |took| took < IDLE_PINGS)
     }
 
     /// Sends PINGs from before `deed` begins until it ends.
@@ -22,7 +27,7 @@ impl Pings {
         let (begun, done) = (Barrier::new(2), AtomicBool::new(false));
         thread::scope(|scope| {
             let pinging = scope.spawn(|| {
-                let pinged = Pings::alone(port, 1);
+                let pinged = Pings::while_it(port, |took| took < 1);
                 begun.wait();
                 pinged?;
                 Pings::while_it(port, |took| took == 0 || !done.load(Ordering::SeqCst))
@@ -59,9 +64,7 @@ impl Pings {
 
     /// The p99.9 in milliseconds.
     pub fn p999_ms(&mut self) -> f64 {
-        self.0.sort_by(f64::total_cmp);
-        let place = (self.0.len() as f64 * 0.999) as usize;
-        self.0.get(place.min(self.0.len().saturating_sub(1))).map_or(0.0, |took| took / 1e3)
+        p999(&mut self.0) / 1e3
     }
 
     /// The maximum in milliseconds.

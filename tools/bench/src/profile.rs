@@ -9,7 +9,8 @@ use std::time::Duration;
 use rustix::process::{kill_process, Pid, Signal};
 
 use crate::cases::{sale, Bench};
-use crate::contenders::{module_plain, module_recommended, Plain, Recommended};
+use crate::contenders::{module_plain, module_recommended, SetUp};
+use crate::control::Control;
 use crate::load::{send, spread, Request, PIPELINED, USERS};
 
 /// Samples a second.
@@ -55,23 +56,20 @@ impl fmt::Display for Profile {
 /// A message that says what failed.
 pub fn all(bench: &Bench) -> Result<Vec<Profile>, String> {
     let mut profiles = Vec::new();
-    let mut control = bench.server(&sale::AOF)?;
-    let Recommended { grab, confirm } = module_recommended(&mut control)?;
-    for (load, request) in [(sale::GRAB, grab), (sale::CONFIRM, confirm)] {
-        profiles.push(profile(load, control.pid(), control.port(), &request)?);
-    }
-    let mut control = bench.server(&sale::AOF)?;
-    let Plain { win, late, again } = module_plain(&mut control, CALLS)?;
-    for (load, request) in [(sale::PLAIN, win), (sale::SOLD_OUT, late), (sale::ALREADY, again)] {
-        profiles.push(profile(load, control.pid(), control.port(), &request)?);
+    let contenders: [SetUp; 2] = [module_recommended, module_plain];
+    for set_up in contenders {
+        let mut control = bench.server(&sale::AOF)?;
+        for (load, request) in set_up(&mut control, CALLS)? {
+            profiles.push(profile(load, &control, &request)?);
+        }
     }
     Ok(profiles)
 }
 
-fn profile(load: &'static str, pid: u32, port: u16, request: &Request) -> Result<Profile, String> {
+fn profile(load: &'static str, control: &Control, request: &Request) -> Result<Profile, String> {
     let folder = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
-    let perf = Perf::start(pid, &folder.path().join("perf.data"))?;
-    send(port, request, spread(CALLS, USERS), PIPELINED)?;
+    let perf = Perf::start(control.pid(), &folder.path().join("perf.data"))?;
+    send(control.port(), request, spread(CALLS, USERS), PIPELINED)?;
     Ok(Profile { load, shares: perf.finish()? })
 }
 

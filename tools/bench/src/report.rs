@@ -5,10 +5,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cases;
 use crate::figures::Figures;
 use crate::host::Host;
 use crate::plan::{Plan, FULL, QUICK};
-use crate::rows::{self, Row};
+use crate::rows::Row;
 
 /// Load average above which the machine was not idle.
 const QUIET_LOAD: f64 = 0.5;
@@ -33,7 +34,6 @@ pub struct Took {
     pub case: String,
     pub seconds: f64,
     /// Runnable processes before the case (load average of one minute).
-    #[serde(default)]
     pub load_before: f64,
     /// The processor of the case.
     pub cpu: String,
@@ -49,7 +49,7 @@ impl Report {
     }
 
     pub fn rows(&self) -> Vec<Row> {
-        rows::all(&self.figures, &self.plan(), &self.server)
+        cases::rows(&self.figures, &self.plan(), &self.server)
     }
 
     /// How many bars hold, with server, machine and time.
@@ -127,17 +127,18 @@ impl Runs {
         }
     }
 
+    /// The run of the newest Redis.
+    pub fn newest_redis(&self) -> Option<&Report> {
+        self.runs.iter().rfind(|run| run.server.starts_with("Redis "))
+    }
+
     /// Replaces the last run of that server. Cases that did not run this time are kept.
     pub fn put(&mut self, mut report: Report) {
         let old = self.runs.iter().position(|run| run.server == report.server);
         if let Some(old) = old.map(|place| self.runs.remove(place)) {
             report.figures.keep_others_of(old.figures);
             let ran = |took: &Took| report.cases.iter().any(|new| new.case == took.case);
-            let mut kept: Vec<Took> = old.cases.into_iter().filter(|took| !ran(took)).collect();
-            // Older files have only one load average, before all cases.
-            for took in kept.iter_mut().filter(|took| took.load_before == 0.0) {
-                took.load_before = old.host.load_before;
-            }
+            let kept: Vec<Took> = old.cases.into_iter().filter(|took| !ran(took)).collect();
             report.cases.extend(kept);
             report.seconds = report.cases.iter().map(|took| took.seconds).sum();
         }

@@ -3,14 +3,17 @@
 use std::thread;
 use std::time::Duration;
 
+use seckill_crowd::screen::thousands;
+
 use super::Bench;
 use crate::contenders::{sadd, GRANTED, MODULE, PLENTY, SADD, SALE, USER};
 use crate::control::Control;
 use crate::figures::BYTES;
 use crate::host::{cores, OTHER_CORE};
 use crate::load::{send, spread, Manner, Request, PIPELINED, USERS};
+use crate::rows::{Rows, DIRECT};
 
-pub const FORK: &str = "copied by a fork";
+const FORK: &str = "copied by a fork";
 
 /// Changes a second while the child saves.
 const PACE: f64 = 100_000.0;
@@ -26,7 +29,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         bench.step(FORK, round);
         for (who, request) in [(SADD, sadd()), (MODULE, grab())] {
             let mut control = bench.server(&["--bgsave_cpulist", &core])?;
-            control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
+            control.tell(&["SECKILL.INIT", SALE, PLENTY])?;
             let mut users = spread(USERS, USERS);
             send(control.port(), &request, users.by_ref().take(winners as usize), PIPELINED)?;
             let copied = once(&mut control, &request, users)?;
@@ -60,4 +63,10 @@ fn once(
         }
         control.info("persistence", "rdb_last_cow_size")
     })
+}
+
+pub fn rows(rows: &mut Rows<'_>) {
+    let winners = thousands(rows.plan.sizes[1]);
+    let setting = format!("{DIRECT}, {winners} winners, 100,000 grants/s meanwhile");
+    rows.value((FORK, "MB; a set's"), &setting, None, (FORK, BYTES, 1e6), SADD);
 }

@@ -4,43 +4,46 @@
 use std::fs;
 use std::path::Path;
 
+use seckill_crowd::screen::thousands;
+
 use super::sale::AOF;
 use super::Bench;
 use crate::contenders::{sadd, GRANTED, MODULE, PLENTY, SADD, SALE, SET, USER};
 use crate::control::Control;
 use crate::figures::{BYTES, MS};
-use crate::load::{random, send, spread, Request, PIPELINED, USERS};
+use crate::load::{numbered, random, send, spread, Request, PIPELINED, USERS};
+use crate::rows::{beside, Rows, DIRECT, LOADED};
 
-pub const LOG: &str = "bytes in the log of a plain grant";
+const LOG: &str = "bytes in the log of a plain grant";
 
 /// Commands in one write while a key is filled.
 const BLOCK: usize = 1_000;
 
 /// A kind of user ids.
-pub struct Ids {
-    pub name: &'static str,
-    /// Makes this many different ids.
-    make: fn(u64) -> Box<dyn Iterator<Item = String>>,
+struct Ids {
+    name: &'static str,
+    /// Different ids, as many as wanted.
+    all: fn() -> Box<dyn Iterator<Item = String>>,
+    /// The bars of the file's size, and of the time to save and to load it.
+    bars: [Option<f64>; 3],
 }
 
 /// Kinds of ids: the ids of the other cases, account numbers, and UUIDs. Each digit of the last two
 /// kinds is random, so only their alphabet can be compressed.
-pub const KINDS: [Ids; 3] = [
-    Ids { name: "`user:` ids", make: |count| named(spread(count, USERS)) },
-    Ids { name: "19-digit ids", make: |count| numbered(random(19, NUMBERS).take(count as usize)) },
-    Ids { name: "UUIDs", make: |count| Box::new(uuids().take(count as usize)) },
+const KINDS: [Ids; 3] = [
+    Ids {
+        name: "`user:` ids",
+        all: || Box::new(spread(USERS, USERS).map(|number| numbered(USER, number))),
+        bars: [Some(0.55), Some(1.3), Some(1.0)],
+    },
+    Ids { name: "19-digit ids", all: || Box::new(accounts()), bars: [Some(0.85), None, None] },
+    Ids { name: "UUIDs", all: || Box::new(uuids()), bars: [Some(0.95), None, None] },
 ];
 
-/// Count of 19-digit numbers that fit into 63 bits, without the smallest one.
-const NUMBERS: u64 = 8_000_000_000_000_000_000;
-const SMALLEST: u64 = 1_000_000_000_000_000_000;
-
-fn named(numbers: impl Iterator<Item = u64> + 'static) -> Box<dyn Iterator<Item = String>> {
-    Box::new(numbers.map(|number| format!("user:{number:012}")))
-}
-
-fn numbered(numbers: impl Iterator<Item = u64> + 'static) -> Box<dyn Iterator<Item = String>> {
-    Box::new(numbers.map(|number| (SMALLEST + number).to_string()))
+/// Numbers of 19 digits that fit into 63 bits.
+fn accounts() -> impl Iterator<Item = String> {
+    const SMALLEST: u64 = 1_000_000_000_000_000_000;
+    random(19, 8 * SMALLEST).map(|number| (SMALLEST + number).to_string())
 }
 
 /// UUIDs of version 4: 122 bits of each are random.
@@ -52,17 +55,13 @@ fn uuids() -> impl Iterator<Item = String> {
     })
 }
 
-/// The name of the case that measures the RDB file, saving and loading.
-pub fn file(ids: &Ids) -> String {
-    format!("file of winners with {}", ids.name)
-}
+/// The RDB file, saving it and loading it.
+const FILE: &str = "file";
+const SAVE: &str = "SAVE";
+const LOAD: &str = "load";
 
-pub fn save(ids: &Ids) -> String {
-    format!("SAVE of winners with {}", ids.name)
-}
-
-pub fn load(ids: &Ids) -> String {
-    format!("load of winners with {}", ids.name)
+fn case(what: &str, ids: &Ids) -> String {
+    format!("{what} of winners with {}", ids.name)
 }
 
 pub fn run(bench: &mut Bench) -> Result<(), String> {
@@ -72,7 +71,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
 
 fn log(bench: &mut Bench) -> Result<(), String> {
     let mut control = bench.server(&AOF)?;
-    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
+    control.tell(&["SECKILL.INIT", SALE, PLENTY])?;
     let calls = bench.plan.calls;
     let grab = Request::new(&["SECKILL.GRAB", SALE, USER], GRANTED);
     for (who, request) in [(MODULE, grab), (SADD, sadd())] {
@@ -94,21 +93,21 @@ fn files(bench: &mut Bench, ids: &Ids) -> Result<(), String> {
         if who == MODULE {
             control.tell(&["SECKILL.INIT", key, &winners.to_string()])?;
         }
-        fill(&mut control, command, key, (ids.make)(winners))?;
+        fill(&mut control, command, key, (ids.all)().take(winners as usize))?;
         if winners_of(&mut control, key)? != winners {
             return Err(format!("{key} has not {winners} {}", ids.name));
         }
         servers.push((who, key, control));
     }
     for round in 0..bench.plan.few_rounds {
-        bench.step(&file(ids), round);
+        bench.step(&case(FILE, ids), round);
         for (who, key, control) in &mut servers {
             let took = worked_ms(control, &["SAVE"])?;
-            bench.figures.add(&save(ids), who, MS, took);
-            bench.figures.add(&file(ids), who, BYTES, file_bytes(control)?);
+            bench.figures.add(&case(SAVE, ids), who, MS, took);
+            bench.figures.add(&case(FILE, ids), who, BYTES, file_bytes(control)?);
             control.tell(&["FLUSHALL", "SYNC"])?;
             let took = worked_ms(control, &["DEBUG", "RELOAD", "NOSAVE"])?;
-            bench.figures.add(&load(ids), who, MS, took);
+            bench.figures.add(&case(LOAD, ids), who, MS, took);
             if winners_of(control, key)? != winners {
                 return Err(format!("{key} was not loaded as it was"));
             }
@@ -137,12 +136,7 @@ fn fill(
 fn winners_of(control: &mut Control, key: &str) -> Result<u64, String> {
     match key {
         SET => control.ask(&["SCARD", SET]),
-        _ => {
-            let text: String = control.ask(&["SECKILL.STATUS", key, "JSON"])?;
-            let status: serde_json::Value =
-                serde_json::from_str(&text).map_err(|e| e.to_string())?;
-            status["sold"].as_u64().ok_or_else(|| format!("STATUS says {text}"))
-        }
+        _ => control.status(key, "sold"),
     }
 }
 
@@ -161,4 +155,33 @@ fn file_bytes(control: &mut Control) -> Result<f64, String> {
     let file = Path::new(&setting("dir")?).join(setting("dbfilename")?);
     let found = fs::metadata(&file).map_err(|e| format!("{}: {e}", file.display()))?;
     Ok(found.len() as f64)
+}
+
+pub fn rows(rows: &mut Rows<'_>) {
+    let setting = format!("AOF everysec, {}", LOADED);
+    let what = ("plain winner", "bytes in the AOF, divided by SADD's; SADD's");
+    beside_set(rows, what, &setting, (LOG, BYTES, 1.0), Some(1.6));
+    let [_, winners, _] = rows.plan.sizes;
+    let setting = format!("{DIRECT}, {} winners", thousands(winners));
+    for ids in &KINDS {
+        let bytes = (BYTES, 1e6, "bytes, divided by a set's; the set's MB");
+        let time = (MS, 1.0, "server time, divided by a set's; the set's ms");
+        let figures = [(FILE, bytes), (SAVE, time), (LOAD, time)];
+        for ((name, (unit, scale, figure)), bar) in figures.into_iter().zip(ids.bars) {
+            let what = format!("{name} of {}", ids.name);
+            beside_set(rows, (&what, figure), &setting, (&case(name, ids), unit, scale), bar);
+        }
+    }
+}
+
+/// A sale's figure divided by a set's, followed by the set's figure divided by `scale`.
+fn beside_set(
+    rows: &mut Rows<'_>,
+    what: (&str, &str),
+    setting: &str,
+    (case, unit, scale): (&str, &str, f64),
+    bar: Option<f64>,
+) {
+    let set = rows.figures.spread((case, SADD), unit).map(|set| set.in_parts_of(scale));
+    rows.ratio(what, setting, bar, (unit, (case, MODULE), (case, SADD))).note = beside(set);
 }

@@ -2,26 +2,28 @@
 //! call, a page of winners, and the time to delete the key.
 
 use redis::Value;
+use seckill_crowd::screen::thousands;
 
 use super::Bench;
 use crate::contenders::{sadd, GRANTED, MODULE, PLENTY, SADD, SALE, SET, USER};
 use crate::control::Control;
-use crate::figures::{BYTES, MS, US};
+use crate::figures::{Spread, BYTES, MS, US};
 use crate::load::{random, send, spread, Request, PIPELINED, USERS};
+use crate::rows::{short, Bar, Rows, DIRECT, LOADED};
 
-pub const SLOWEST: &str = "slowest call while growing";
-pub const DEL: &str = "DEL of the largest";
-pub const UNLINK: &str = "UNLINK of the largest";
+const SLOWEST: &str = "slowest call while growing";
+const DEL: &str = "DEL of the largest";
+const UNLINK: &str = "UNLINK of the largest";
 /// Calls that write nothing: they show pauses of the machine itself.
 pub const NOOP: &str = "no-op";
 
 /// The name of the memory case at this size.
-pub fn memory(winners: u64) -> String {
+fn memory(winners: u64) -> String {
     format!("memory of {winners}")
 }
 
 /// The name of the case that reads a page of a sale with this many winners.
-pub fn page(winners: u64) -> String {
+fn page(winners: u64) -> String {
     format!("WINNERS COUNT 1000 of {winners}")
 }
 
@@ -49,7 +51,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
 fn grow_nothing(bench: &mut Bench) -> Result<(), String> {
     let [.., large] = bench.plan.sizes;
     let mut control = bench.server_with_noop(&[], &SLOWLOG)?;
-    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
+    control.tell(&["SECKILL.INIT", SALE, PLENTY])?;
     let request = Request::new(&["NOOP.GRAB", SALE, USER], GRANTED);
     send(control.port(), &request, spread(large, USERS), PIPELINED)?;
     let slowest = slowest_us(&mut control, "NOOP.GRAB")?;
@@ -61,12 +63,12 @@ fn grow_sale(bench: &mut Bench, round: usize) -> Result<(), String> {
     let [small, .., large] = bench.plan.sizes;
     let grab = |key| Request::new(&["SECKILL.GRAB", key, USER], GRANTED);
     let mut control = bench.server(&SLOWLOG)?;
-    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
+    control.tell(&["SECKILL.INIT", SALE, PLENTY])?;
     grow(bench, &mut control, (MODULE, SALE), &grab(SALE))?;
     let slowest = slowest_us(&mut control, "SECKILL.GRAB")?;
     bench.figures.add(SLOWEST, MODULE, MS, slowest / 1e3);
     if round == 0 {
-        control.tell(&["SECKILL.INIT", SMALL, &PLENTY.to_string()])?;
+        control.tell(&["SECKILL.INIT", SMALL, PLENTY])?;
         send(control.port(), &grab(SMALL), spread(small, USERS), PIPELINED)?;
         pages(bench, &mut control, [(SMALL, small), (SALE, large)])?;
     }
@@ -142,4 +144,30 @@ fn remove(
     let took = control.call_us(stat)?;
     bench.figures.add(case, who, MS, took / 1e3);
     Ok(())
+}
+
+pub fn rows(rows: &mut Rows<'_>) {
+    let [small, middle, large] = rows.plan.sizes;
+    for winners in [middle, large] {
+        let (case, what) = (memory(winners), thousands(winners));
+        let what = (&*format!("memory of {what} winners"), "bytes, divided by a Redis set's");
+        rows.ratio(what, DIRECT, Some(0.6), (BYTES, (&case, MODULE), (&case, SADD)));
+    }
+    // The better round counts, because a shared machine sometimes pauses.
+    let better = |who| Some(rows.figures.spread((SLOWEST, who), MS)?.least);
+    let (ours, noop) = (better(MODULE), better(NOOP));
+    let found = ours.map(|ms| Spread { median: ms, least: ms, most: ms });
+    let what = format!("slowest GRAB to {} winners", thousands(large));
+    let setting = format!("no AOF, {}", LOADED);
+    let row = rows.add((&what, "ms; a no-op command's"), &setting, noop.map(Bar::AtMost), found);
+    row.bar = "no worse than the no-op's".to_owned();
+    row.note = noop.map_or_else(String::new, |noop| format!("; {}", short(noop)));
+    for (case, figure, most) in [(DEL, "ms; a set's", 60.0), (UNLINK, "ms", 1.0)] {
+        rows.value((case, figure), DIRECT, Some(most), (case, MS, 1.0), SADD);
+    }
+    let (few, many) = (page(small), page(large));
+    let what = format!("WINNERS COUNT 1000 of {}", thousands(large));
+    let figure = format!("time, divided by that of {} winners", thousands(small));
+    let both = (US, (&*many, MODULE), (&*few, MODULE));
+    rows.ratio((&what, &figure), DIRECT, Some(1.2), both).bar = "flat (<= 1.20)".to_owned();
 }

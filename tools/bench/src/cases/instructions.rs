@@ -6,13 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use tempfile::TempDir;
+
 use super::sale::AOF;
 use super::Bench;
 use crate::callgrind;
-use crate::contenders::{GRANTED, PLENTY, REQ, SALE, SOLD, USER};
+use crate::contenders::{GRANTED, HAS_ALREADY, IS_SOLD_OUT, PLENTY, REQ, SALE, SOLD, USER};
 use crate::control::Control;
-use crate::figures::{Figures, BYTES, INSTRUCTIONS, OWN};
+use crate::figures::{Figures, Spread, BYTES, INSTRUCTIONS, OWN};
 use crate::load::{send, spread, Manner, Request, USERS};
+use crate::rows::{Bar, Rows};
 
 pub const CASE: &str = "instructions of a call";
 
@@ -22,56 +25,66 @@ const ARCH: &str = "x86_64";
 
 /// Reduces timer work, which would grow with the length of the run.
 const QUIET: [&str; 4] = ["--hz", "1", "--dynamic-hz", "no"];
+/// Terms of the recommended sales; the name of the outbox follows.
+const HOLD: &str = "HOLD 900000 OUTBOX";
 const MANNER: Manner = Manner { connections: 1, pipeline: 32, pace: None };
 
 /// Largest difference in logged bytes between a command and its promised calls, as a share.
 const SAME_BYTES: f64 = 0.05;
 
-/// One kind of call. The rest of the server's work is measured without it.
-struct Kind {
-    name: &'static str,
-    words: &'static [&'static str],
-    promised: &'static [&'static str],
-    reply: &'static str,
-}
-
 /// Names in tables: the call, then its promised calls.
 pub const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its promised calls"];
-pub const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
-pub const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
-pub const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
+const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
+const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
+const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
 /// The recommended call in a sale that is a part of a split.
-pub const PART: &str = "the same in a part of a split";
+const PART: &str = "the same in a part of a split";
 /// The recommended call of a sale whose waiting list is empty.
 pub const LISTED: &str = "the same in a sale with a waiting list";
 /// The CONFIRM of the recommended call. The no-op module has no counterpart.
-pub const CONFIRM: &str = "its CONFIRM";
-pub const ALL: [[&str; 2]; 4] = [RECOMMENDED, WINNER, SOLD_OUT, ALREADY];
+const CONFIRM: &str = "its CONFIRM";
+
+/// Calls whose own instructions are shown by the place of their code.
+pub const OURS: [&str; 5] = [RECOMMENDED[0], WINNER[0], SOLD_OUT[0], ALREADY[0], CONFIRM];
+
+/// A call of GRAB, with the no-op command that makes its promised calls.
+struct Kind {
+    names: [&'static str; 2],
+    noop: &'static str,
+    words: &'static [&'static str],
+    reply: &'static str,
+    /// Most instructions that the module may add.
+    bar: Option<f64>,
+}
 
 const KINDS: [Kind; 4] = [
     Kind {
-        name: RECOMMENDED[0],
-        words: &["SECKILL.GRAB", SALE, USER, "REQ", REQ],
-        promised: &["NOOP.HOLD", SALE, USER, "REQ", REQ],
+        names: RECOMMENDED,
+        noop: "NOOP.HOLD",
+        words: &[SALE, USER, "REQ", REQ],
         reply: GRANTED,
+        bar: Some(3_500.0),
     },
     Kind {
-        name: WINNER[0],
-        words: &["SECKILL.GRAB", "plain", USER],
-        promised: &["NOOP.GRAB", "plain", USER],
+        names: WINNER,
+        noop: "NOOP.GRAB",
+        words: &["plain", USER],
         reply: GRANTED,
+        bar: Some(1_800.0),
     },
     Kind {
-        name: SOLD_OUT[0],
-        words: &["SECKILL.GRAB", "gone", USER],
-        promised: &["NOOP.SOLD", "gone", USER],
-        reply: "*2\r\n$7\r\nSOLDOUT",
+        names: SOLD_OUT,
+        noop: "NOOP.SOLD",
+        words: &["gone", USER],
+        reply: IS_SOLD_OUT,
+        bar: Some(700.0),
     },
     Kind {
-        name: ALREADY[0],
-        words: &["SECKILL.GRAB", "mine", "me"],
-        promised: &["NOOP.MINE", "mine", "me"],
-        reply: "*5\r\n$7\r\nALREADY",
+        names: ALREADY,
+        noop: "NOOP.MINE",
+        words: &["mine", "me"],
+        reply: HAS_ALREADY,
+        bar: None,
     },
 ];
 
@@ -82,28 +95,27 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         return Ok(());
     }
     let mut meter = Meter::start(bench)?;
-    let supply = PLENTY.to_string();
-    let init = ["SECKILL.INIT", SALE, &supply, "HOLD", "900000", "OUTBOX", "orders"];
-    meter.control.tell(&init)?;
-    let part = ["OUTBOX", "of-part", "PART", "0", "OF", "1", "SPLIT", "s", "TOTAL", &supply];
-    let init = ["SECKILL.INIT", "part", &supply, "HOLD", "900000"];
-    meter.control.tell(&[&init[..], &part].concat())?;
-    for (key, supply) in [("plain", supply.as_str()), ("gone", "0"), ("mine", "1")] {
-        meter.control.tell(&["SECKILL.INIT", key, supply])?;
+    for line in [
+        format!("SECKILL.INIT {SALE} {PLENTY} {HOLD} orders"),
+        format!("SECKILL.INIT part {PLENTY} {HOLD} of-part PART 0 OF 1 SPLIT s TOTAL {PLENTY}"),
+        format!("SECKILL.INIT plain {PLENTY}"),
+        "SECKILL.INIT gone 0".into(),
+        "SECKILL.INIT mine 1".into(),
+        "SECKILL.GRAB mine me".into(),
+    ] {
+        meter.control.line(&line)?;
     }
-    meter.control.tell(&["SECKILL.GRAB", "mine", "me"])?;
     let mut differ = Vec::new();
-    for (kind, [_, promised]) in KINDS.iter().zip(ALL) {
-        let ours = meter.measure(&Request::new(kind.words, kind.reply))?;
-        let theirs = meter.measure(&Request::new(kind.promised, kind.reply))?;
-        ours.note_parts(&mut bench.figures, kind.name);
-        for (name, count) in [(kind.name, &ours), (promised, &theirs)] {
-            bench.figures.add(CASE, name, INSTRUCTIONS, count.instructions);
-            bench.figures.add(CASE, name, BYTES, count.logged);
-        }
+    for Kind { names: [name, promised], noop, words, reply, .. } in KINDS {
+        let mut count =
+            |command| meter.measure(&Request::new(&[&[command], words].concat(), reply));
+        let (ours, theirs) = (count("SECKILL.GRAB")?, count(noop)?);
+        ours.note_parts(&mut bench.figures, name);
+        ours.note(&mut bench.figures, name);
+        theirs.note(&mut bench.figures, promised);
         if (theirs.logged - ours.logged).abs() > SAME_BYTES * ours.logged {
             let (ours, theirs) = (ours.logged, theirs.logged);
-            differ.push(format!("{} logs {ours:.0} bytes, {promised} {theirs:.0}", kind.name));
+            differ.push(format!("{name} logs {ours:.0} bytes, {promised} {theirs:.0}"));
         }
     }
     // The recommended calls have made the first users winners.
@@ -111,16 +123,13 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     let words = ["SECKILL.CONFIRM", SALE, USER, "REQ", REQ];
     let confirm = meter.measure(&Request::new(&words, SOLD))?;
     confirm.note_parts(&mut bench.figures, CONFIRM);
-    bench.figures.add(CASE, CONFIRM, INSTRUCTIONS, confirm.instructions);
+    confirm.note(&mut bench.figures, CONFIRM);
     meter.users = Box::new(spread(USERS, USERS).skip(meter.used));
-    let list = ["OUTBOX", "of-listed", "WAITLIST", "1000"];
-    let init = ["SECKILL.INIT", "listed", &supply, "HOLD", "900000"];
-    meter.control.tell(&[&init[..], &list].concat())?;
+    let listed = format!("SECKILL.INIT listed {PLENTY} {HOLD} of-listed WAITLIST 1000");
+    meter.control.line(&listed)?;
     for (key, name) in [("part", PART), ("listed", LISTED)] {
         let words = ["SECKILL.GRAB", key, USER, "REQ", REQ];
-        let Count { instructions, logged, .. } = meter.measure(&Request::new(&words, GRANTED))?;
-        bench.figures.add(CASE, name, INSTRUCTIONS, instructions);
-        bench.figures.add(CASE, name, BYTES, logged);
+        meter.measure(&Request::new(&words, GRANTED))?.note(&mut bench.figures, name);
     }
     match differ.is_empty() {
         true => Ok(()),
@@ -151,6 +160,11 @@ struct Count {
 }
 
 impl Count {
+    fn note(&self, figures: &mut Figures, name: &str) {
+        figures.add(CASE, name, INSTRUCTIONS, self.instructions);
+        figures.add(CASE, name, BYTES, self.logged);
+    }
+
     fn note_parts(&self, figures: &mut Figures, kind: &str) {
         self.parts.iter().for_each(|(part, count)| figures.add(kind, part, OWN, *count));
     }
@@ -161,27 +175,25 @@ struct Meter {
     control: Control,
     /// The file name of the module.
     module: String,
-    folder: PathBuf,
+    /// Where callgrind writes.
+    folder: TempDir,
     calls: u64,
     users: Box<dyn Iterator<Item = u64>>,
     /// The number of `users` that are used.
     used: usize,
-    /// Dropping this removes the folder.
-    _folder: tempfile::TempDir,
 }
 
 impl Meter {
     fn start(bench: &Bench) -> Result<Meter, String> {
-        let kept = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
-        let folder = kept.path().to_owned();
-        let out = format!("--callgrind-out-file={}", folder.join("calls").display());
+        let folder = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
+        let out = format!("--callgrind-out-file={}", folder.path().join("calls").display());
         let tool = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", &out];
         let through = [&tool[..], &["--compress-strings=no", "--compress-pos=no"]].concat();
         let control = bench.server_with_noop(&through, &[&QUIET[..], &AOF].concat())?;
         let module = bench.module.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let users = Box::new(spread(USERS, USERS));
         let calls = bench.plan.counted_calls;
-        Ok(Meter { control, module, folder, calls, users, used: 0, _folder: kept })
+        Ok(Meter { control, module, folder, calls, users, used: 0 })
     }
 
     fn measure(&mut self, request: &Request) -> Result<Count, String> {
@@ -192,9 +204,9 @@ impl Meter {
         self.call(request, self.calls)?;
         self.tell_valgrind(&["instrumentation", "off"])?;
         let logged = self.control.info("persistence", "aof_current_size")? - logged;
-        let before = dumps(&self.folder)?;
+        let before = dumps(self.folder.path())?;
         self.tell_valgrind(&["dump"])?;
-        let after = dumps(&self.folder)?;
+        let after = dumps(self.folder.path())?;
         let new = after.iter().find(|file| !before.contains(file));
         let text = fs::read_to_string(new.ok_or("callgrind wrote no profile")?);
         let text = text.map_err(|e| format!("No profile: {e}"))?;
@@ -227,4 +239,21 @@ impl Meter {
 fn dumps(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let files = fs::read_dir(folder).map_err(|e| format!("No profiles: {e}"))?;
     Ok(files.filter_map(|file| Some(file.ok()?.path())).collect())
+}
+
+pub fn rows(rows: &mut Rows<'_>) {
+    const SETTING: &str = "AOF everysec, P32, c1";
+    for Kind { names: [name, promised], bar, .. } in KINDS {
+        let note = rows.beside((CASE, name), INSTRUCTIONS);
+        let figure = "instructions added by the module; of the whole call";
+        let bar = bar.map(Bar::AtMost);
+        rows.add((name, figure), SETTING, bar, added(rows, name, promised)).note = note;
+    }
+    let what = (PART, "instructions added to a whole sale's");
+    rows.add(what, SETTING, Some(Bar::AtMost(150.0)), added(rows, PART, RECOMMENDED[0]));
+}
+
+/// Instructions of a call beyond those of another.
+pub(super) fn added(rows: &Rows<'_>, of: &str, to: &str) -> Option<Spread> {
+    rows.figures.difference(INSTRUCTIONS, (CASE, of), (CASE, to))
 }

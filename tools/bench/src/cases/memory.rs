@@ -27,8 +27,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         bench.step(&format!("{MEMORY}, {name}"), 0);
         let mut control = bench.server(&[])?;
         let before = control.info("memory", "used_memory")?;
-        let supply = PLENTY.to_string();
-        control.tell(&[&["SECKILL.INIT", SALE, &supply][..], terms].concat())?;
+        control.tell(&[&["SECKILL.INIT", SALE, PLENTY][..], terms].concat())?;
         let words = ["SECKILL.GRAB", SALE, USER, "REQ", REQ];
         let words = if has_req { &words[..] } else { &words[..3] };
         send(control.port(), &Request::new(words, GRANTED), spread(count, USERS), PIPELINED)?;

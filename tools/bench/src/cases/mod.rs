@@ -21,6 +21,7 @@ use std::time::Instant;
 use crate::control::Control;
 use crate::figures::Figures;
 use crate::plan::Plan;
+use crate::rows::{Row, Rows};
 
 /// Settings that all cases use.
 pub struct Bench {
@@ -80,3 +81,26 @@ pub const CASES: [Case; 17] = [
     Case { name: "stall", run: stall::counted },
     Case { name: "stall-units", run: stall::numbered },
 ];
+
+/// All rows, those with bars first, in the order of docs/performance.md.
+pub fn rows(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
+    let is_redis_7 = server.starts_with("Redis 7.0");
+    let mut rows = Rows { figures, plan, is_redis_7, all: Vec::new() };
+    let of_cases = [
+        sale::rows,
+        instructions::rows,
+        growth::rows,
+        forms::rows,
+        others::rows,
+        waiting::rows,
+        rounds::rows,
+        units::rows,
+        crowd::rows,
+        sale::threaded_rows,
+        fork::rows,
+        restore::rows,
+        parts::rows,
+    ];
+    of_cases.iter().for_each(|of| of(&mut rows));
+    rows.all
+}

@@ -4,16 +4,18 @@
 use super::Bench;
 use crate::contenders::SALE;
 use crate::control::Control;
+use crate::figures::SERVER_US;
 use crate::load::{measure, spread, Request, PIPELINED, USERS};
+use crate::rows::{Bar, Rows, LOADED};
 
-pub const WITH: &str = "with the module";
-pub const WITHOUT: &str = "without";
-pub const CONTROL: &str = "without, again";
+const WITH: &str = "with the module";
+const WITHOUT: &str = "without";
+const CONTROL: &str = "without, again";
 
-pub const COMMANDS: [&str; 3] = ["GET", "SET", "INCR"];
+const COMMANDS: [&str; 3] = ["GET", "SET", "INCR"];
 
 /// The name of the case for a command.
-pub fn case(command: &str) -> String {
+fn case(command: &str) -> String {
     format!("{command} of others")
 }
 
@@ -46,4 +48,20 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         order.rotate_left(1);
     }
     Ok(())
+}
+
+/// The control: the largest difference between two servers without the module.
+pub fn rows(rows: &mut Rows<'_>) {
+    for command in COMMANDS {
+        let case = case(command);
+        let to_plain = |who| rows.figures.ratio(SERVER_US, (&case, who), (&case, WITHOUT));
+        let apart = to_plain(CONTROL)
+            .map(|control| (control.most - 1.0).abs().max((control.least - 1.0).abs()));
+        let found = to_plain(WITH);
+        let setting = format!("no AOF, {}", LOADED);
+        let figure = "server time with the module, divided by without; control";
+        let row = rows.add((&case, figure), &setting, apart.map(Bar::Near), found);
+        row.bar = "within the control".to_owned();
+        row.note = apart.map_or_else(String::new, |apart| format!("; 1 ± {apart:.2}"));
+    }
 }

@@ -3,38 +3,39 @@
 //! processor time. In production N servers use N cores.
 
 use std::num::NonZeroU16;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use seckill_domain::parts::home_of;
-use seckill_harness::process::command;
+use seckill_harness::process::{command, Process};
 
 use super::Bench;
-use crate::contenders::{GRANTED, MODULE, PLENTY, REQ, USER};
+use crate::contenders::{GRANTED, MODULE, REQ, USER};
 use crate::control::Control;
 use crate::figures::{BUSY, SERVER_US};
-use crate::load::{send, spread, Request, NUMBER, PIPELINED, USERS};
+use crate::load::{numbered, send, spread, Request, PIPELINED, USERS};
+use crate::rows::{Rows, LOADED};
 
 /// Numbers of servers that hold the 16 parts.
-pub const SERVERS: [usize; 4] = [1, 2, 4, 8];
+const SERVERS: [usize; 4] = [1, 2, 4, 8];
 const PARTS: NonZeroU16 = NonZeroU16::new(16).expect("some");
 const NAME: &str = "s";
+const UNITS: u64 = 900_000_000;
 
 /// Number of parts of a balancer, all on one server or on eight.
-pub const BALANCED: u16 = 64;
-pub const SPREAD_OVER: [usize; 2] = [8, 1];
+const BALANCED: u16 = 64;
+const SPREAD_OVER: [usize; 2] = [8, 1];
 const WARM_UP: Duration = Duration::from_millis(500);
 const LOOKS: Duration = Duration::from_secs(2);
 
 /// The name of the GRAB case with the parts on this many servers.
-pub fn grabs(servers: usize) -> String {
+fn grabs(servers: usize) -> String {
     format!("GRAB REQ of a split sale, {PARTS} parts on {servers}")
 }
 
 /// The name of the balancer case with the parts on this many servers.
-pub fn balanced(servers: usize) -> String {
+fn balanced(servers: usize) -> String {
     format!("balancer of {BALANCED} parts on {servers}")
 }
 
@@ -57,12 +58,9 @@ fn set_up(bench: &Bench, servers: usize, parts: u16) -> Result<Vec<Control>, Str
     let start = |_| bench.server(&[]);
     let mut all = (0..servers).map(start).collect::<Result<Vec<Control>, String>>()?;
     for part in 0..parts {
-        let (key, share) = (key(part), (PLENTY / 64).to_string());
-        let (part_text, of) = (part.to_string(), parts.to_string());
-        let init = ["SECKILL.INIT", &key, &share, "PART", &part_text, "OF", &of];
-        let total = PLENTY.to_string();
-        let split = ["SPLIT", NAME, "TOTAL", &total];
-        all[usize::from(part) % servers].tell(&[&init[..], &split].concat())?;
+        let (key, share) = (key(part), UNITS / 64);
+        let terms = format!("PART {part} OF {parts} SPLIT {NAME} TOTAL {UNITS}");
+        all[usize::from(part) % servers].line(&format!("SECKILL.INIT {key} {share} {terms}"))?;
     }
     Ok(all)
 }
@@ -75,8 +73,7 @@ fn grab_once(bench: &mut Bench, servers: usize) -> Result<(), String> {
     let mut all = set_up(bench, servers, PARTS.get())?;
     let mut homes: Vec<Vec<u64>> = vec![Vec::new(); PARTS.get().into()];
     for number in spread(bench.plan.calls, USERS) {
-        let user = USER.replace(NUMBER, &format!("{number:012}"));
-        homes[usize::from(home_of(user.as_bytes(), PARTS))].push(number);
+        homes[usize::from(home_of(numbered(USER, number).as_bytes(), PARTS))].push(number);
     }
     let before = worked(&mut all)?;
     for (part, users) in homes.into_iter().enumerate() {
@@ -99,12 +96,13 @@ fn worked(all: &mut [Control]) -> Result<f64, String> {
 fn balance_once(bench: &mut Bench, servers: usize) -> Result<(), String> {
     let mut all = set_up(bench, servers, BALANCED)?;
     let idle = busy(&mut all)?;
-    let urls: Vec<String> =
-        all.iter().map(|server| format!("redis://127.0.0.1:{}/", server.port())).collect();
-    let balancer = Balancer::start(&urls.join(","))?;
+    let urls: Vec<String> = all.iter().map(|server| server.url()).collect();
+    let balancer = start_balancer(&urls.join(","))?;
     thread::sleep(WARM_UP);
     let with = busy(&mut all)?;
-    balancer.end()?;
+    if let Some(status) = balancer.ended() {
+        return Err(format!("The balancer did not stay: {status}"));
+    }
     bench.figures.add(&balanced(servers), MODULE, BUSY, (with - idle) * 100.0);
     Ok(())
 }
@@ -115,33 +113,26 @@ fn busy(all: &mut [Control]) -> Result<f64, String> {
     Ok((worked(all)? - before) / start.elapsed().as_secs_f64() / all.len() as f64)
 }
 
-/// A running `seckill split balance`; dropping it ends the process.
-struct Balancer(Child);
-
-impl Balancer {
-    fn start(urls: &str) -> Result<Balancer, String> {
-        let here = std::env::current_exe().map_err(|error| error.to_string())?;
-        let program: PathBuf = here.with_file_name("seckill");
-        let mut balance: Command = command(program.as_os_str());
-        balance.args(["split", "--redis", urls, "balance", NAME]);
-        let child = balance.stdin(Stdio::null()).spawn();
-        let what = |error| format!("{} does not start: {error}", program.display());
-        child.map(Balancer).map_err(what)
-    }
-
-    /// Ends the balancer. An error if it had already exited.
-    fn end(mut self) -> Result<(), String> {
-        match self.0.try_wait() {
-            Ok(None) => Ok(()),
-            ended => Err(format!("The balancer did not stay: {ended:?}")),
-        }
-    }
+/// Starts `seckill split balance`, which ends when it is dropped.
+fn start_balancer(urls: &str) -> Result<Process, String> {
+    let here = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut balance = command(here.with_file_name("seckill").as_os_str());
+    balance.args(["split", "--redis", urls, "balance", NAME]).stdin(Stdio::null());
+    let process = Process::in_folder(&std::env::temp_dir(), "bench-")?;
+    process.spawn(&mut balance)?;
+    Ok(process)
 }
 
-impl Drop for Balancer {
-    fn drop(&mut self) {
-        // Both calls fail only if the process has already exited.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+/// The bar is for a server with one eighth of the parts.
+pub fn rows(rows: &mut Rows<'_>) {
+    for servers in SERVERS {
+        let (case, setting) = (grabs(servers), format!("no AOF, {LOADED}; servers take turns"));
+        let what = (&*case, "server time per call, us");
+        rows.value(what, &setting, None, (&case, SERVER_US, 1.0), "");
+    }
+    for servers in SPREAD_OVER {
+        let (case, bar) = (balanced(servers), (servers > 1).then_some(1.0));
+        let what = (&*case, "% of a server's core");
+        rows.value(what, "--interval 20, nobody buys", bar, (&case, BUSY, 1.0), "");
     }
 }

@@ -3,20 +3,23 @@
 
 use std::time::Instant;
 
+use seckill_crowd::screen::thousands;
+
 use super::Bench;
 use crate::contenders::{GRANTED, MODULE, PLENTY, REQ, SALE, USER};
 use crate::control::Control;
 use crate::figures::MS;
 use crate::load::{send, spread, Request, PIPELINED, USERS};
+use crate::rows::{Rows, DIRECT};
 
-pub const AUDIT: &str = "AUDIT";
-pub const RESTORE: &str = "RESTORE";
-pub const HASH_AND_ZSET: &str = "hash and sorted set";
+const AUDIT: &str = "AUDIT";
+const RESTORE: &str = "RESTORE";
+const HASH_AND_ZSET: &str = "hash and sorted set";
 
 pub fn run(bench: &mut Bench) -> Result<(), String> {
     let [_, winners, _] = bench.plan.sizes;
     let mut control = bench.server(&[])?;
-    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string(), "HOLD", "9000000"])?;
+    control.tell(&["SECKILL.INIT", SALE, PLENTY, "HOLD", "9000000"])?;
     for request in [
         Request::new(&["SECKILL.GRAB", SALE, USER, "REQ", REQ], GRANTED),
         Request::new(&["HSET", "hash", USER, REQ], ":1"),
@@ -45,4 +48,12 @@ fn restore(control: &mut Control, key: &str) -> Result<f64, String> {
     control.tell(&["CONFIG", "RESETSTAT"])?;
     control.tell(&[b"RESTORE".as_slice(), key.as_bytes(), b"0", &payload])?;
     Ok(control.call_us("restore")? / 1e3)
+}
+
+pub fn rows(rows: &mut Rows<'_>) {
+    let setting = format!("{DIRECT}, {} winners", thousands(rows.plan.sizes[1]));
+    let what = ("AUDIT, grants with HOLD and REQ", "ms until the reply, while others are served");
+    rows.value(what, &setting, None, (AUDIT, MS, 1.0), "");
+    let what = ("RESTORE of these grants", "ms; of a hash and a sorted set");
+    rows.value(what, &setting, None, (RESTORE, MS, 1.0), HASH_AND_ZSET);
 }

@@ -1,22 +1,25 @@
 //! A sale that keeps very many rounds, each because of one hold, beside a sale that keeps few.
 //! Measures commands whose cost must not depend on the number of rounds.
 
+use seckill_crowd::screen::thousands;
+
 use super::stall::scenes;
 use super::Bench;
 use crate::contenders::{GRANTED, MODULE, SALE, USER};
 use crate::control::Control;
 use crate::figures::US;
 use crate::load::{send, Request, PIPELINED};
+use crate::rows::{Rows, DIRECT};
 
 /// Number of rounds that the small sale keeps.
-pub const FEW: u64 = 10;
-pub const MANY: u64 = 10_000;
+const FEW: u64 = 10;
+const MANY: u64 = 10_000;
 
 /// Grants in the current round of both sales. WINNERS lists them after the grants of older rounds.
 const GRANTS: u64 = 2_000;
 
 /// The command, its name in INFO COMMANDSTATS, and how often a turn sends it.
-pub const ASKED: [(&str, &str, u64); 4] = [
+const ASKED: [(&str, &str, u64); 4] = [
     ("GRAB", "SECKILL.GRAB", 20_000),
     ("USER", "SECKILL.USER", 20_000),
     ("STATUS", "SECKILL.STATUS", 20_000),
@@ -24,7 +27,7 @@ pub const ASKED: [(&str, &str, u64); 4] = [
 ];
 
 /// The name of the case for a command with this many rounds.
-pub fn case(what: &str, rounds: u64) -> String {
+fn case(what: &str, rounds: u64) -> String {
     format!("{what} with {rounds} rounds kept")
 }
 
@@ -65,5 +68,17 @@ fn request(what: &str, user: &str) -> Request {
         "USER" => Request::new(&["SECKILL.USER", SALE, user], "*3"),
         "STATUS" => Request::new(&["SECKILL.STATUS", SALE], "*"),
         _ => Request::new(&["SECKILL.WINNERS", SALE, "0", "COUNT", "1000"], "*2"),
+    }
+}
+
+pub fn rows(rows: &mut Rows<'_>) {
+    for (what, ..) in ASKED {
+        let most = if what.starts_with("WINNERS") { 1.5 } else { 2.0 };
+        let [few, many] = [FEW, MANY].map(|rounds| case(what, rounds));
+        let took = rows.beside((&many, MODULE), US);
+        let name = format!("{what}, {} rounds kept", thousands(MANY));
+        let figure = format!("server time, divided by that with {FEW}; us");
+        let both = (US, (&*many, MODULE), (&*few, MODULE));
+        rows.ratio((&name, &figure), DIRECT, Some(most), both).note = took;
     }
 }

@@ -1,24 +1,18 @@
-//! GRABs of a sale, beside scripts that do the same work, on fresh servers by turns.
+//! Calls to a sale, beside scripts that do the same work, on fresh servers by turns.
 
 use super::Bench;
 use crate::contenders::{
-    function_plain, less, module_plain, module_recommended, script_plain, script_recommended,
-    Plain, Recommended, FUNCTION, MODULE, SCRIPT,
+    less, SetUp, ALREADY, CONFIRM, FUNCTION, GRAB, HALL, PLAIN, PLAIN_SALE, RECOMMENDED, SCRIPT,
+    SOLD_OUT,
 };
-use crate::control::Control;
-use crate::load::{measure, spread, PIPELINED, USERS};
+use crate::load::{measure, spread, PIPELINED, UNITS, USERS};
+use crate::rows::{Row, Rows, LOADED};
 
 /// Settings: with and without an AOF, pipelined.
 pub const LOGGED: &str = "AOF everysec";
 pub const UNLOGGED: &str = "no AOF";
 pub const THREADED: &str = "AOF everysec, io-threads 2";
 
-/// Names of the calls.
-pub const GRAB: &str = "GRAB REQ with HOLD and OUTBOX";
-pub const CONFIRM: &str = "CONFIRM of such a hold";
-pub const PLAIN: &str = "plain GRAB REQ";
-pub const SOLD_OUT: &str = "sold-out GRAB";
-pub const ALREADY: &str = "ALREADY";
 /// Commands that do less than a sale.
 pub const LESS: &str = "no sale";
 
@@ -33,8 +27,10 @@ pub fn case(what: &str, setting: &str) -> String {
 
 pub fn recommended(bench: &mut Bench) -> Result<(), String> {
     for round in 0..bench.plan.rounds {
-        recommended_once(bench, (LOGGED, &AOF), round)?;
-        recommended_once(bench, (UNLOGGED, &[]), round)?;
+        for setting in [(LOGGED, &AOF[..]), (UNLOGGED, &[])] {
+            bench.step(&case(GRAB, setting.0), round);
+            by_turns(bench, setting, &RECOMMENDED, USERS)?;
+        }
     }
     Ok(())
 }
@@ -43,67 +39,94 @@ pub fn recommended(bench: &mut Bench) -> Result<(), String> {
 pub fn io_threads(bench: &mut Bench) -> Result<(), String> {
     let settings = [&AOF[..], &["--io-threads", "2", "--server_cpulist", "0-1"]].concat();
     for round in 0..bench.plan.few_rounds {
-        recommended_once(bench, (THREADED, &settings), round)?;
-    }
-    Ok(())
-}
-
-/// Sets a contender up on a fresh server; `SetUpPlain` takes the number of units.
-type SetUp = fn(&mut Control) -> Result<Recommended, String>;
-type SetUpPlain = fn(&mut Control, u64) -> Result<Plain, String>;
-
-fn recommended_once(
-    bench: &mut Bench,
-    (setting, settings): (&str, &[&str]),
-    round: usize,
-) -> Result<(), String> {
-    let contenders: [(&str, SetUp); 2] =
-        [(MODULE, module_recommended), (SCRIPT, script_recommended)];
-    bench.step(&case(GRAB, setting), round);
-    for (who, set_up) in contenders {
-        let mut control = bench.server(settings)?;
-        let Recommended { grab, confirm } = set_up(&mut control)?;
-        for (what, request) in [(GRAB, grab), (CONFIRM, confirm)] {
-            let users = spread(bench.plan.calls, USERS);
-            let rate = measure(&mut control, &request, users, PIPELINED)?;
-            rate.note(&mut bench.figures, &case(what, setting), who);
-        }
+        bench.step(&case(GRAB, THREADED), round);
+        by_turns(bench, (THREADED, &settings), &RECOMMENDED, USERS)?;
     }
     Ok(())
 }
 
 pub fn plain(bench: &mut Bench) -> Result<(), String> {
     for round in 0..bench.plan.rounds {
-        plain_once(bench, (LOGGED, &AOF), round)?;
-        plain_once(bench, (UNLOGGED, &[]), round)?;
+        for setting in [(LOGGED, &AOF[..]), (UNLOGGED, &[])] {
+            bench.step(&case(PLAIN, setting.0), round);
+            by_turns(bench, setting, &PLAIN_SALE, USERS)?;
+            let mut control = bench.server(setting.1)?;
+            for (who, request) in less(&mut control)? {
+                let users = spread(bench.plan.calls, USERS);
+                let rate = measure(&mut control, &request, users, PIPELINED)?;
+                rate.note(&mut bench.figures, &case(LESS, setting.0), who);
+            }
+        }
     }
     Ok(())
 }
 
-/// A refused call writes nothing, so the AOF makes no difference.
-fn plain_once(
+/// Numbered units, beside a script that keeps seats.
+pub(super) fn seats(bench: &mut Bench) -> Result<(), String> {
+    for round in 0..bench.plan.rounds {
+        bench.step("seats beside a script", round);
+        by_turns(bench, (LOGGED, &AOF), &HALL, UNITS)?;
+    }
+    Ok(())
+}
+
+/// Measures all calls of each contender on a fresh server. The numbers of users are below `below`.
+fn by_turns(
     bench: &mut Bench,
     (setting, settings): (&str, &[&str]),
-    round: usize,
+    contenders: &[(&str, SetUp)],
+    below: u64,
 ) -> Result<(), String> {
-    let contenders: [(&str, SetUpPlain); 3] =
-        [(MODULE, module_plain), (SCRIPT, script_plain), (FUNCTION, function_plain)];
-    bench.step(&case(PLAIN, setting), round);
-    let users = || spread(bench.plan.calls, USERS);
+    // A refused call writes nothing, so the AOF makes no difference.
+    let is_measured = |what: &str| setting == LOGGED || ![SOLD_OUT, ALREADY].contains(&what);
     for (who, set_up) in contenders {
         let mut control = bench.server(settings)?;
-        let Plain { win, late, again } = set_up(&mut control, bench.plan.calls)?;
-        for (what, request) in [(PLAIN, win), (SOLD_OUT, late), (ALREADY, again)] {
-            if what == PLAIN || setting == LOGGED {
-                let rate = measure(&mut control, &request, users(), PIPELINED)?;
+        for (what, request) in set_up(&mut control, bench.plan.calls)? {
+            if is_measured(what) {
+                let users = spread(bench.plan.calls, below);
+                let rate = measure(&mut control, &request, users, PIPELINED)?;
                 rate.note(&mut bench.figures, &case(what, setting), who);
             }
         }
     }
-    let mut control = bench.server(settings)?;
-    for (who, request) in less(&mut control)? {
-        let rate = measure(&mut control, &request, users(), PIPELINED)?;
-        rate.note(&mut bench.figures, &case(LESS, setting), who);
-    }
     Ok(())
+}
+
+/// The rows of a sale's calls.
+pub fn rows(rows: &mut Rows<'_>) {
+    for (setting, least, text) in [
+        (LOGGED, 4.0, ">= 4 on Redis 7.0, >= 3.5 elsewhere"),
+        (UNLOGGED, 4.5, ">= 4.5 on Redis 7.0, >= 3.5 elsewhere"),
+    ] {
+        let least = if rows.is_redis_7 { least } else { 3.5 };
+        row(rows, GRAB, setting, SCRIPT, Some(least)).bar = text.to_owned();
+    }
+    for setting in [LOGGED, UNLOGGED] {
+        row(rows, CONFIRM, setting, SCRIPT, Some(3.5));
+    }
+    for (setting, least) in [(LOGGED, 2.5), (UNLOGGED, 3.3)] {
+        for other in [SCRIPT, FUNCTION] {
+            row(rows, PLAIN, setting, other, Some(least));
+        }
+    }
+    row(rows, SOLD_OUT, LOGGED, SCRIPT, Some(3.5));
+    row(rows, ALREADY, LOGGED, SCRIPT, Some(3.0));
+}
+
+pub fn threaded_rows(rows: &mut Rows<'_>) {
+    for what in [GRAB, CONFIRM] {
+        row(rows, what, THREADED, SCRIPT, None);
+    }
+}
+
+/// Another contender's server time for a call, divided by the module's.
+pub(super) fn row<'r>(
+    rows: &'r mut Rows<'_>,
+    what: &str,
+    setting: &str,
+    other: &str,
+    bar: Option<f64>,
+) -> &'r mut Row {
+    let of = format!("{setting}, {}", LOADED);
+    rows.times((what, &case(what, setting)), &of, other, bar)
 }

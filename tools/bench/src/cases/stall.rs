@@ -10,22 +10,14 @@ use super::Bench;
 use crate::contenders::MODULE;
 use crate::control::Control;
 use crate::figures::{Figures, Place, Spread, MAX_MS, MS};
-use crate::pings::Pings;
+use crate::pings::{Pings, IDLE};
 use crate::plan::Plan;
-
-/// Name of the PINGs to the same server before the command.
-pub const IDLE: &str = "idle";
-const IDLE_PINGS: usize = 1_000;
 
 /// The bar: the longest wait of a PING, in ms above an idle server.
 pub const BAR_MS: f64 = 10.0;
 
-/// The work that runs beside the PINGs.
-pub struct Deed {
-    /// The name; `#` stands for the size of its scene.
-    name: &'static str,
-    act: fn(&mut Control, u64) -> Result<(), String>,
-}
+/// The work that runs beside the PINGs, on a scene of this size.
+type Act = fn(&mut Control, u64) -> Result<(), String>;
 
 /// A sale, and the deeds that are measured on it.
 struct Scene {
@@ -34,22 +26,21 @@ struct Scene {
     set_up: fn(&Bench, u64) -> Result<Control, String>,
     /// True if all rounds of all deeds use one scene. Otherwise each round has its own.
     lasts: bool,
-    deeds: &'static [Deed],
+    /// Each with its name, in which `#` stands for the size.
+    deeds: &'static [(&'static str, Act)],
 }
 
 /// All deeds by name, in order.
 pub fn names(plan: &Plan) -> Vec<String> {
     let of = |scene: &'static Scene| {
         let size = (scene.size)(plan);
-        scene.deeds.iter().map(move |deed| deed.name(size))
+        scene.deeds.iter().map(move |(deed, _)| name(deed, size))
     };
     deeds::COUNTED.iter().chain(&deeds::NUMBERED).flat_map(of).collect()
 }
 
-impl Deed {
-    fn name(&self, size: u64) -> String {
-        self.name.replace('#', &thousands(size))
-    }
+fn name(deed: &str, size: u64) -> String {
+    deed.replace('#', &thousands(size))
 }
 
 pub fn counted(bench: &mut Bench) -> Result<(), String> {
@@ -65,14 +56,14 @@ fn run(bench: &mut Bench, scenes: &'static [Scene]) -> Result<(), String> {
         let size = (scene.size)(&bench.plan);
         let mut kept = None;
         for round in 0..bench.plan.few_rounds {
-            for deed in scene.deeds {
-                let name = deed.name(size);
+            for (deed, act) in scene.deeds {
+                let name = name(deed, size);
                 bench.step(&name, round);
                 let mut control = match kept.take() {
                     Some(control) => control,
                     None => (scene.set_up)(bench, size)?,
                 };
-                measure(bench, &mut control, &name, |control| (deed.act)(control, size))?;
+                measure(bench, &mut control, &name, |control| act(control, size))?;
                 kept = scene.lasts.then_some(control);
             }
         }
@@ -88,7 +79,7 @@ fn measure(
     act: impl FnOnce(&mut Control) -> Result<(), String>,
 ) -> Result<(), String> {
     let port = control.port();
-    let idle = Pings::alone(port, IDLE_PINGS)?;
+    let idle = Pings::alone(port)?;
     let beside = Pings::beside(port, || act(control)).map_err(|e| format!("{name}: {e}"))?;
     for (who, mut took) in [(IDLE, idle), (MODULE, beside)] {
         bench.figures.add(name, who, MS, took.p999_ms());

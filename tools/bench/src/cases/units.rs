@@ -1,62 +1,38 @@
 //! Numbered units: the time of a GRAB beside a script that keeps seats, in a small and a very large
 //! hall with half of the seats taken. Also the memory of a free number.
 
+use seckill_crowd::screen::thousands;
 use seckill_random::Random;
 
-use super::sale::{case, AOF, LOGGED};
-use super::stall::scenes::{grab_these, number, MOST};
-use super::waiting::server_us;
+use super::sale;
+use super::stall::scenes::{grab_these, MOST};
 use super::Bench;
-use crate::contenders::{module_hall, script_hall, Hall, MODULE, SALE, SCRIPT};
+use crate::contenders::{LOWEST, MODULE, NAMED, SALE, SCRIPT};
 use crate::control::Control;
-use crate::figures::{BYTES, MIDDLE_US, US};
-use crate::load::{measure, spread, PIPELINED, UNITS};
-
-/// Calls that a script is compared with.
-pub const NAMED: &str = "GRAB UNITS of one seat";
-pub const LOWEST: &str = "GRAB of the lowest free seat";
+use crate::figures::{BYTES, PERCENTILES};
+use crate::rows::{Rows, DIRECT};
 
 /// Calls to a hall with half of the seats taken.
-pub const DEEDS: [&str; 2] = [THESE, RUN];
+const DEEDS: [&str; 2] = [THESE, RUN];
 const THESE: &str = "GRAB UNITS of four";
 const RUN: &str = "GRAB QTY 4";
 const WANTED: usize = 4;
 
 /// Bytes of a free number.
-pub const MEMORY: &str = "memory of a free number";
+const MEMORY: &str = "memory of a free number";
 
 /// The name of the case for a call in a hall with this many seats.
-pub fn of_size(deed: &str, seats: u64) -> String {
+fn of_size(deed: &str, seats: u64) -> String {
     format!("{deed} of {seats}")
 }
 
 pub fn run(bench: &mut Bench) -> Result<(), String> {
-    for round in 0..bench.plan.rounds {
-        bench.step("seats beside a script", round);
-        beside_script(bench)?;
-    }
+    sale::seats(bench)?;
     for round in 0..bench.plan.few_rounds {
         bench.step("halls of which half is taken", round);
         half_taken(bench, round as u64)?;
     }
     memory(bench)
-}
-
-/// Sets a contender up on a fresh server.
-type SetUp = fn(&mut Control) -> Result<Hall, String>;
-
-fn beside_script(bench: &mut Bench) -> Result<(), String> {
-    let contenders: [(&str, SetUp); 2] = [(MODULE, module_hall), (SCRIPT, script_hall)];
-    for (who, set_up) in contenders {
-        let mut control = bench.server(&AOF)?;
-        let Hall { named, lowest } = set_up(&mut control)?;
-        for (what, request) in [(NAMED, named), (LOWEST, lowest)] {
-            let users = spread(bench.plan.calls, UNITS);
-            let rate = measure(&mut control, &request, users, PIPELINED)?;
-            rate.note(&mut bench.figures, &case(what, LOGGED), who);
-        }
-    }
-    Ok(())
 }
 
 /// A small and a large hall, called by turns. Each grant is cancelled, so each call finds half of
@@ -72,8 +48,8 @@ fn half_taken(bench: &mut Bench, seed: u64) -> Result<(), String> {
             halls.iter_mut().try_for_each(|hall| hall.grab(deed))?;
         }
         for hall in &mut halls {
-            for (percentile, unit) in [("p50", MIDDLE_US), ("p99.9", US)] {
-                let took = server_us(&mut hall.control, "seckill.grab", percentile)?;
+            for (percentile, unit) in PERCENTILES {
+                let took = hall.control.percentile_us("SECKILL.GRAB", percentile)?;
                 bench.figures.add(&of_size(deed, hall.seats), MODULE, unit, took);
             }
         }
@@ -101,7 +77,7 @@ impl HalfTaken {
         let taken: Vec<u64> = taken.map(|(seat, _)| seat).collect();
         let grants = taken.chunks(MOST as usize).map(<[u64]>::to_vec);
         grab_these(&mut control, grants)?;
-        let available = number(&mut control, "available")?;
+        let available = control.status(SALE, "available")?;
         match available == seats - taken.len() as u64 {
             true => Ok(HalfTaken { control, seats, is_taken, random, grants: 0 }),
             false => Err(format!("{available} of {seats} seats are free")),
@@ -153,4 +129,25 @@ fn memory(bench: &mut Bench) -> Result<(), String> {
     let numbered = bytes("named", &["NUMBERED"])?;
     bench.figures.add(MEMORY, MODULE, BYTES, (numbered - plain) / large as f64);
     Ok(())
+}
+
+pub fn rows(rows: &mut Rows<'_>) {
+    for what in [NAMED, LOWEST] {
+        sale::row(rows, what, sale::LOGGED, SCRIPT, Some(3.0));
+    }
+    let [few, _, many] = rows.plan.sizes;
+    let setting = format!("{DIRECT}, half are taken");
+    for deed in DEEDS {
+        let [small, large] = [few, many].map(|seats| of_size(deed, seats));
+        let what = format!("{deed}, {} numbers", thousands(many));
+        for ((percentile, unit), bar) in PERCENTILES.into_iter().zip([Some(3.0), None]) {
+            let took = rows.beside((&large, MODULE), unit);
+            let figure =
+                format!("{percentile} of server time, divided by that with {}; us", thousands(few));
+            let both = (unit, (&*large, MODULE), (&*small, MODULE));
+            rows.ratio((&what, &figure), &setting, bar, both).note = took;
+        }
+    }
+    let setting = format!("{DIRECT}, {} numbers", thousands(many));
+    rows.value((MEMORY, "bits"), &setting, Some(6.0), (MEMORY, BYTES, 1.0 / 8.0), "");
 }

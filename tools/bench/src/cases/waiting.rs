@@ -2,45 +2,43 @@
 //! offer, in a short and a long list. Also how long other clients wait while very many units come
 //! back.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+use seckill_crowd::screen::thousands;
 
 use super::growth::NOOP;
-use super::Bench;
+use super::{instructions, Bench};
 use crate::contenders::{MODULE, REQ, SALE, USER};
 use crate::control::Control;
-use crate::figures::{BYTES, HUNDREDTH_NS, MIDDLE_NS, MIDDLE_US, MS, NS, ROUND_TRIP_US, US};
-use crate::load::{random, send, Request, PIPELINED};
-use crate::pings::Pings;
+use crate::figures::{p999, BYTES, HUNDREDTH_NS, MIDDLE_NS, MS, NS, PERCENTILES, ROUND_TRIP_US};
+use crate::load::{numbered, random, send, Request, PIPELINED};
+use crate::pings::{Pings, IDLE};
+use crate::rows::{beside, Bar, Row, Rows, DIRECT};
 
-pub const MEMORY: &str = "memory of an entry of a waiting list";
-pub const RETURN: &str = "PING while units come back";
-/// PINGs to an idle server.
-pub const IDLE: &str = "idle";
+const MEMORY: &str = "memory of an entry of a waiting list";
+const RETURN: &str = "PING while units come back";
 
 /// A second short list, called by turns with the others: it shows how much two equal lists differ.
-pub const TWIN: &str = "another of the same length";
+const TWIN: &str = "another of the same length";
 
 /// The operations on a list.
-pub const DEEDS: [&str; 4] = [PLACE, "leaving", "joining", "an offer"];
-pub const PLACE: &str = "PLACE";
+const DEEDS: [&str; 4] = [PLACE, "leaving", "joining", "an offer"];
+const PLACE: &str = "PLACE";
 
 /// Calls of one turn are repeated this often for each list.
 const TURNS: usize = 5;
 
 /// The name of the case for an operation with this many waiters.
-pub fn case(deed: &str, waiting: u64) -> String {
+fn case(deed: &str, waiting: u64) -> String {
     format!("{deed}, {waiting} waiting")
 }
 
 /// Entries of the short list.
-pub const FEW: u64 = 1_000;
+const FEW: u64 = 1_000;
 
 /// Number of waiters while this many units come back.
 const CROWD: u64 = 100_000;
 const RETURNED: u64 = 10_000;
-/// Number of PINGs to the idle server.
-const IDLE_PINGS: usize = 1_000;
-const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Rounds whose PINGs are put together, so that p99.9 is exact enough.
 const RETURNS: usize = 5;
 
@@ -98,9 +96,9 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
     let [place, leaving, joining, offer] = DEEDS;
     type Phase<'a> = (Deed, &'a [(&'a str, &'a str)]);
     let phases: [Phase<'_>; 3] = [
-        (List::place, &[(place, "seckill.place")]),
-        (List::leave, &[(leaving, "seckill.cancel"), (joining, "seckill.grab")]),
-        (List::offer, &[(offer, "seckill.cancel")]),
+        (List::place, &[(place, "SECKILL.PLACE")]),
+        (List::leave, &[(leaving, "SECKILL.CANCEL"), (joining, "SECKILL.GRAB")]),
+        (List::offer, &[(offer, "SECKILL.CANCEL")]),
     ];
     for (seed, (ask, measured)) in (0..).zip(phases) {
         lists.iter_mut().try_for_each(|(_, list)| list.control.tell(&["CONFIG", "RESETSTAT"]))?;
@@ -109,13 +107,13 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
         }
         for (who, list) in &mut lists {
             if !list.round_trips.is_empty() {
-                let took = p999(std::mem::take(&mut list.round_trips));
+                let took = p999(&mut std::mem::take(&mut list.round_trips));
                 bench.figures.add(&case(place, list.waiting), who, ROUND_TRIP_US, took);
             }
             for (deed, command) in measured {
                 let case = case(deed, list.waiting);
-                for (percentile, unit) in [("p50", MIDDLE_US), ("p99.9", US)] {
-                    let took = server_us(&mut list.control, command, percentile)?;
+                for (percentile, unit) in PERCENTILES {
+                    let took = list.control.percentile_us(command, percentile)?;
                     bench.figures.add(&case, who, unit, took);
                 }
             }
@@ -174,7 +172,7 @@ impl List {
 
     fn place(&mut self, number: u64) -> Result<(), String> {
         let user = self.users[(number % self.users.len() as u64) as usize];
-        let user = name("user", user);
+        let user = numbered(USER, user);
         let start = Instant::now();
         self.control.tell(&["SECKILL.PLACE", SALE, &user])?;
         self.round_trips.push(start.elapsed().as_secs_f64() * 1e6);
@@ -185,52 +183,28 @@ impl List {
     fn leave(&mut self, number: u64) -> Result<(), String> {
         let place = (number % self.users.len() as u64) as usize;
         let user = self.users.swap_remove(place);
-        let ids = [name("user", user), name("req", user)];
+        let ids = [numbered(USER, user), numbered(REQ, user)];
         self.control.tell(&["SECKILL.CANCEL", SALE, &ids[0], "REQ", &ids[1]])?;
-        let ids = [name("user", self.last), name("req", self.last)];
-        self.control.tell(&["SECKILL.GRAB", SALE, &ids[0], "REQ", &ids[1], "WAIT"])?;
         self.users.push(self.last);
-        self.last += 1;
-        Ok(())
+        self.join()
     }
 
     /// The holder cancels, and the first waiter gets an offer.
     fn offer(&mut self, _: u64) -> Result<(), String> {
-        type Rows = (u64, Vec<(u64, String, u64, String, u64, u64)>);
-        let (_, rows): Rows = self.control.ask(&["SECKILL.WAITERS", SALE, "0", "COUNT", "1"])?;
+        type Page = (u64, Vec<(u64, String, u64, String, u64, u64)>);
+        let (_, rows): Page = self.control.ask(&["SECKILL.WAITERS", SALE, "0", "COUNT", "1"])?;
         let (_, user, _, req, ..) = rows.into_iter().next().ok_or("nobody waits any more")?;
         let (holder, its) = std::mem::replace(&mut self.holder, (user, req));
         self.control.tell(&["SECKILL.CANCEL", SALE, &holder, "REQ", &its])?;
-        let ids = [name("user", self.last), name("req", self.last)];
+        self.join()
+    }
+
+    /// A new user joins.
+    fn join(&mut self) -> Result<(), String> {
+        let ids = [numbered(USER, self.last), numbered(REQ, self.last)];
         self.last += 1;
         self.control.tell(&["SECKILL.GRAB", SALE, &ids[0], "REQ", &ids[1], "WAIT"])
     }
-}
-
-/// An id in the form that the load uses.
-fn name(word: &str, number: u64) -> String {
-    format!("{word}:{number:012}")
-}
-
-/// Percentile of the microseconds that these calls took in the server, such as `p99.9`.
-pub(super) fn server_us(
-    control: &mut Control,
-    command: &str,
-    percentile: &str,
-) -> Result<f64, String> {
-    let field = format!("latency_percentiles_usec_{command}");
-    let field = match control.info_word("latencystats", &field) {
-        Ok(found) => found,
-        Err(_) => control.info_word(
-            "latencystats",
-            &field.to_uppercase().replace("LATENCY_PERCENTILES_USEC", "latency_percentiles_usec"),
-        )?,
-    };
-    let mut parts = field.split(',').filter_map(|part| part.split_once('='));
-    let found = parts.find_map(|(name, number)| (name == percentile).then_some(number));
-    found
-        .and_then(|number| number.parse().ok())
-        .ok_or_else(|| format!("INFO latencystats says {field} of {command}"))
 }
 
 /// Again and again very many units come back at once to very many waiters, while one client pings.
@@ -239,7 +213,7 @@ fn returns(bench: &mut Bench) -> Result<(), String> {
     for _ in 0..RETURNS {
         let mut control = filled(bench, CROWD)?;
         let port = control.port();
-        idle.extend(Pings::alone(port, IDLE_PINGS)?);
+        idle.extend(Pings::alone(port)?);
         busy.extend(Pings::beside(port, || come_back(&mut control))?);
     }
     for (who, mut took) in [(IDLE, idle), (MODULE, busy)] {
@@ -250,24 +224,67 @@ fn returns(bench: &mut Bench) -> Result<(), String> {
 
 /// One RESTOCK, of which all units are offered.
 fn come_back(control: &mut Control) -> Result<(), String> {
-    let offered = (RETURNED).to_string();
-    control.tell(&["SECKILL.RESTOCK", SALE, &offered, "REQ", "all"])?;
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
-        let status: std::collections::HashMap<String, redis::Value> =
-            control.ask(&["SECKILL.STATUS", SALE])?;
-        if status.get("offered") == Some(&redis::Value::Int(RETURNED as i64)) {
-            return Ok(());
-        }
-        if Instant::now() > deadline {
-            return Err(format!("{RETURN}: not all are offered"));
-        }
-        std::thread::sleep(LOOK_EVERY);
-    }
+    control.tell(&["SECKILL.RESTOCK", SALE, &RETURNED.to_string(), "REQ", "all"])?;
+    control.wait_for_status(SALE, "offered", RETURNED)
 }
 
-fn p999(mut took: Vec<f64>) -> f64 {
-    took.sort_by(f64::total_cmp);
-    let place = (took.len() as f64 * 0.999) as usize;
-    took.get(place.min(took.len().saturating_sub(1))).copied().unwrap_or_default()
+pub fn rows(rows: &mut Rows<'_>) {
+    let [_, many, _] = rows.plan.sizes;
+    let setting = format!("{DIRECT}, {} waiting", thousands(many));
+    let what = (MEMORY, "bytes, without its ids");
+    rows.value(what, &setting, Some(60.0), (MEMORY, BYTES, 1.0), "");
+    for deed in DEEDS {
+        for ((percentile, unit), bar) in PERCENTILES.into_iter().zip([Some(2.0), None]) {
+            let figure = format!("{percentile} of server time");
+            of_length(rows, (deed, &figure), DIRECT, (unit, "us"), bar);
+        }
+    }
+    place_rows(rows);
+    let place = |who| (RETURN, who);
+    let found = rows.figures.difference(MS, place(MODULE), place(IDLE));
+    let idle = rows.beside(place(IDLE), MS);
+    let what = ("100,000 wait, 10,000 units come back", "p99.9 of a PING, ms above idle; idle");
+    let bar = Some(Bar::AtMost(10.0));
+    rows.add(what, "no AOF, no replica, a PING a ms", bar, found).note = idle;
+    let what = (instructions::LISTED, "instructions added to a sale without a list");
+    let found = instructions::added(rows, instructions::LISTED, instructions::RECOMMENDED[0]);
+    rows.add(what, "AOF everysec, P32, c1, nobody waits", None, found);
+}
+
+/// PLACE, timed by a module that calls it and by a client: both are finer than the server's
+/// statistics.
+fn place_rows(rows: &mut Rows<'_>) {
+    let short = case(PLACE, FEW);
+    let setting = format!("{DIRECT}, called {} times by a module", thousands(rows.plan.calls));
+    for (percentile, unit, bar) in
+        [("p99.9", NS, Some(2.0)), ("p99", HUNDREDTH_NS, None), ("p50", MIDDLE_NS, None)]
+    {
+        let what = (PLACE, &*format!("{percentile} by a module's clock"));
+        let noop = rows.beside((&short, NOOP), unit);
+        let row = of_length(rows, what, &setting, (unit, "ns"), bar);
+        row.figure.push_str("; a no-op command's ns");
+        row.note.push_str(&noop);
+    }
+    let what = (PLACE, "p99.9 of a round trip");
+    of_length(rows, what, &format!("{DIRECT}, P1, c1"), (ROUND_TRIP_US, "us"), None);
+}
+
+/// The time in a long list divided by the time in a short one, with both times.
+fn of_length<'r>(
+    rows: &'r mut Rows<'_>,
+    (deed, figure): (&str, &str),
+    setting: &str,
+    (unit, name): (&str, &str),
+    bar: Option<f64>,
+) -> &'r mut Row {
+    let [_, many, _] = rows.plan.sizes;
+    let [short, all] = [FEW, many].map(|waiting| case(deed, waiting));
+    let what = format!("{deed}, {} waiting", thousands(many));
+    let figure = format!("{figure}, divided by that with {}; {name}; control", thousands(FEW));
+    let took = rows.beside((&all, MODULE), unit);
+    let control = beside(rows.figures.ratio(unit, (&short, TWIN), (&short, MODULE)));
+    let both = (unit, (&*all, MODULE), (&*short, MODULE));
+    let row = rows.ratio((&what, &figure), setting, bar, both);
+    row.note = took + &control;
+    row
 }

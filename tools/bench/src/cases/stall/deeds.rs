@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
-use super::scenes::{self, go_on, mgrab_sale, number, wait_for, MGRAB_SALES, MOST, PERIOD_MS};
-use super::{Deed, Scene};
+use seckill_random::Random;
+
+use super::scenes::{self, go_on, mgrab_sale, CANCELLED, MGRAB_SALES, MOST, PERIOD_MS};
+use super::Scene;
+use crate::cases::waiting;
 use crate::contenders::{GRANTED, GRANTED_UNITS, REQ, SALE, USER};
 use crate::control::Control;
-use crate::load::{random, send, Manner, Request, NUMBER};
+use crate::load::{numbered, send, Manner, Request, NUMBER};
 
 /// Duration of repeated work.
 const AGAIN_FOR: Duration = Duration::from_secs(2);
@@ -29,82 +32,79 @@ pub(super) static COUNTED: [Scene; 12] = [
         set_up: scenes::due,
         lasts: false,
         deeds: &[
-            Deed { name: "# holds fall due at once", act: all_expire },
-            Deed { name: "GRABs QTY 1000 while # holds are due", act: grab_among_due },
+            ("# holds fall due at once", all_expire),
+            ("GRABs QTY 1000 while # holds are due", grab_among_due),
         ],
     },
     Scene {
         size: |plan| plan.sizes[1],
         set_up: scenes::due_in_many,
         lasts: false,
-        deeds: &[Deed { name: "MGRABs of 64 sales while # holds are due", act: mgrab_among_due }],
+        deeds: &[("MGRABs of 64 sales while # holds are due", mgrab_among_due)],
     },
     Scene {
         size: |_| 65_536,
         set_up: scenes::fences,
         lasts: false,
-        deeds: &[Deed { name: "CANCELs when # fences are over", act: cancel }],
+        deeds: &[("CANCELs when # fences are over", cancel)],
     },
     Scene {
         size: |plan| plan.sizes[1],
-        set_up: scenes::waiters,
+        set_up: waiting::filled,
         lasts: false,
         deeds: &[
-            Deed { name: "RESTOCK of 100,000 where # wait", act: restock },
-            Deed { name: "# who wait are dropped by CLOSEAT", act: close },
+            ("RESTOCK of 100,000 where # wait", restock),
+            ("# who wait are dropped by CLOSEAT", close),
         ],
     },
     Scene {
         size: |plan| plan.sizes[1],
-        set_up: scenes::waiters,
+        set_up: waiting::filled,
         lasts: true,
-        deeds: &[
-            Deed { name: "AUDIT where # wait", act: audit },
-            Deed { name: "WAITERS COUNT 10000 of #", act: waiters },
-        ],
+        deeds: &[("AUDIT where # wait", audit), ("WAITERS COUNT 10000 of #", waiters)],
     },
     Scene {
         size: |_| 10_000,
         set_up: scenes::rounds,
         lasts: true,
         deeds: &[
-            Deed { name: "GRABs with # rounds kept", act: grab_in_rounds },
-            Deed { name: "WINNERS COUNT 10000 of # rounds kept", act: winners },
-            Deed { name: "AUDIT of # rounds kept", act: audit },
+            ("GRABs with # rounds kept", grab_in_rounds),
+            ("WINNERS COUNT 10000 of # rounds kept", winners),
+            ("AUDIT of # rounds kept", audit),
         ],
     },
     Scene {
         size: |plan| plan.sizes[1],
         set_up: scenes::large_round,
         lasts: false,
-        deeds: &[Deed { name: "rounds of # winners end and are given back", act: next_rounds }],
+        deeds: &[("rounds of # winners end and are given back", next_rounds)],
     },
     Scene {
         size: |_| 100_000,
         set_up: scenes::one_user,
         lasts: true,
-        deeds: &[Deed { name: "USER COUNT 10000 of a user with # grants", act: user }],
+        deeds: &[("USER COUNT 10000 of a user with # grants", user)],
     },
     Scene {
         size: |_| LISTED,
         set_up: scenes::empty,
         lasts: true,
-        deeds: &[Deed { name: "DENY of # users in one call", act: deny }],
+        deeds: &[("DENY of # users in one call", deny)],
     },
     Scene {
         size: |plan| plan.sizes[1],
         set_up: scenes::holds,
         lasts: true,
-        deeds: &[Deed { name: "AUDIT of # grants with HOLD and REQ", act: audit }],
+        deeds: &[("AUDIT of # grants with HOLD and REQ", audit)],
     },
     Scene {
         size: |plan| plan.sizes[2],
         set_up: scenes::winners,
         lasts: true,
         deeds: &[
-            Deed { name: "AUDIT of # grants", act: audit },
-            Deed { name: "WINNERS COUNT 10000 of # grants", act: winners },
-            Deed { name: "WINNERS COUNT 1000 of # grants", act: page },
+            ("AUDIT of # grants", audit),
+            ("WINNERS COUNT 10000 of # grants", winners),
+            ("WINNERS COUNT 1000 of # grants", |control, size| page(control, size, "1000")),
         ],
     },
     // Commands of the server itself with as many arguments and reply elements.
@@ -113,8 +113,8 @@ pub(super) static COUNTED: [Scene; 12] = [
         set_up: scenes::list,
         lasts: true,
         deeds: &[
-            Deed { name: "the server's SADD of # members in one call", act: sadd },
-            Deed { name: "the server's LRANGE of 90,000 elements", act: lrange },
+            ("the server's SADD of # members in one call", sadd),
+            ("the server's LRANGE of 90,000 elements", lrange),
         ],
     },
 ];
@@ -125,19 +125,16 @@ pub(super) static NUMBERED: [Scene; 4] = [
         size: |plan| plan.sizes[2],
         set_up: scenes::empty,
         lasts: false,
-        deeds: &[
-            Deed { name: "INIT of # numbers", act: init_numbers },
-            Deed { name: "RESTOCK of # numbers", act: restock_numbers },
-        ],
+        deeds: &[("INIT of # numbers", init_numbers), ("RESTOCK of # numbers", restock_numbers)],
     },
     Scene {
         size: |plan| plan.sizes[2],
         set_up: scenes::sold_numbers,
         lasts: false,
         deeds: &[
-            Deed { name: "DEL of # numbers, all sold", act: delete },
-            Deed { name: "UNLINK of # numbers, all sold", act: unlink },
-            Deed { name: "FLUSHALL ASYNC of # numbers, all sold", act: flush },
+            ("DEL of # numbers, all sold", |control, _| control.tell(&["DEL", SALE])),
+            ("UNLINK of # numbers, all sold", |control, _| control.tell(&["UNLINK", SALE])),
+            ("FLUSHALL ASYNC of # numbers, all sold", flush),
         ],
     },
     Scene {
@@ -145,8 +142,8 @@ pub(super) static NUMBERED: [Scene; 4] = [
         set_up: scenes::due_hundreds,
         lasts: false,
         deeds: &[
-            Deed { name: "# holds of 100 numbers fall due at once", act: all_expire },
-            Deed { name: "GRABs QTY 100 while # holds of 100 are due", act: grab_hundred },
+            ("# holds of 100 numbers fall due at once", all_expire),
+            ("GRABs QTY 100 while # holds of 100 are due", grab_hundreds),
         ],
     },
     Scene {
@@ -154,8 +151,8 @@ pub(super) static NUMBERED: [Scene; 4] = [
         set_up: scenes::due_scattered,
         lasts: false,
         deeds: &[
-            Deed { name: "# holds of 100 scattered numbers fall due at once", act: all_expire },
-            Deed { name: "GRABs ADJACENT while # such holds are due", act: adjacent },
+            ("# holds of 100 scattered numbers fall due at once", all_expire),
+            ("GRABs ADJACENT while # such holds are due", adjacent),
         ],
     },
 ];
@@ -174,12 +171,10 @@ fn again(control: &Control, first: u64, request: impl Fn(u64) -> Request) -> Res
 
 /// Repeats a command that lists a page, each from a random position below `of`.
 fn pages(control: &Control, of: u64, words: &[&str], reply: &'static str) -> Result<(), String> {
-    let anywhere: Vec<String> = random(1, of).map(|number| number.to_string()).take(100).collect();
     again(control, 0, |number| {
-        let cursor = anywhere[number as usize % anywhere.len()].as_str();
-        let word =
-            |word: &&str| if *word == NUMBER { cursor.to_owned() } else { (*word).to_owned() };
-        Request::new(&words.iter().map(word).collect::<Vec<String>>(), reply)
+        let cursor = Random(number).below(of).to_string();
+        let words = words.iter().map(|word| word.replace(NUMBER, &cursor));
+        Request::new(&words.collect::<Vec<_>>(), reply)
     })
 }
 
@@ -188,13 +183,28 @@ fn all_expire(control: &mut Control, _: u64) -> Result<(), String> {
     control.wait_for("seckill", "seckill_holds", "0")
 }
 
-/// GRABs take a tenth of all units. Each asks for as many units as one call may expire.
+/// Each GRAB asks for as many units as one call may expire.
 fn grab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
+    grab_a_tenth(control, size, EXPIRIES, GRANTED)
+}
+
+/// Each GRAB asks for as many numbers as one grant may have.
+fn grab_hundreds(control: &mut Control, size: u64) -> Result<(), String> {
+    grab_a_tenth(control, size * MOST, MOST, GRANTED_UNITS)
+}
+
+/// GRABs of `qty` units take a tenth of all units.
+fn grab_a_tenth(
+    control: &mut Control,
+    units: u64,
+    qty: u64,
+    reply: &'static str,
+) -> Result<(), String> {
     control.tell(&["CLIENT", "UNPAUSE"])?;
-    let (qty, calls) = (EXPIRIES.to_string(), size / EXPIRIES / 10);
-    let grab = Request::new(&["SECKILL.GRAB", SALE, "late:000number000", "QTY", &qty], GRANTED);
-    send(control.port(), &grab, 0..calls, ALONE)?;
-    wait_for(control, "held", calls * EXPIRIES)
+    let words = ["SECKILL.GRAB", SALE, "late:000number000", "QTY", &qty.to_string()];
+    let calls = units / qty / 10;
+    send(control.port(), &Request::new(&words, reply), 0..calls, ALONE)?;
+    control.wait_for_status(SALE, "held", calls * qty)
 }
 
 fn mgrab_among_due(control: &mut Control, size: u64) -> Result<(), String> {
@@ -241,26 +251,10 @@ fn hall_key(hall: u64) -> String {
     format!("hall:{hall}")
 }
 
-fn delete(control: &mut Control, _: u64) -> Result<(), String> {
-    control.tell(&["DEL", SALE])
-}
-
-fn unlink(control: &mut Control, _: u64) -> Result<(), String> {
-    control.tell(&["UNLINK", SALE])
-}
-
 /// Waits until another thread of the server has freed the data.
 fn flush(control: &mut Control, _: u64) -> Result<(), String> {
     control.tell(&["FLUSHALL", "ASYNC"])?;
     control.wait_for("memory", "lazyfree_pending_objects", "0")
-}
-
-/// GRABs take a tenth of all numbers, each as many as one grant may have.
-fn grab_hundred(control: &mut Control, size: u64) -> Result<(), String> {
-    control.tell(&["CLIENT", "UNPAUSE"])?;
-    let words = ["SECKILL.GRAB", SALE, "late:000number000", "QTY", &MOST.to_string()];
-    send(control.port(), &Request::new(&words, GRANTED_UNITS), 0..size / 10, ALONE)?;
-    wait_for(control, "held", size / 10 * MOST)
 }
 
 /// A GRAB ADJACENT that must expire most of the holds before a run is long enough.
@@ -272,19 +266,19 @@ fn adjacent(control: &mut Control, _: u64) -> Result<(), String> {
 
 fn cancel(control: &mut Control, size: u64) -> Result<(), String> {
     let words = ["SECKILL.CANCEL", SALE, USER, "REQ", REQ];
-    again(control, size, |_| Request::new(&words, "*4\r\n$9\r\nCANCELLED"))
+    again(control, size, |_| Request::new(&words, CANCELLED))
 }
 
 fn restock(control: &mut Control, _: u64) -> Result<(), String> {
     const UNITS: u64 = 100_000;
     control.tell(&["SECKILL.RESTOCK", SALE, &UNITS.to_string(), "REQ", "all"])?;
-    wait_for(control, "offered", UNITS)
+    control.wait_for_status(SALE, "offered", UNITS)
 }
 
 fn close(control: &mut Control, _: u64) -> Result<(), String> {
-    let now = number(control, "now")?.to_string();
+    let now = control.status(SALE, "now")?.to_string();
     control.tell(&["SECKILL.ALTER", SALE, "CLOSEAT", &now])?;
-    wait_for(control, "waiting", 0)
+    control.wait_for_status(SALE, "waiting", 0)
 }
 
 fn audit(control: &mut Control, _: u64) -> Result<(), String> {
@@ -301,17 +295,16 @@ fn waiters(control: &mut Control, size: u64) -> Result<(), String> {
 }
 
 fn winners(control: &mut Control, size: u64) -> Result<(), String> {
-    let words = ["SECKILL.WINNERS", SALE, NUMBER, "COUNT", "10000", "STATE", "ALL"];
-    pages(control, size, &words, "*2")
+    page(control, size, "10000")
 }
 
-fn page(control: &mut Control, size: u64) -> Result<(), String> {
-    let words = ["SECKILL.WINNERS", SALE, NUMBER, "COUNT", "1000", "STATE", "ALL"];
+fn page(control: &Control, size: u64, count: &str) -> Result<(), String> {
+    let words = ["SECKILL.WINNERS", SALE, NUMBER, "COUNT", count, "STATE", "ALL"];
     pages(control, size, &words, "*2")
 }
 
 fn grab_in_rounds(control: &mut Control, _: u64) -> Result<(), String> {
-    let version = number(control, "version")?;
+    let version = control.status(SALE, "version")?;
     let words = ["SECKILL.GRAB", SALE, "late:000number000"];
     again(control, version, |_| Request::new(&words, GRANTED))
 }
@@ -331,7 +324,7 @@ fn user(control: &mut Control, size: u64) -> Result<(), String> {
 
 /// A command with this many users, ten times, each followed by a command that reverts it.
 fn with_users(control: &mut Control, size: u64, commands: [&[&str]; 2]) -> Result<(), String> {
-    let users: Vec<String> = (0..size).map(|number| format!("user:{number:012}")).collect();
+    let users: Vec<String> = (0..size).map(|number| numbered(USER, number)).collect();
     let users: Vec<&str> = users.iter().map(String::as_str).collect();
     let [add, remove] = commands.map(|head| [head, &users].concat());
     for _ in 0..10 {

@@ -1,16 +1,15 @@
 //! Sales in which commands have the most work.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use redis::Value;
 use seckill_domain::effect::{self, Change, Effect};
 use seckill_domain::plan::Position;
 
-use crate::cases::{waiting, Bench};
+use crate::cases::Bench;
 use crate::contenders::{GRANTED, GRANTED_UNITS, PLENTY, REQ, SALE, USER};
 use crate::control::Control;
-use crate::load::{send, spread, Request, PIPELINED, USERS};
+use crate::load::{numbered, send, spread, Request, PIPELINED, USERS};
 
 /// A hold of 25 hours, longer than any case.
 const LONG_MS: &str = "90000000";
@@ -22,7 +21,9 @@ const FENCE_MS: u64 = 11 * 60_000;
 pub const PERIOD_MS: u64 = 60_000;
 /// How far the sale's time is ahead of the server's clock. So the server ends no round by itself.
 const AHEAD_MS: u64 = 30 * PERIOD_MS;
-const DEADLINE: Duration = Duration::from_secs(120);
+
+/// The first bytes of the reply CANCELLED.
+pub const CANCELLED: &str = "*4\r\n$9\r\nCANCELLED";
 
 /// Most numbers that one grant may have.
 pub const MOST: u64 = 100;
@@ -36,32 +37,38 @@ pub fn mgrab_sale(number: u64) -> String {
     format!("{{{SALE}}}:{number}")
 }
 
+/// A server whose sale these words create, after this request with each number.
+fn filled(
+    bench: &Bench,
+    init: &[&str],
+    request: &Request,
+    numbers: impl Iterator<Item = u64>,
+) -> Result<Control, String> {
+    let mut control = bench.server(&[])?;
+    control.tell(&[&["SECKILL.INIT", SALE], init].concat())?;
+    send(control.port(), request, numbers, PIPELINED)?;
+    Ok(control)
+}
+
 /// A sale with `size` plain grants.
 pub fn winners(bench: &Bench, size: u64) -> Result<Control, String> {
-    let mut control = bench.server(&[])?;
-    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
     let grab = Request::new(&["SECKILL.GRAB", SALE, USER], GRANTED);
-    send(control.port(), &grab, spread(size, USERS), PIPELINED)?;
-    Ok(control)
+    filled(bench, &[PLENTY], &grab, spread(size, USERS))
 }
 
 /// A sale with `size` grants, each with a hold and a request id.
 pub fn holds(bench: &Bench, size: u64) -> Result<Control, String> {
-    let mut control = bench.server(&[])?;
-    let supply = PLENTY.to_string();
-    control.tell(&["SECKILL.INIT", SALE, &supply, "HOLD", LONG_MS, "OUTBOX", "orders"])?;
-    let grab = Request::new(&["SECKILL.GRAB", SALE, USER, "REQ", REQ], GRANTED);
-    send(control.port(), &grab, spread(size, USERS), PIPELINED)?;
-    Ok(control)
+    let init = [PLENTY, "HOLD", LONG_MS, "OUTBOX", "orders"];
+    filled(bench, &init, &grab_req(USER), spread(size, USERS))
 }
 
 /// A sale in which one user has `size` grants.
 pub fn one_user(bench: &Bench, size: u64) -> Result<Control, String> {
-    let mut control = bench.server(&[])?;
-    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string(), "LIMIT", "0"])?;
-    let grab = Request::new(&["SECKILL.GRAB", SALE, "user", "REQ", REQ], GRANTED);
-    send(control.port(), &grab, 0..size, PIPELINED)?;
-    Ok(control)
+    filled(bench, &[PLENTY, "LIMIT", "0"], &grab_req("user"), 0..size)
+}
+
+fn grab_req(user: &str) -> Request {
+    Request::new(&["SECKILL.GRAB", SALE, user, "REQ", REQ], GRANTED)
 }
 
 /// A sale with an outbox, all units held and all holds due. Writes are paused, so no hold expires
@@ -159,17 +166,10 @@ fn until_due(mut control: Control, holds: u64) -> Result<Control, String> {
 
 /// A sale with `size` fences, each a CANCEL of an unused request id, older than a fence is kept.
 pub fn fences(bench: &Bench, size: u64) -> Result<Control, String> {
-    let mut control = bench.server(&[])?;
-    control.tell(&["SECKILL.INIT", SALE, &PLENTY.to_string()])?;
-    let cancel = Request::new(&["SECKILL.CANCEL", SALE, USER, "REQ", REQ], "*4\r\n$9\r\nCANCELLED");
-    send(control.port(), &cancel, 0..size, PIPELINED)?;
+    let cancel = Request::new(&["SECKILL.CANCEL", SALE, USER, "REQ", REQ], CANCELLED);
+    let mut control = filled(bench, &[PLENTY], &cancel, 0..size)?;
     go_on(&mut control, FENCE_MS)?;
     Ok(control)
-}
-
-/// A server with `size` waiters for one unit each.
-pub fn waiters(bench: &Bench, size: u64) -> Result<Control, String> {
-    waiting::filled(bench, size)
 }
 
 /// A sale that keeps `size` rounds, each because of one hold.
@@ -177,7 +177,7 @@ pub fn rounds(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     init_rounds(&mut control, &["HOLD", "2592000000"])?;
     for round in 0..size {
-        let user = format!("user:{round:012}");
+        let user = numbered(USER, round);
         control.tell(&["SECKILL.GRAB", SALE, &user, "REQ", "first"])?;
         go_on(&mut control, PERIOD_MS)?;
     }
@@ -188,15 +188,14 @@ pub fn rounds(bench: &Bench, size: u64) -> Result<Control, String> {
 pub fn large_round(bench: &Bench, size: u64) -> Result<Control, String> {
     let mut control = bench.server(&[])?;
     init_rounds(&mut control, &[])?;
-    let grab = Request::new(&["SECKILL.GRAB", SALE, USER, "REQ", REQ], GRANTED);
-    send(control.port(), &grab, spread(size, USERS), PIPELINED)?;
+    send(control.port(), &grab_req(USER), spread(size, USERS), PIPELINED)?;
     Ok(control)
 }
 
 /// Creates a sale with rounds; a round begins when [`go_on`] moves the time.
 fn init_rounds(control: &mut Control, terms: &[&str]) -> Result<(), String> {
-    let (supply, period) = (PLENTY.to_string(), PERIOD_MS.to_string());
-    let words = ["SECKILL.INIT", SALE, &supply, "LIMIT", "0", "EVERY", &period];
+    let period = PERIOD_MS.to_string();
+    let words = ["SECKILL.INIT", SALE, PLENTY, "LIMIT", "0", "EVERY", &period];
     control.tell(&[&words, terms].concat())?;
     go_on(control, AHEAD_MS)
 }
@@ -221,33 +220,11 @@ pub fn list(bench: &Bench, size: u64) -> Result<Control, String> {
 
 /// Moves the sale's time forward, as on a replica whose primary had a faster clock.
 pub fn go_on(control: &mut Control, ms: u64) -> Result<(), String> {
-    let version: u64 = number(control, "version")?;
+    let version = control.status(SALE, "version")?;
     let (mut position, mut effect) = (Vec::new(), Vec::new());
     Position { version, entries: None }.encode(&mut position);
     Change { elapsed_ms: ms, epoch: None, effect: Effect::Pause(effect::Pause) }
         .encode(&mut effect);
     control.tell(&[b"SECKILL.APPLY", SALE.as_bytes(), &position, &effect])?;
     control.tell(&["SECKILL.RESUME", SALE])
-}
-
-/// A number in the reply of STATUS.
-pub fn number(control: &mut Control, field: &str) -> Result<u64, String> {
-    let status: std::collections::HashMap<String, Value> =
-        control.ask(&["SECKILL.STATUS", SALE])?;
-    match status.get(field) {
-        Some(Value::Int(number)) => u64::try_from(*number).map_err(|e| e.to_string()),
-        other => Err(format!("STATUS {field} is {other:?}")),
-    }
-}
-
-/// Waits until a number of STATUS has this value.
-pub fn wait_for(control: &mut Control, field: &str, value: u64) -> Result<(), String> {
-    let deadline = Instant::now() + DEADLINE;
-    while number(control, field)? != value {
-        if Instant::now() > deadline {
-            return Err(format!("STATUS {field} does not become {value}"));
-        }
-        thread::sleep(Duration::from_millis(2));
-    }
-    Ok(())
 }
