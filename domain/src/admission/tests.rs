@@ -46,6 +46,13 @@ fn numbers_are_divided_digit_by_digit() {
     };
     assert_eq!([0, 1, 2].map(named).iter().sum::<usize>(), 3000);
     assert!([0, 1, 2].map(named).iter().all(|count| (900..1100).contains(count)));
+    // Another sale hashes ids in another way, so nobody can choose one that passes.
+    let first = Modulo::new(3, vec![0]);
+    let share = |secret| {
+        let users = (0..100).map(|number| format!("user{number}"));
+        users.map(|user| first.admits(user.as_bytes(), secret)).collect::<Vec<_>>()
+    };
+    assert_ne!(share(&SECRET), share(&[7; 16]));
 }
 
 #[test]
@@ -61,6 +68,8 @@ fn a_sample_is_a_share_that_clicking_does_not_change() {
     assert!((5700..6300).contains(&count(&large)), "{}", count(&large));
     assert!(small.iter().zip(&large).all(|(small, large)| large >= small));
     assert_ne!(small, share(&sample(100, b"x")));
+    let elsewhere = |user: &String| sample(100, b"").admits(user.as_bytes(), &[7; 16]);
+    assert_ne!(small, users.iter().map(elsewhere).collect::<Vec<_>>(), "another sale");
     assert_eq!(count(&share(&sample(0, b""))), 0);
     assert_eq!(count(&share(&sample(1000, b""))), users.len());
 }

@@ -216,6 +216,7 @@ fn a_plan_does_what_the_list_does() {
 fn every_use_hashes_its_own_bytes() {
     let numbers = [&7u64.to_le_bytes()[..], &1u64.to_le_bytes()];
     assert_eq!(keyed(&SECRET, Purpose::Draw, &numbers), 0x98ea_3df6_553f_4284);
+    assert_eq!(Dice::new(&SECRET, 7).bits(1), 0x98ea_3df6_553f_4284);
     assert_eq!(keyed(&SECRET, Purpose::Modulo, &[b"alice"]), 0x0fae_d97e_0c37_898e);
     assert_eq!(keyed(&SECRET, Purpose::Sample, &[&[4], b"salt", b"alice"]), 0xf3bf_b9b0_13fa_1a7c);
 }
