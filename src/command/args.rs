@@ -9,7 +9,6 @@
 
 use super::errors::{self, Error};
 use super::vocabulary::{Arg, REQ, SEQ, UNIT, USER};
-use seckill_domain::limits::INTEGER_MAX;
 use seckill_domain::request::Which;
 
 /// A parsed value, or the error to reply.
@@ -189,9 +188,9 @@ fn refused(row: &'static Arg) -> Error {
     Error::Text(row.error())
 }
 
-/// Plain decimal: no sign, no space, no leading zero, at most 2^53-1.
+/// Plain decimal of at most 16 digits, as many as 2^53-1 has: no sign, no space, no leading zero.
 fn integer(text: &[u8]) -> Option<u64> {
-    // 2^53-1 has 16 digits, so 16 digits can't overflow 64 bits.
+    // 16 digits can't overflow 64 bits. The largest number that may be given is in each row.
     if text.is_empty() || text.len() > 16 || (text.len() > 1 && text.starts_with(b"0")) {
         return None;
     }
@@ -200,14 +199,14 @@ fn integer(text: &[u8]) -> Option<u64> {
         let digit = byte.checked_sub(b'0').filter(|digit| *digit <= 9)?;
         number = number * 10 + u64::from(digit);
     }
-    (number <= INTEGER_MAX).then_some(number)
+    Some(number)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::command::vocabulary::ArgKind;
-    use seckill_domain::limits::{MOMENT_MS_MIN, REQ_BYTES_MAX, USER_BYTES_MAX};
+    use seckill_domain::limits::{INTEGER_MAX, MOMENT_MS_MIN, REQ_BYTES_MAX, USER_BYTES_MAX};
 
     fn read<'a>(args: &'a [&'a [u8]]) -> Args<'a> {
         Args::after_key(args)

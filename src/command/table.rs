@@ -256,6 +256,7 @@ mod tests {
     use super::*;
     use crate::command::pipeline;
     use crate::server::module::spec::{KEY_CHANGE, KEY_NOT_KEY};
+    use seckill_domain::limits::INTEGER_MAX;
     use seckill_domain::outcome::Misuse;
 
     #[test]
@@ -299,6 +300,22 @@ mod tests {
 
     fn is_key(arg: &Arg) -> bool {
         matches!(arg.kind, ArgKind::Key | ArgKind::OutboxKey)
+    }
+
+    /// The parser reads larger numbers, and leaves them to the rows.
+    fn assert_bounded(args: &[Arg]) {
+        for arg in args {
+            let kinds = [ArgKind::Integer, ArgKind::Delta, ArgKind::Span, ArgKind::UnixTime];
+            let most = arg.bounds.map(|bounds| bounds.high);
+            let is_bounded = most.is_some_and(|most| most <= INTEGER_MAX);
+            assert!(is_bounded || !kinds.contains(&arg.kind), "{} takes {most:?}", arg.name);
+            assert_bounded(arg.children);
+        }
+    }
+
+    #[test]
+    fn every_number_has_a_bound() {
+        TABLE.iter().for_each(|spec| assert_bounded(spec.args));
     }
 
     /// An error that no command lists is unused, or missing in the docs.
