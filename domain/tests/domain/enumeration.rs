@@ -37,13 +37,6 @@ const START: u64 = 1000;
 const OPENS: u64 = 1010;
 const CLOSES: u64 = 1030;
 
-const NO_PATCH: Patch = Patch::NOTHING;
-
-const NO_LIST: ListPatch = ListPatch { max: None, offer_ms: None, overtake: None };
-
-const NO_GATES: GatePatch =
-    GatePatch { allowlist: None, modulo: None, sample: None, admit: None, mask: None };
-
 fn grab(user: &str, ask: Ask, req: Option<&str>) -> Op {
     let req = req.map(|req| req.as_bytes().to_vec());
     Op::Grab { user: user.as_bytes().to_vec(), ask, req }
@@ -70,10 +63,10 @@ fn alphabet(same: (u64, Rules)) -> Vec<Op> {
         restock(-2, "y"),
         Op::Pause,
         Op::Resume,
-        Op::Alter(Patch { limit: Some(2), ..NO_PATCH }),
-        Op::Alter(Patch { limit: Some(0), grabs: Some(1), ..NO_PATCH }),
-        Op::Alter(Patch { open_at: Some(OPENS), close_at: Some(CLOSES), ..NO_PATCH }),
-        Op::Alter(Patch { close_at: Some(0), hold_ms: Some(0), ..NO_PATCH }),
+        Op::Alter(Patch { limit: Some(2), ..Patch::default() }),
+        Op::Alter(Patch { limit: Some(0), grabs: Some(1), ..Patch::default() }),
+        Op::Alter(Patch { open_at: Some(OPENS), close_at: Some(CLOSES), ..Patch::default() }),
+        Op::Alter(Patch { close_at: Some(0), hold_ms: Some(0), ..Patch::default() }),
         Op::Init { supply, rules },
         Op::Init { supply: supply + 1, rules },
         Op::Clock(START - 5),

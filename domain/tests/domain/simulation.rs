@@ -13,7 +13,7 @@ fn nodes_agree_with_the_oracle_through_faults() {
     let mut tally = Tally::default();
     for seed in 1..=RUNS {
         if let Err(failure) = run(seed, &mut tally) {
-            let short = shrink::shrink(&failure);
+            let short = shrink(&failure);
             let mut session = String::new();
             short.steps.iter().for_each(|step| writeln!(session, "  {step}").unwrap());
             panic!(
@@ -23,7 +23,7 @@ fn nodes_agree_with_the_oracle_through_faults() {
         }
     }
     // Otherwise a generator that only makes refused commands would pass, too.
-    for (place, (kind, (times, changed))) in KINDS.iter().zip(tally.kinds).enumerate() {
+    for (place, ((kind, _), (times, changed))) in KINDS.iter().zip(tally.kinds).enumerate() {
         let may_change = place < FIRST_FAULT && *kind != "INIT";
         assert!(times > 0 && (changed > 0 || !may_change), "{kind}: {changed} of {times}");
     }

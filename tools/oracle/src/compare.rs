@@ -35,7 +35,7 @@ pub fn verify_numbers(sale: &Sale, oracle: &Oracle, now: &Now, of_one_node: bool
             same(field, is, &should)?;
         }
     }
-    let all = counters(&status).into_iter().zip(expected_counters(oracle)).enumerate();
+    let all = status.counters.all().zip(expected_counters(oracle)).enumerate();
     for (place, ((field, is), (_, should))) in all {
         if of_one_node || place != 0 && !REFUSALS.contains(&place) {
             same(field, &is, &should)?;
@@ -62,8 +62,8 @@ pub fn verify_numbers(sale: &Sale, oracle: &Oracle, now: &Now, of_one_node: bool
 /// Compares all kept grants.
 pub fn verify_rows(sale: &Sale, oracle: &Oracle) -> Check {
     let ledger = sale.ledger();
-    same("rows", &ledger.len(), &(oracle.rows().len() as u64))?;
-    for row in oracle.rows() {
+    same("rows", &ledger.len(), &(oracle.rows.len() as u64))?;
+    for row in &oracle.rows {
         let grant = sale.grant(row.seq);
         let is_it = match oracle.is_kept(row) {
             true => grant.is_some_and(|grant| is_row(sale, &grant, row)),
@@ -109,7 +109,7 @@ fn is_row(sale: &Sale, grant: &Grant<'_>, row: &Row) -> bool {
 /// Compares each user's grants, and checks that another user has none of them.
 pub fn verify_users(sale: &Sale, oracle: &Oracle, now: &Now) -> Check {
     let stranger = STRANGER.to_vec();
-    for row in oracle.rows() {
+    for row in &oracle.rows {
         let found = row.req.as_ref().and_then(|req| sale.by_req(&stranger, req));
         same("req of a stranger", &found, &None)?;
     }
@@ -125,7 +125,7 @@ pub fn verify_user(sale: &Sale, oracle: &Oracle, user: &Bytes, now: &Now) -> Che
         let Some(req) = &row.req else { continue };
         same("by req", &sale.by_req(user, req), &Some(row.seq))?;
     }
-    same("admission", &sale.admittance(user).name(), &oracle.admission(user))?;
+    same("admission", &sale.admittance(user).name(), &oracle.admission(user).as_str())?;
     let (holding, newest) = (sale.holding_of(user), oracle.rows_now(user).next());
     let live: Vec<&Row> = oracle.rows_now(user).filter(|row| row.is_live()).collect();
     let seq = |row: Option<&Row>| row.map_or(0, |row| row.seq);
@@ -178,7 +178,7 @@ fn part_numbers(sale: &Sale, status: &Status) -> Vec<i64> {
 }
 
 /// The numbers of STATUS, in the oracle's order.
-pub fn numbers(status: &Status) -> [(&'static str, u64); 21] {
+fn numbers(status: &Status) -> [(&'static str, u64); 21] {
     let term = |name| status.term(name).unwrap_or_default();
     [
         ("supply", status.supply),
@@ -210,9 +210,4 @@ pub fn expected_counters(oracle: &Oracle) -> Vec<(&'static str, u64)> {
     let rows = OUTCOMES[1..].iter();
     let refusals = rows.map(|row| (row.counter.to_str().unwrap_or_default(), row.word));
     oracle.counters(&refusals.collect::<Vec<_>>())
-}
-
-/// The counters of STATUS, in the oracle's order.
-pub fn counters(status: &Status) -> Vec<(&'static str, u64)> {
-    status.counters.all().collect()
 }

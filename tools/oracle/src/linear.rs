@@ -131,7 +131,9 @@ impl Search<'_> {
     /// A hash of all state that replies depend on.
     fn state(&self, sale: &Oracle) -> u64 {
         let mut state = DefaultHasher::new();
-        let lists = (sale.rows(), sale.waiters(), sale.fences());
+        let waiters = sale.waiters().iter();
+        let waiters = waiters.map(|it| (it.ticket, &it.user, &it.req, it.qty, it.until, it.passed));
+        let lists = (&sale.rows, waiters.collect::<Vec<_>>(), &sale.fences);
         (status(sale, self.clock), format!("{lists:?}")).hash(&mut state);
         state.finish()
     }
@@ -249,9 +251,9 @@ fn of_user(sale: &Oracle, user: &[u8]) -> String {
 }
 
 fn winners(sale: &Oracle, cursor: u64, count: u64) -> String {
-    let last = sale.rows().len() as u64;
+    let last = sale.rows.len() as u64;
     let next = if cursor + count < last { cursor + count } else { 0 };
-    let page = sale.rows().iter().skip(cursor as usize).take(count as usize);
+    let page = sale.rows.iter().skip(cursor as usize).take(count as usize);
     format!("{next}{}", page.filter(|row| row.is_live()).map(shown).collect::<String>())
 }
 

@@ -24,6 +24,7 @@ mod waitlist;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use buyer::Grab;
 use parts::Moves;
 
 pub use draws::Drawing;
@@ -205,8 +206,29 @@ pub enum Op {
     Restore,
 }
 
+impl Op {
+    /// The user of a command of or for one user.
+    pub fn user(&self) -> Option<&Bytes> {
+        match self {
+            Op::Grab { user, .. } | Op::Join { user, .. } | Op::Choose { user, .. } => Some(user),
+            Op::Settle { user, .. } | Op::KeepUnits { user, .. } => Some(user),
+            Op::Import { user, .. } | Op::ImportUnits { user, .. } => Some(user),
+            _ => None,
+        }
+    }
+
+    /// The amount that a GRAB asks for.
+    pub fn ask(&self) -> Option<Ask> {
+        match self {
+            Op::Grab { ask, .. } | Op::Join { ask, .. } => Some(*ask),
+            Op::Choose { qty, .. } => Some(Ask::Qty(*qty)),
+            _ => None,
+        }
+    }
+}
+
 /// One grant.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub seq: u64,
     pub user: Bytes,
@@ -275,15 +297,11 @@ pub struct Answer {
     pub changed: bool,
 }
 
-/// Time and epoch of a decision.
-#[derive(Clone, Copy, Debug)]
-struct Moment {
-    clock: u64,
-    epochs: Epochs,
-}
+/// The reply of a command; `Err` is a refusal.
+type Reply = Result<String, String>;
 
 /// The epochs of a primary and of its sale.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Epochs {
     /// The epoch of the node, Unix ms.
     pub node: u64,
@@ -293,12 +311,13 @@ pub struct Epochs {
 }
 
 /// The sale.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Oracle {
     told: (u64, Rules),
-    rules: Rules,
+    /// The current terms.
+    pub rules: Rules,
     paused: bool,
-    supply: u64,
+    pub supply: u64,
     deficit: u64,
     t: u64,
     created_at: u64,
@@ -320,17 +339,22 @@ pub struct Oracle {
     older: Vec<(u64, u64)>,
     /// The remaining amounts of DRAW LIST.
     amounts: Vec<u64>,
+    /// Time and epochs of the current command.
+    clock: u64,
+    epochs: Epochs,
     /// The numbers that the current command asks for.
     wish: Option<Wish>,
     /// The amount that the sale reports to have drawn in the current command.
     drawn: Option<u64>,
     allowed: BTreeSet<Bytes>,
     denied: BTreeSet<Bytes>,
-    admitted: BTreeSet<Bytes>,
-    rows: Vec<Row>,
+    pub admitted: BTreeSet<Bytes>,
+    /// All grants, in seq order.
+    pub rows: Vec<Row>,
     restocks: Vec<Restocked>,
     moves: Moves,
-    fences: Vec<Fence>,
+    /// Fences that still exist, the oldest first.
+    pub fences: Vec<Fence>,
     fences_dropped: u64,
     /// Refusals by the first word of their reply.
     refusals: BTreeMap<String, u64>,
@@ -343,71 +367,45 @@ pub struct Oracle {
     expired: u64,
     /// The stock transition of the last entry.
     stock: &'static str,
-    /// Events and entries of the last command.
+    /// Events of the last command.
     events: Vec<&'static str>,
-    entries: Vec<String>,
+    /// The entries that the last command wrote: names and values, bytes escaped.
+    pub entries: Vec<String>,
 }
 
 impl Oracle {
     /// INIT on a missing key, or its error reply.
     pub fn init(supply: u64, rules: Rules, clock: u64, node_epoch: u64) -> Result<Oracle, String> {
-        if let Some(refusal) = rules.refusal_of(supply) {
-            return Err(refusal.into());
-        }
-        let round = rules.every.map_or(0, |every| every.round_at(clock));
+        rules.check_init(supply)?;
         let mut oracle = Oracle {
             told: (supply, rules),
             rules,
-            paused: false,
             supply,
-            deficit: 0,
-            t: 0,
             created_at: clock,
-            last_grant_at: 0,
-            version: 0,
-            rev: 0,
-            epoch: 0,
-            node_epoch: None,
-            arrived: false,
-            replica_arrived: false,
-            round,
+            round: rules.every.map_or(0, |every| every.round_at(clock)),
             base: supply,
-            older: Vec::new(),
             amounts: rules.drawing.list(),
-            drawn: None,
-            wish: None,
-            allowed: BTreeSet::new(),
-            denied: BTreeSet::new(),
-            admitted: BTreeSet::new(),
-            rows: Vec::new(),
-            restocks: Vec::new(),
             moves: Moves::new(rules.part, supply),
-            fences: Vec::new(),
-            fences_dropped: 0,
-            refusals: BTreeMap::new(),
-            refusals_of_replica: BTreeMap::new(),
-            tallies: BTreeMap::new(),
-            list: waitlist::List::default(),
-            expired: 0,
-            stock: "",
-            events: Vec::new(),
-            entries: Vec::new(),
+            clock,
+            epochs: Epochs { node: node_epoch, sale: None },
+            ..Oracle::default()
         };
         oracle.stock = oracle.stock_now();
-        oracle.change(Moment { clock, epochs: Epochs { node: node_epoch, sale: None } });
+        oracle.change();
         // A list of amounts is a change of its own.
         oracle.version += u64::from(matches!(rules.drawing, Drawing::List(_)));
-        oracle.emit_terms("INIT");
+        let (data, raw) = rules.text();
+        oracle.emit_with("INIT", data, raw);
         Ok(oracle)
     }
 
     /// Executes a command at `clock` in these epochs. `drawn` is the amount that the sale drew; any
     /// amount within the rules is right.
     pub fn ask(&mut self, op: &Op, clock: u64, epochs: Epochs, drawn: Option<u64>) -> Answer {
-        let (now, before) = (Moment { clock, epochs }, self.version);
+        let before = self.version;
         self.events.clear();
         self.entries.clear();
-        self.drawn = drawn;
+        (self.clock, self.epochs, self.drawn) = (clock, epochs, drawn);
         self.wish = match op {
             Op::Choose { wish, .. } => Some(wish.clone()),
             Op::ImportUnits { units, .. } | Op::KeepUnits { units, .. } => {
@@ -418,41 +416,15 @@ impl Oracle {
         if self.is_elsewhere(op) {
             return Answer { reply: "WRONGPART".into(), changed: false };
         }
-        self.turn(now);
-        let reply = match op {
-            Op::Init { supply, rules } => self.init_again(*supply, *rules),
-            Op::Grab { user, ask, req } => self.grab(user, *ask, req.as_ref(), None, now),
-            Op::Join { user, ask, req, until } => {
-                self.grab(user, *ask, Some(req), Some(*until), now)
-            }
-            Op::Settle { user, pick, deed } => self.settle(user, pick, *deed, now),
-            Op::Choose { user, qty, req, .. } => {
-                self.grab(user, Ask::Qty(*qty), req.as_ref(), None, now)
-            }
-            Op::KeepUnits { user, pick, by, .. } => {
-                self.settle(user, pick, Deed::Keep(*by, 0), now)
-            }
-            Op::Import { user, qty, req, at, no_deficit } => {
-                self.import(user, *qty, req, *at, *no_deficit, now)
-            }
-            Op::ImportUnits { user, units, req } => {
-                self.import(user, units.len() as u64, req, None, false, now)
-            }
-            Op::Restock { delta, req } => self.restock(*delta, req, now),
-            Op::Pause => self.pause(true, now),
-            Op::Resume => self.pause(false, now),
-            Op::Alter(patch) => self.alter(patch, now),
-            Op::Enlist { list, add, users } => self.enlist(*list, *add, users, now),
-            Op::Send { split, to, total, owed } => self.send(split, *to, *total, *owed, now),
-            Op::Receive { split, from, total } => self.receive(split, *from, *total, now),
-            Op::Elsewhere { split, units, pass } => self.elsewhere(split, *units, *pass, now),
-            Op::Sweep(most) => self.sweep(*most, now),
-            Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => "OK".into(),
-            Op::ToRound(..) | Op::ToClose(_) => "OK".into(),
-            Op::Promote | Op::Rewrite | Op::Restore => "OK".into(),
+        self.turn();
+        let grab = Grab::of(op);
+        let reply = match grab {
+            Some(grab) => self.grab(grab),
+            None => self.command(op),
         };
+        let reply = reply.unwrap_or_else(|refusal| refusal);
         if std::mem::take(&mut self.list.freed) && self.somebody_waits() {
-            self.serve(true, now);
+            self.serve(true);
         }
         let reply = self.told_at_the_end(reply);
         (self.list.joined, self.list.freed) = (None, false);
@@ -462,18 +434,37 @@ impl Oracle {
         // The counters of STATUS count GRAB only. Errors are not counted.
         let counts =
             !matches!(word, "GRANTED" | "REQMISMATCH" | "TRYAGAIN" | "ERR" | "NOTNUMBERED");
-        if matches!(op, Op::Grab { .. } | Op::Join { .. } | Op::Choose { .. }) && counts {
+        if let Some(grab) = grab.filter(|_| counts) {
             *self.refusals.entry(word.into()).or_default() += 1;
-            self.count_unmet(op, word);
+            self.count_unmet(grab, word);
         }
-        let waits = matches!(op, Op::Join { .. }) && self.rules.list.is_some_and(|it| it.max > 0);
-        let reply = match reply.as_str() {
-            "DENIED" | "BUSY" if waits && self.rules.gates.mask => "BUSY".into(),
-            _ if waits => reply,
-            _ => self.masked(reply),
-        };
-        let reply = self.with_numbers(reply);
-        Answer { reply, changed: self.version != before }
+        let reply = self.masked(op, reply);
+        Answer { reply: self.with_numbers(reply), changed: self.version != before }
+    }
+
+    /// Executes a command that is no GRAB.
+    fn command(&mut self, op: &Op) -> Reply {
+        match op {
+            Op::Init { supply, rules } => self.init_again(*supply, *rules),
+            Op::Settle { user, pick, deed } => self.settle(user, pick, *deed),
+            Op::KeepUnits { user, pick, by, .. } => self.settle(user, pick, Deed::Keep(*by, 0)),
+            Op::Import { user, qty, req, at, no_deficit } => {
+                self.import(user, *qty, req, *at, *no_deficit)
+            }
+            Op::ImportUnits { user, units, req } => {
+                self.import(user, units.len() as u64, req, None, false)
+            }
+            Op::Restock { delta, req } => self.restock(*delta, req),
+            Op::Pause => self.pause(true),
+            Op::Resume => self.pause(false),
+            Op::Alter(patch) => self.alter(patch),
+            Op::Enlist { list, add, users } => self.enlist(*list, *add, users),
+            Op::Send { split, to, total, owed } => self.send(split, *to, *total, *owed),
+            Op::Receive { split, from, total } => self.receive(split, *from, *total),
+            Op::Elsewhere { split, units, pass } => self.elsewhere(split, *units, *pass),
+            Op::Sweep(most) => self.sweep(*most),
+            _ => Ok("OK".into()),
+        }
     }
 
     /// Fills the available units in, which a reply gives after all effects of the command.
@@ -519,9 +510,9 @@ impl Oracle {
     }
 
     /// Sets time and epoch of a change; a second call does nothing.
-    fn begin(&mut self, now: Moment) {
-        self.t = self.t.max(now.clock);
-        let Epochs { node, sale } = now.epochs;
+    fn begin(&mut self) {
+        self.t = self.time();
+        let Epochs { node, sale } = self.epochs;
         if self.node_epoch.replace(node) != Some(node) {
             let drawn = self.epoch + 1..=self.epoch + (1 << 32);
             self.epoch = match !self.arrived && node > self.epoch {
@@ -531,13 +522,14 @@ impl Oracle {
         }
     }
 
-    fn change(&mut self, now: Moment) {
-        self.begin(now);
+    fn change(&mut self) {
+        self.begin();
         self.version += 1;
     }
 
-    fn time(&self, now: Moment) -> u64 {
-        self.t.max(now.clock)
+    /// The sale's time in the current command.
+    fn time(&self) -> u64 {
+        self.t.max(self.clock)
     }
 
     /// Units come back: they first reduce the deficit.
@@ -547,18 +539,8 @@ impl Oracle {
         self.supply -= paid;
     }
 
-    /// All grants, in seq order.
-    pub fn rows(&self) -> &[Row] {
-        &self.rows
-    }
-
     fn row(&self, seq: u64) -> &Row {
         &self.rows[seq as usize - 1]
-    }
-
-    /// Fences that still exist, the oldest first.
-    pub fn fences(&self) -> &[Fence] {
-        &self.fences
     }
 
     /// The kept grants of a user, newest first.
@@ -578,11 +560,13 @@ impl Oracle {
     }
 
     /// Every user with a grant, once.
-    pub fn users(&self) -> Vec<&Bytes> {
-        let mut users: Vec<&Bytes> = self.rows.iter().map(|row| &row.user).collect();
-        users.sort();
-        users.dedup();
-        users
+    pub fn users(&self) -> BTreeSet<&Bytes> {
+        self.rows.iter().map(|row| &row.user).collect()
+    }
+
+    fn winners_in(&self, round: u64) -> u64 {
+        let live = self.rows.iter().filter(|row| row.round == round && row.is_live());
+        live.map(|row| &row.user).collect::<BTreeSet<_>>().len() as u64
     }
 
     /// The units that LIMIT and GRABS still allow a user; `None` without either.
@@ -624,16 +608,6 @@ impl Oracle {
         INTEGER_MAX.min(self.units("HELD") + self.moves.elsewhere)
     }
 
-    /// The supply of the sale.
-    pub fn supply(&self) -> u64 {
-        self.supply
-    }
-
-    /// The current terms.
-    pub fn rules(&self) -> &Rules {
-        &self.rules
-    }
-
     /// The earliest deadline of a hold.
     pub fn next_deadline(&self) -> Option<u64> {
         let held = self.rows.iter().filter(|row| row.state == "HELD");
@@ -644,33 +618,25 @@ impl Oracle {
     pub fn state(&self, clock: u64) -> &'static str {
         let t = self.t.max(clock);
         let opens_at = self.opens_at(t);
-        if self.rules.close_at != 0 && opens_at >= self.rules.close_at {
-            "closed"
-        } else if self.paused {
-            "paused"
-        } else if t < opens_at {
-            "pending"
-        } else if self.somebody_waits() {
-            "allheld"
-        } else if self.available() > 0 {
-            "open"
-        } else if self.may_come_back() > 0 {
-            "allheld"
-        } else {
-            "soldout"
+        match self.stock_now() {
+            _ if self.rules.close_at != 0 && opens_at >= self.rules.close_at => "closed",
+            _ if self.paused => "paused",
+            _ if t < opens_at => "pending",
+            "SOLDOUT" => "soldout",
+            "ALLHELD" => "allheld",
+            _ => "open",
         }
     }
 
     /// The numbers of STATUS.
     pub fn numbers(&self, clock: u64) -> Vec<(&'static str, u64)> {
-        let winners = self.users().into_iter().filter(|user| self.has_live(user)).count();
         vec![
             ("supply", self.supply),
             ("available", self.available()),
             ("held", self.units("HELD")),
             ("sold", self.units("SOLD")),
             ("deficit", self.deficit),
-            ("winners", winners as u64),
+            ("winners", self.winners_in(self.round)),
             ("grants", self.rows.len() as u64),
             ("limit", self.rules.limit),
             ("grabs", self.rules.grabs),
@@ -687,10 +653,6 @@ impl Oracle {
             ("outbox_error", 0),
             ("fences_dropped", self.fences_dropped),
         ]
-    }
-
-    fn has_live(&self, user: &[u8]) -> bool {
-        self.rows_now(user).any(Row::is_live)
     }
 
     /// The counters of STATUS. `refusals` are their names, each with its answer.

@@ -7,6 +7,7 @@ use seckill_domain::snapshot::Piece;
 use seckill_domain::Sale;
 
 use super::oracle::Fence;
+use super::world::encoded;
 
 /// All replicated state in the form that the digest uses, each piece with its letter.
 pub fn pieces(sale: &Sale) -> Vec<(char, Vec<u8>)> {
@@ -85,9 +86,7 @@ pub fn log(sale: &Sale) -> Vec<(u64, Vec<u8>)> {
     let mut texts = Vec::new();
     for piece in pieces {
         let begins = matches!(piece, Piece::Base(_));
-        let mut text = Vec::new();
-        Change::untimed(piece).encode(&mut text);
-        texts.push((if begins { 0 } else { version }, text));
+        texts.push((if begins { 0 } else { version }, encoded(&Change::untimed(piece))));
         version += u64::from(!begins);
     }
     texts
@@ -133,7 +132,7 @@ pub fn check(sale: &Sale) -> Result<(), String> {
             return Err(format!("the sale of its {form} has {its:?}"));
         }
     }
-    if bytes(&dumped.refusals_piece()) != bytes(&sale.refusals_piece()) {
+    if refusals(&dumped) != refusals(sale) {
         return Err("a dump keeps the refusal counters".into());
     }
     Ok(())

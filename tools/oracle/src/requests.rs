@@ -12,10 +12,16 @@ use seckill_domain::request::{
 use seckill_domain::rounds::Schedule;
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 
-use super::oracle::{self, Ask, Drawing, GatePatch, Gates, Op, Patch, Pick, Rules};
+use super::oracle::{self, Ask, Drawing, Op, Patch, Pick, Rules, SECRET};
+
+/// The INIT of a new sale.
+pub fn init(supply: u64, rules: &Rules) -> Init {
+    let amounts = rules.drawing.list();
+    Init { supply, terms: terms(rules), amounts, id: 77, secret: SECRET }
+}
 
 /// The domain's form of the oracle's terms.
-pub fn terms(rules: &Rules) -> Terms {
+fn terms(rules: &Rules) -> Terms {
     Terms {
         limit: rules.limit,
         grabs: rules.grabs,
@@ -37,7 +43,13 @@ pub fn terms(rules: &Rules) -> Terms {
             lasts_ms: every.lasts,
             carry: every.carry,
         }),
-        admission: admission(&rules.gates),
+        admission: Admission {
+            allowlist: rules.gates.allowlist,
+            modulo: rules.gates.modulo.map(modulo),
+            sample: rules.gates.sample.map(sample),
+            admit: rules.gates.admit,
+            mask: rules.gates.mask,
+        },
         split: rules.part.map(split),
         waitlist: rules.list.map(|list| WaitTerms {
             max: list.max,
@@ -56,13 +68,6 @@ fn split(part: oracle::Part) -> Box<Split> {
     })
 }
 
-pub fn amounts(rules: &Rules) -> Vec<u64> {
-    match rules.drawing {
-        Drawing::List(amounts) => amounts.to_vec(),
-        _ => Vec::new(),
-    }
-}
-
 fn modulo((modulus, residues): (u64, &[u64])) -> Box<Modulo> {
     Box::new(Modulo::new(modulus, residues.to_vec()))
 }
@@ -71,27 +76,8 @@ fn sample((permille, salt): (u64, &str)) -> Box<Sample> {
     Box::new(Sample { permille, salt: salt.as_bytes().into() })
 }
 
-fn admission(gates: &Gates) -> Admission {
-    Admission {
-        allowlist: gates.allowlist,
-        modulo: gates.modulo.map(modulo),
-        sample: gates.sample.map(sample),
-        admit: gates.admit,
-        mask: gates.mask,
-    }
-}
-
-fn admission_change(patch: &GatePatch) -> AdmissionChange {
-    AdmissionChange {
-        allowlist: patch.allowlist,
-        modulo: patch.modulo.map(|numbers| numbers.map(modulo)),
-        sample: patch.sample.map(|share| share.map(sample)),
-        admit: patch.admit,
-        mask: patch.mask,
-    }
-}
-
 fn terms_change(patch: &Patch) -> TermsChange {
+    let gates = &patch.gates;
     TermsChange {
         limit: patch.limit,
         grabs: patch.grabs,
@@ -99,7 +85,13 @@ fn terms_change(patch: &Patch) -> TermsChange {
         open_at: patch.open_at,
         close_at: patch.close_at,
         outbox: patch.outbox.map(stream),
-        admission: admission_change(&patch.gates),
+        admission: AdmissionChange {
+            allowlist: gates.allowlist,
+            modulo: gates.modulo.map(|numbers| numbers.map(modulo)),
+            sample: gates.sample.map(|share| share.map(sample)),
+            admit: gates.admit,
+            mask: gates.mask,
+        },
         waitlist: WaitTermsChange {
             max: patch.list.max,
             offer_ms: patch.list.offer_ms,
@@ -109,27 +101,29 @@ fn terms_change(patch: &Patch) -> TermsChange {
 }
 
 /// The amount that a GRAB asks for.
-pub fn amount(ask: &Ask) -> Amount {
+pub fn amount(ask: Ask) -> Amount {
     match ask {
-        Ask::Qty(qty) => Amount::Exactly(*qty),
-        Ask::UpTo(qty) => Amount::UpTo(*qty),
+        Ask::Qty(qty) => Amount::Exactly(qty),
+        Ask::UpTo(qty) => Amount::UpTo(qty),
         Ask::Unsaid => Amount::Unsaid,
     }
 }
 
-/// A GRAB with UNITS or ADJACENT.
-fn pick<'a>(
-    user: &'a [u8],
-    qty: u64,
-    wish: &oracle::Wish,
-    req: Option<&'a Vec<u8>>,
-) -> request::Pick<'a> {
-    let grab = Grab { user, amount: Amount::Exactly(qty), req: req.map(Vec::as_slice) };
-    let wish = match wish {
+/// The GRAB of a command; `None` for another command.
+pub fn grab(op: &Op) -> Option<Grab<'_>> {
+    let req = match op {
+        Op::Grab { req, .. } | Op::Choose { req, .. } => req.as_deref(),
+        Op::Join { req, .. } => Some(&req[..]),
+        _ => return None,
+    };
+    Some(Grab { user: op.user()?, amount: amount(op.ask()?), req })
+}
+
+fn wish(wish: &oracle::Wish) -> Wish {
+    match wish {
         oracle::Wish::Adjacent => Wish::Adjacent,
         oracle::Wish::These(units) => Wish::These(units.iter().map(|unit| *unit as u32).collect()),
-    };
-    request::Pick { grab, wish, waits: false }
+    }
 }
 
 fn which(pick: &Pick) -> Which<'_> {
@@ -156,38 +150,31 @@ fn stream(name: char) -> Box<[u8]> {
 pub fn request(op: &Op) -> Option<Request<'_>> {
     Some(match op {
         // A repeated INIT has another id and secret.
-        Op::Init { supply, rules } => Request::Init(Init {
-            supply: *supply,
-            terms: terms(rules),
-            amounts: amounts(rules),
-            id: 78,
-            secret: [8; 16],
-        }),
-        Op::Grab { user, ask, req } => {
-            Request::Grab(Grab { user, amount: amount(ask), req: req.as_deref() })
+        Op::Init { supply, rules } => {
+            Request::Init(Init { id: 78, secret: [8; 16], ..init(*supply, rules) })
         }
-        Op::Join { user, ask, req, until } => Request::Wait(Wait {
-            grab: Grab { user, amount: amount(ask), req: Some(req) },
-            until: *until,
-        }),
+        Op::Grab { .. } => Request::Grab(grab(op)?),
+        Op::Join { until, .. } => Request::Wait(Wait { grab: grab(op)?, until: *until }),
+        Op::Choose { wish: these, .. } => {
+            Request::Pick(request::Pick { grab: grab(op)?, wish: wish(these), waits: false })
+        }
         Op::KeepUnits { user, pick, by, units } => {
             let deed = Deed::Keep { by: keeper(*by), kept: Kept::These(units) };
             Request::Settle(Settle { user, which: which(pick), deed })
         }
-        Op::Settle { user, pick, deed } => Request::Settle(Settle {
-            user,
-            which: which(pick),
-            deed: match deed {
+        Op::Settle { user, pick, deed } => {
+            let deed = match *deed {
                 oracle::Deed::Confirm => Deed::Confirm { reclaim: false },
                 oracle::Deed::Reclaim => Deed::Confirm { reclaim: true },
                 oracle::Deed::Cancel => Deed::Cancel,
-                oracle::Deed::Extend(ms) => Deed::Extend { ms: *ms },
+                oracle::Deed::Extend(ms) => Deed::Extend { ms },
                 oracle::Deed::Refund => Deed::Refund,
                 oracle::Deed::Keep(by, units) => {
-                    Deed::Keep { by: keeper(*by), kept: Kept::AtMost(*units) }
+                    Deed::Keep { by: keeper(by), kept: Kept::AtMost(units) }
                 }
-            },
-        }),
+            };
+            Request::Settle(Settle { user, which: which(pick), deed })
+        }
         Op::Import { user, qty, req, at, no_deficit } => {
             let (qty, at, no_deficit) = (*qty, *at, *no_deficit);
             Request::Import(Import { user, qty, req, at, no_deficit, units: &[] })
@@ -196,19 +183,14 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             let qty = units.len() as u64;
             Request::Import(Import { user, qty, req, at: None, no_deficit: false, units })
         }
-        Op::Choose { user, qty, wish, req } => Request::Pick(pick(user, *qty, wish, req.as_ref())),
         Op::Restock { delta, req } => Request::Restock(Restock { delta: *delta, req }),
         Op::Pause => Request::Pause,
         Op::Resume => Request::Resume,
         Op::Alter(patch) => Request::Alter(terms_change(patch)),
-        Op::Enlist { list, add, users } => Request::List(ListChange {
-            list: match list {
-                oracle::List::Allow => List::Allow,
-                oracle::List::Deny => List::Deny,
-            },
-            add: *add,
-            users,
-        }),
+        Op::Enlist { list, add, users } => {
+            let list = if *list == oracle::List::Allow { List::Allow } else { List::Deny };
+            Request::List(ListChange { list, add: *add, users })
+        }
         Op::Send { split, to, total, owed } => {
             Request::Send(Send { split: split.as_bytes(), to: *to, total: *total, owed: *owed })
         }
@@ -218,8 +200,6 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
         Op::Elsewhere { split, units, pass } => {
             Request::Elsewhere(Elsewhere { split: split.as_bytes(), units: *units, pass: *pass })
         }
-        Op::Sweep(_) | Op::Clock(_) | Op::Wait(_) | Op::ToDeadline(_) => return None,
-        Op::ToRound(..) | Op::ToClose(_) => return None,
-        Op::Promote | Op::Rewrite | Op::Restore => return None,
+        _ => return None,
     })
 }

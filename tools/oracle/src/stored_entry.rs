@@ -54,10 +54,9 @@ impl StoredEntry {
 
     /// The number in `data` under `key`; 0 if it is missing.
     pub fn number_or_0(&self, key: &str) -> Result<u64, String> {
-        if self.has(key) {
-            self.number(key)
-        } else {
-            Ok(0)
+        match self.has(key) {
+            true => self.number(key),
+            false => Ok(0),
         }
     }
 

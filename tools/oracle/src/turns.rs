@@ -41,7 +41,7 @@ pub struct Told<'a> {
 }
 
 /// A waiter, known from the outbox.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Waiter {
     pub user: Vec<u8>,
     pub req: Vec<u8>,
@@ -82,10 +82,7 @@ pub struct Turns {
 /// `Ok`, or a message that says how a rule is broken.
 pub type Rule = Result<(), String>;
 
-/// Whether a rule holds.
-///
-/// # Errors
-/// The message `what` if it does not hold.
+/// Fails with the message `what` if a rule does not hold.
 pub fn ensure(holds: bool, what: impl FnOnce() -> String) -> Rule {
     match holds {
         true => Ok(()),
@@ -106,13 +103,10 @@ impl Turns {
         Turns { waiting, terms, overtake_most, available, held, ..Turns::default() }
     }
 
-    /// Reads the next entry.
-    ///
-    /// # Errors
-    /// A message with the first broken rule.
+    /// Reads the next entry. Fails with the first broken rule.
     pub fn read(&mut self, told: &Told<'_>) -> Rule {
         if !["OFFER", "DROPPED"].contains(&told.event) {
-            self.end_step()?;
+            self.end()?;
         }
         match told.event {
             "INIT" | "ALTER" => {
@@ -133,14 +127,6 @@ impl Turns {
         Ok(())
     }
 
-    /// Ends the list: no more entries come.
-    ///
-    /// # Errors
-    /// As [`Turns::read`].
-    pub fn end(&mut self) -> Rule {
-        self.end_step()
-    }
-
     fn join(&mut self, told: &Told<'_>) -> Rule {
         let highest = self.waiting.last_key_value().map_or(0, |(ticket, _)| *ticket);
         let is_next = match self.last_ticket {
@@ -157,8 +143,7 @@ impl Turns {
             qty: told.qty,
             until: told.until,
             ahead: self.waiting.len() as u64,
-            passed: 0,
-            overtaken: 0,
+            ..Waiter::default()
         };
         self.waiting.insert(told.ticket, waiter);
         Ok(())
@@ -228,9 +213,9 @@ impl Turns {
         Ok(())
     }
 
-    /// All entries of a GRAB's step are read: no waiter may be left that should have come before
-    /// it.
-    fn end_step(&mut self) -> Rule {
+    /// All entries of a GRAB's step, or of the list, are read: no waiter may be left that should
+    /// have come before it.
+    pub fn end(&mut self) -> Rule {
         let Some(grabbed) = self.grabbed else { return Ok(()) };
         let (there, pool) = self.pool();
         ensure(grabbed.qty <= there, || "A GRAB got what is not there.".into())?;
@@ -259,16 +244,12 @@ impl Turns {
     fn nobody_fits(&self, there: u64, ticket: u64, t: u64) -> Rule {
         let mut lower = self.waiting.range(..ticket);
         let passed = lower.find(|(_, waiter)| self.is_in_the_way(waiter, there, t));
-        match passed {
-            None => Ok(()),
-            Some((first, waiter)) => {
-                let who = match ticket {
-                    u64::MAX => "a GRAB".to_owned(),
-                    ticket => format!("ticket {ticket}"),
-                };
-                Err(format!("JUMPED: {who} got units before ticket {first}, {waiter:?}."))
-            }
-        }
+        let Some((first, waiter)) = passed else { return Ok(()) };
+        let who = match ticket {
+            u64::MAX => "a GRAB".to_owned(),
+            ticket => format!("ticket {ticket}"),
+        };
+        Err(format!("JUMPED: {who} got units before ticket {first}, {waiter:?}."))
     }
 
     /// A later ticket or a GRAB passes the head.

@@ -6,14 +6,14 @@ use seckill_domain::effect::{Change, Changes};
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
-use seckill_domain::request::{Init, Now, Request};
+use seckill_domain::request::{Now, Request};
 use seckill_domain::Sale;
 
 use super::compare::{self, Check};
-use super::oracle::{Ask, Epochs, Op, Oracle, Rules, SECRET};
+use super::oracle::{Epochs, Op, Oracle, Rules};
 use super::rebuild;
 use super::replies::{reply, with_units};
-use super::requests::{amount, amounts, request, terms};
+use super::requests::{amount, init, request};
 use super::stored_entry::{texts, StoredEntry};
 
 /// Fails with both values if they differ.
@@ -49,9 +49,8 @@ impl World {
         clock: u64,
         node_epoch: u64,
     ) -> Result<Option<World>, String> {
-        let amounts = amounts(&rules);
-        let init = Init { supply, terms: terms(&rules), amounts, id: 77, secret: SECRET };
-        let decided = decide_new(&init, &Now { clock_ms: clock, node_epoch }, [1, 2]);
+        let decided =
+            decide_new(&init(supply, &rules), &Now { clock_ms: clock, node_epoch }, [1, 2]);
         let oracle = match Oracle::init(supply, rules, clock, node_epoch) {
             Ok(oracle) => oracle,
             Err(refusal) => {
@@ -63,17 +62,12 @@ impl World {
         let (plan, sale) = decided.map_err(|misuse| format!("INIT is refused: {misuse:?}"))?;
         same!("changes", plan.changes.len(), 1);
         let refused = |why| format!("INIT can't be applied: {why:?}");
-        same!("events", words(&plan), oracle.events());
-        same!("entries", texts(&StoredEntry::all(&sale, &plan, KEY)), oracle.entries().to_vec());
+        verify_told(&sale, &plan, &oracle)?;
         let text = encoded(&plan.changes[0]);
         let change = Change::decode(&text).map_err(refused)?;
         let (replica, plan) = Sale::create(change, [3, 4]).map_err(refused)?;
         let plan = plan.ok_or("an INIT that tells nothing")?;
-        same!("events on the replica", words(&plan), oracle.events());
-        let entries = StoredEntry::all(&replica, &plan, KEY);
-        entries.iter().try_for_each(StoredEntry::fits_the_rows)?;
-        let entries = texts(&entries);
-        same!("entries on the replica", entries, oracle.entries().to_vec());
+        verify_told(&replica, &plan, &oracle)?;
         let audits = [sale.begin_audit(1), replica.begin_audit(2)];
         let world = World { clock, node_epoch, sale, replica, oracle, audits };
         world.verify()?;
@@ -115,23 +109,16 @@ impl World {
 
     /// The time to which `op` sets the clock, if it does.
     fn clock_after(&self, op: &Op) -> Option<u64> {
-        let moved = |from: u64, by: i64| from.saturating_add_signed(by).clamp(1, TIME_MS_MAX);
-        match op {
-            Op::Clock(clock) => Some(*clock),
-            Op::Wait(by) => Some(moved(self.clock, *by)),
-            Op::ToDeadline(by) => {
-                Some(self.oracle.next_deadline().map_or(self.clock, |next| moved(next, *by)))
-            }
-            Op::ToRound(others, by) => {
-                let start = self.oracle.start_after(*others, self.clock);
-                Some(start.map_or(self.clock, |start| moved(start, *by)))
-            }
-            Op::ToClose(by) => {
-                let close = self.oracle.close_of(self.clock);
-                Some(close.map_or(self.clock, |close| moved(close, *by)))
-            }
-            _ => None,
-        }
+        let (from, by) = match op {
+            Op::Clock(clock) => return Some(*clock),
+            Op::Wait(by) => (Some(self.clock), by),
+            Op::ToDeadline(by) => (self.oracle.next_deadline(), by),
+            Op::ToRound(others, by) => (self.oracle.start_after(*others, self.clock), by),
+            Op::ToClose(by) => (self.oracle.close_of(self.clock), by),
+            _ => return None,
+        };
+        let moved = |from: u64| from.saturating_add_signed(*by).clamp(1, TIME_MS_MAX);
+        Some(from.map_or(self.clock, moved))
     }
 
     /// Executes `op` on all copies and compares them.
@@ -193,7 +180,7 @@ impl World {
         }
         self.count(op, &decision.outcome, changed)?;
         same!("events", events, self.oracle.events());
-        same!("entries", entries, self.oracle.entries().to_vec());
+        same!("entries", entries, self.oracle.entries);
         // Sales with equal bytes at an equal time were compared when that state was reached.
         match changed {
             true => self.verify(),
@@ -203,11 +190,7 @@ impl World {
 
     /// Only GRAB counts as an attempt. A refusal changes nothing else.
     fn count(&mut self, op: &Op, outcome: &Outcome, changed: bool) -> Check {
-        let ask = match op {
-            Op::Grab { ask, .. } | Op::Join { ask, .. } => ask,
-            Op::Choose { qty, .. } => &Ask::Qty(*qty),
-            _ => return Ok(()),
-        };
+        let Some(ask) = op.ask() else { return Ok(()) };
         if changed {
             self.sale.count(outcome, amount(ask));
             return Ok(());
@@ -300,7 +283,7 @@ impl World {
         same!("audit of the replica", self.replica.audit().differences, vec![]);
         let pieces = rebuild::pieces(&self.sale);
         same!("replica", rebuild::pieces(&self.replica), pieces);
-        same!("fences", rebuild::fences_in(&pieces), self.oracle.fences().to_vec());
+        same!("fences", rebuild::fences_in(&pieces), self.oracle.fences);
         let owes_and_has = balances.deficit > 0 && balances.available > 0;
         same!("owes units while some are available", owes_and_has, false);
         Ok(())
@@ -309,6 +292,15 @@ impl World {
     fn verify_numbers(&self) -> Check {
         compare::verify_numbers(&self.sale, &self.oracle, &self.now(), true)
     }
+}
+
+/// Compares the events and entries of a plan with the oracle's.
+fn verify_told(sale: &Sale, plan: &Plan<'_>, oracle: &Oracle) -> Check {
+    let entries = StoredEntry::all(sale, plan, KEY);
+    entries.iter().try_for_each(StoredEntry::fits_the_rows)?;
+    same!("events", words(plan), oracle.events());
+    same!("entries", texts(&entries), oracle.entries);
+    Ok(())
 }
 
 /// Commits the plan of a decision, if any.

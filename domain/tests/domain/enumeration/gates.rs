@@ -1,7 +1,7 @@
 //! Admission: lists, numbers, a share, the first n users, and a mask over all of it.
 
 use super::holds::{deed, req};
-use super::{grab, walk_all, Ask, Op, Patch, Rules, NO_GATES, NO_PATCH};
+use super::{grab, walk_all, Ask, Op, Patch, Rules};
 use crate::oracle::{Deed, GatePatch, Gates, List};
 
 fn list(list: List, add: bool, users: &'static [&'static [u8]]) -> Op {
@@ -9,7 +9,7 @@ fn list(list: List, add: bool, users: &'static [&'static [u8]]) -> Op {
 }
 
 fn gates(gates: GatePatch) -> Op {
-    Op::Alter(Patch { gates, ..NO_PATCH })
+    Op::Alter(Patch { gates, ..Patch::default() })
 }
 
 #[test]
@@ -24,8 +24,8 @@ fn one_unit_for_listed_users() {
         list(List::Allow, false, &[b"a", b"b"]),
         list(List::Deny, true, &[b"b"]),
         list(List::Deny, false, &[b"a", b"b"]),
-        gates(GatePatch { allowlist: Some(false), mask: Some(true), ..NO_GATES }),
-        gates(GatePatch { allowlist: Some(true), ..NO_GATES }),
+        gates(GatePatch { allowlist: Some(false), mask: Some(true), ..GatePatch::default() }),
+        gates(GatePatch { allowlist: Some(true), ..GatePatch::default() }),
         Op::ToDeadline(0),
         Op::Restore,
         Op::Rewrite,
@@ -43,12 +43,16 @@ fn one_unit_for_the_first_two() {
         grab("3", Ask::Unsaid, Some("r")),
         grab("4", Ask::Qty(1), None),
         list(List::Deny, true, &[b"2"]),
-        gates(GatePatch { admit: Some(1), ..NO_GATES }),
-        gates(GatePatch { admit: Some(0), ..NO_GATES }),
-        gates(GatePatch { modulo: Some(Some((2, &[0]))), ..NO_GATES }),
-        gates(GatePatch { modulo: Some(None), sample: Some(Some((500, "s"))), ..NO_GATES }),
-        gates(GatePatch { sample: Some(Some((1001, "s"))), ..NO_GATES }),
-        gates(GatePatch { sample: Some(None), mask: Some(false), ..NO_GATES }),
+        gates(GatePatch { admit: Some(1), ..GatePatch::default() }),
+        gates(GatePatch { admit: Some(0), ..GatePatch::default() }),
+        gates(GatePatch { modulo: Some(Some((2, &[0]))), ..GatePatch::default() }),
+        gates(GatePatch {
+            modulo: Some(None),
+            sample: Some(Some((500, "s"))),
+            ..GatePatch::default()
+        }),
+        gates(GatePatch { sample: Some(Some((1001, "s"))), ..GatePatch::default() }),
+        gates(GatePatch { sample: Some(None), mask: Some(false), ..GatePatch::default() }),
         Op::Pause,
         Op::Resume,
         Op::Promote,

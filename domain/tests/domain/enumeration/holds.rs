@@ -1,7 +1,7 @@
 //! Sales with holds. Each kind of fault has a small alphabet of its own: with all commands together
 //! there would be too many sequences. Time steps are operations too.
 
-use super::{grab, restock, walk_all, Ask, Op, Patch, Rules, NO_PATCH};
+use super::{grab, restock, walk_all, Ask, Op, Patch, Rules};
 use crate::oracle::{Deed, Keeper, Pick, FENCE_MS};
 
 const HOLD: u64 = 10;
@@ -128,10 +128,10 @@ fn two_units_whose_terms_change() {
         deed("a", Pick::Only, Deed::Cancel),
         deed("b", Pick::Only, Deed::Confirm),
         deed("b", Pick::Seq(2), Deed::Reclaim),
-        Op::Alter(Patch { outbox: Some('s'), ..NO_PATCH }),
-        Op::Alter(Patch { outbox: Some('z'), ..NO_PATCH }),
-        Op::Alter(Patch { hold_ms: Some(0), limit: Some(1), ..NO_PATCH }),
-        Op::Alter(Patch { hold_ms: Some(25), limit: Some(0), grabs: Some(1), ..NO_PATCH }),
+        Op::Alter(Patch { outbox: Some('s'), ..Patch::default() }),
+        Op::Alter(Patch { outbox: Some('z'), ..Patch::default() }),
+        Op::Alter(Patch { hold_ms: Some(0), limit: Some(1), ..Patch::default() }),
+        Op::Alter(Patch { hold_ms: Some(25), limit: Some(0), grabs: Some(1), ..Patch::default() }),
         Op::Pause,
         Op::Resume,
         Op::Sweep(9),
@@ -200,8 +200,8 @@ fn two_units_kept_by_copies() {
         deed("a", req("s"), Deed::Keep(Keeper::Cancel, 1)),
         deed("a", req("s"), Deed::Cancel),
         import("a", 2, "r"),
-        Op::Alter(Patch { limit: Some(1), ..NO_PATCH }),
-        Op::Alter(Patch { limit: Some(0), grabs: Some(1), ..NO_PATCH }),
+        Op::Alter(Patch { limit: Some(1), ..Patch::default() }),
+        Op::Alter(Patch { limit: Some(0), grabs: Some(1), ..Patch::default() }),
         Op::ToDeadline(0),
         Op::Promote,
         Op::Rewrite,

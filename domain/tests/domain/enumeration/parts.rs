@@ -1,7 +1,7 @@
 //! Parts of a split: units are sent, received and owed in every order, late and twice.
 
 use super::holds::{deed, import, req};
-use super::{grab, restock, walk_to, Ask, Op, Patch, Rules, DEPTH, NO_PATCH, SHORT_DEPTH};
+use super::{grab, restock, walk_to, Ask, Op, Patch, Rules, DEPTH, SHORT_DEPTH};
 use crate::oracle::{Deed, Keeper, List, Part, INTEGER_MAX};
 
 const SPLIT: &str = "s";
@@ -99,7 +99,7 @@ fn lists_have_users_of_the_part_alone() {
         Op::Init { supply: 1, rules },
         Op::Init { supply: 1, rules: other },
         Op::Init { supply: 5, rules },
-        Op::Alter(Patch { limit: Some(2), ..NO_PATCH }),
+        Op::Alter(Patch { limit: Some(2), ..Patch::default() }),
         Op::Send { split: "t", to: 1, total: 1, owed: true },
         Op::Receive { split: "t", from: 1, total: 1 },
         Op::Elsewhere { split: "t", units: 0, pass: 1 },

@@ -3,7 +3,7 @@
 
 use super::holds::{deed, import, req};
 use super::{grab, restock, walk_all, walk_to, Ask, Op, Patch, Rules};
-use super::{NO_PATCH, SHORT_DEPTH, START};
+use super::{SHORT_DEPTH, START};
 use crate::oracle::{Deed, Drawing, Every, Keeper, Pick};
 
 /// The first round begins before the sale; holds are longer than rounds.
@@ -65,9 +65,9 @@ fn one_unit_that_is_carried() {
         restock(2, "m"),
         restock(-1, "n"),
         import("a", 1, "r"),
-        Op::Alter(Patch { limit: Some(0), ..NO_PATCH }),
-        Op::Alter(Patch { open_at: Some(START + 40), ..NO_PATCH }),
-        Op::Alter(Patch { close_at: Some(START + 60), ..NO_PATCH }),
+        Op::Alter(Patch { limit: Some(0), ..Patch::default() }),
+        Op::Alter(Patch { open_at: Some(START + 40), ..Patch::default() }),
+        Op::Alter(Patch { close_at: Some(START + 60), ..Patch::default() }),
         Op::ToRound(0, 0),
         Op::ToRound(3, -1),
         Op::ToClose(-1),

@@ -3,7 +3,7 @@
 
 use super::holds::{deed, import, req};
 use super::{grab, restock, walk_all, walk_to, Ask, GatePatch, ListPatch, Op, Patch, Rules};
-use super::{CLOSES, NO_GATES, NO_LIST, NO_PATCH, OPENS, SHORT_DEPTH, START};
+use super::{CLOSES, OPENS, SHORT_DEPTH, START};
 use crate::oracle::{Deed, Keeper, List, ListRules, Pick};
 
 const OFFER: u64 = 10;
@@ -23,7 +23,7 @@ fn listed(max: u64, overtake: u64) -> Rules {
 }
 
 fn alter(list: ListPatch) -> Op {
-    Op::Alter(Patch { list, ..NO_PATCH })
+    Op::Alter(Patch { list, ..Patch::default() })
 }
 
 /// Heads of two or three units that may be passed, and users who leave or don't pay.
@@ -136,7 +136,7 @@ fn who_waits_gets_what_is_not_kept() {
         deed("a", req("r"), Deed::Keep(Keeper::Cancel, 1)),
         deed("a", req("r"), Deed::Keep(Keeper::Confirm, 1)),
         import("z", 3, "z"),
-        Op::Alter(Patch { limit: Some(3), ..NO_PATCH }),
+        Op::Alter(Patch { limit: Some(3), ..Patch::default() }),
         Op::ToDeadline(0),
     ];
     walk_to(SHORT_DEPTH, 3, Rules { hold_ms: 7, ..listed(9, 1) }, alphabet);
@@ -161,11 +161,11 @@ fn one_unit_and_all_ends() {
         Op::Clock(START + 5),
         Op::Clock(CLOSES),
         Op::Sweep(9),
-        Op::Alter(Patch { open_at: Some(OPENS), close_at: Some(CLOSES), ..NO_PATCH }),
-        Op::Alter(Patch { close_at: Some(0), ..NO_PATCH }),
-        alter(ListPatch { max: Some(0), ..NO_LIST }),
-        alter(ListPatch { offer_ms: Some(0), ..NO_LIST }),
-        alter(ListPatch { max: Some(2), overtake: Some(0), ..NO_LIST }),
+        Op::Alter(Patch { open_at: Some(OPENS), close_at: Some(CLOSES), ..Patch::default() }),
+        Op::Alter(Patch { close_at: Some(0), ..Patch::default() }),
+        alter(ListPatch { max: Some(0), ..ListPatch::default() }),
+        alter(ListPatch { offer_ms: Some(0), ..ListPatch::default() }),
+        alter(ListPatch { max: Some(2), overtake: Some(0), ..ListPatch::default() }),
     ];
     walk_to(SHORT_DEPTH, 1, listed(1, 2), alphabet);
 }
@@ -173,7 +173,7 @@ fn one_unit_and_all_ends() {
 /// Limits and lists at the time of the offer, and other nodes that go on.
 #[test]
 fn two_units_within_limits() {
-    let gates = |gates| Op::Alter(Patch { gates, ..NO_PATCH });
+    let gates = |gates| Op::Alter(Patch { gates, ..Patch::default() });
     let alphabet = vec![
         grab("a", Ask::Qty(1), Some("z")),
         grab("c", Ask::Qty(1), Some("z")),
@@ -184,8 +184,8 @@ fn two_units_within_limits() {
         deed("b", req("r"), Deed::Cancel),
         deed("c", req("z"), Deed::Cancel),
         import("a", 1, "paid"),
-        Op::Alter(Patch { limit: Some(1), ..NO_PATCH }),
-        gates(GatePatch { allowlist: Some(true), mask: Some(true), ..NO_GATES }),
+        Op::Alter(Patch { limit: Some(1), ..Patch::default() }),
+        gates(GatePatch { allowlist: Some(true), mask: Some(true), ..GatePatch::default() }),
         Op::Enlist { list: List::Deny, add: true, users: &[b"b"] },
         Op::Enlist { list: List::Allow, add: true, users: &[b"a", b"b"] },
         Op::Sweep(1),

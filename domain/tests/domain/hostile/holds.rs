@@ -32,7 +32,7 @@ pub fn rich_sale(grabs: u64) -> (Sale, Vec<(u64, Vec<u8>)>) {
         step(&mut world, Op::Grab { user, ask, req });
         // Settles one of the last six grabs: some of their holds are due by now.
         for _ in 0..2 {
-            let grants = world.oracle.rows();
+            let grants = &world.oracle.rows;
             let back = random.below(grants.len().min(6) as u64) as usize;
             let row = &grants[grants.len() - 1 - back];
             let (user, pick) = (row.user.clone(), Pick::Seq(row.seq));

@@ -56,7 +56,7 @@ fn special_sale(supply: u64, rules: Rules) -> (Sale, Vec<Vec<u8>>) {
             false => Ask::UpTo(1 + number),
         };
         step(&mut world, Op::Grab { user, ask, req });
-        let rows = world.oracle.rows();
+        let rows = &world.oracle.rows;
         if number % 2 == 0 && !rows.is_empty() {
             let row = &rows[random.below(rows.len() as u64) as usize];
             let (user, pick) = (row.user.clone(), Pick::Seq(row.seq));

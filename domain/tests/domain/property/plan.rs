@@ -96,7 +96,7 @@ impl Size {
             Size::Exactly(number) => number,
             Size::FromAvailable(by) => shifted(oracle.available(), by),
             Size::FromAllowance(by) => shifted(oracle.allowance(user).unwrap_or(1), by),
-            Size::FromRoom(by) => shifted(INTEGER_MAX - oracle.supply(), by),
+            Size::FromRoom(by) => shifted(INTEGER_MAX - oracle.supply, by),
         };
         number.clamp(1, INTEGER_MAX)
     }
@@ -104,7 +104,7 @@ impl Size {
 
 impl Tick {
     pub(super) fn settle(self, world: &World) -> u64 {
-        let rules = world.oracle.rules();
+        let rules = world.oracle.rules;
         let clock = match self {
             Tick::Forward(by) => world.clock.saturating_add(by),
             Tick::Back(by) => world.clock.saturating_sub(by),
@@ -114,7 +114,7 @@ impl Tick {
                 world.oracle.next_deadline().map_or(world.clock, |next| shifted(next, by))
             }
             Tick::FromFence(by) => {
-                let oldest = world.oracle.fences().first();
+                let oldest = world.oracle.fences.first();
                 oldest.map_or(world.clock, |fence| shifted(fence.at + FENCE_MS, by))
             }
             Tick::FromRound(others, by) => {
@@ -135,11 +135,11 @@ impl Tick {
 impl Aim {
     pub(super) fn settle(&self, oracle: &Oracle) -> (Bytes, Pick) {
         let (number, how) = match self {
-            Aim::At(number, how) if !oracle.rows().is_empty() => (number, how),
+            Aim::At(number, how) if !oracle.rows.is_empty() => (number, how),
             Aim::At(..) => return (b"a".to_vec(), Pick::Only),
             Aim::Blind(user, pick) => return (user.clone(), pick.clone()),
         };
-        let row = &oracle.rows()[number % oracle.rows().len()];
+        let row = &oracle.rows[number % oracle.rows.len()];
         let pick = match (how, &row.req) {
             (0, _) => Pick::Only,
             (1 | 2, Some(req)) => Pick::Req(req.clone()),
@@ -161,7 +161,7 @@ fn some_of(these: &[u64], which: u64) -> Vec<u32> {
 
 impl Plan {
     pub(super) fn settle(&self, world: &World) -> Op {
-        match world.oracle.rules().numbered {
+        match world.oracle.rules.numbered {
             true => self.settle_numbered(world).unwrap_or_else(|| self.settle_counted(world)),
             false => self.settle_counted(world),
         }
@@ -171,14 +171,14 @@ impl Plan {
     /// not exist.
     fn settle_numbered(&self, world: &World) -> Option<Op> {
         let oracle = &world.oracle;
-        let all: Vec<u64> = (1..=oracle.supply().min(12) + 1).collect();
+        let all: Vec<u64> = (1..=oracle.supply.min(12) + 1).collect();
         let of_row = |pick: &Pick, user: &Bytes| {
             let is_it = |row: &&Row| match pick {
                 Pick::Only => row.user == *user,
                 Pick::Seq(seq) => row.seq == *seq,
                 Pick::Req(req) => row.user == *user && row.req.as_ref() == Some(req),
             };
-            oracle.rows().iter().find(is_it).map(|row| row.first_units.clone())
+            oracle.rows.iter().find(is_it).map(|row| row.first_units.clone())
         };
         match self {
             Plan::Grab { user, upto: true, size, req } => {
@@ -200,7 +200,7 @@ impl Plan {
                 Some(Op::KeepUnits { user, pick, by: *by, units })
             }
             Plan::Reimport { at, more } => {
-                let known: Vec<_> = oracle.rows().iter().filter(|row| row.req.is_some()).collect();
+                let known: Vec<_> = oracle.rows.iter().filter(|row| row.req.is_some()).collect();
                 let row = known.get(at % known.len().max(1))?;
                 let of = if *more > 0 { &all } else { &row.first_units };
                 let units = some_of(of, *at as u64);
@@ -218,7 +218,7 @@ impl Plan {
         match self {
             Plan::Grab { user, upto, size, req } => {
                 let qty = size.settle(&world.oracle, user);
-                let draws = world.oracle.rules().drawing != Drawing::Named;
+                let draws = world.oracle.rules.drawing != Drawing::Named;
                 let ask = match (draws, *upto) {
                     (true, _) if qty < INTEGER_MAX => Ask::Unsaid,
                     (_, true) => Ask::UpTo(qty),
@@ -236,7 +236,7 @@ impl Plan {
                 Op::Settle { user, pick, deed: *deed }
             }
             Plan::Reimport { at, more } => {
-                let known = world.oracle.rows().iter().filter(|row| row.req.is_some());
+                let known = world.oracle.rows.iter().filter(|row| row.req.is_some());
                 let known: Vec<_> = known.collect();
                 let Some(row) = known.get(at % known.len().max(1)) else { return Op::Resume };
                 let (user, req) = (row.user.clone(), row.req.clone().unwrap_or_default());
@@ -265,7 +265,7 @@ impl Plan {
             }
             Plan::Sweep(most) => Op::Sweep(*most),
             Plan::Tick(tick) => Op::Clock(tick.settle(world)),
-            Plan::Plain(Op::Alter(patch)) if world.oracle.rules().drawing.is_random() => {
+            Plan::Plain(Op::Alter(patch)) if world.oracle.rules.drawing.is_random() => {
                 Op::Alter(Patch { limit: None, ..*patch })
             }
             Plan::Plain(op) => op.clone(),

@@ -1,7 +1,7 @@
 //! Amounts that the sale draws. The oracle does not draw: it checks the sale's amount against the
 //! rules.
 
-use super::{Moment, Oracle};
+use super::{Ask, Oracle};
 
 /// How amounts are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,8 @@ impl Drawing {
         matches!(self, Drawing::Packets { .. } | Drawing::Uniform { .. })
     }
 
-    pub(super) fn list(&self) -> Vec<u64> {
+    /// The amounts of DRAW LIST; else empty.
+    pub fn list(&self) -> Vec<u64> {
         match self {
             Drawing::List(amounts) => amounts.to_vec(),
             _ => Vec::new(),
@@ -91,15 +92,12 @@ impl Oracle {
     }
 
     /// The amount of the next grant, or the refusal.
-    pub(super) fn draw(&mut self, allowance: Option<u64>, now: Moment) -> Result<u64, String> {
-        let round = self.round;
-        let is_many = match self.packets() {
-            Some(_) => self.expire_until(round, now, |oracle| oracle.packets() > Some(0)),
-            None => {
-                let drawn = self.drawn.unwrap_or(1);
-                self.expire_until(round, now, |oracle| oracle.available() >= drawn)
-            }
-        };
+    pub(super) fn draw(&mut self, allowance: u64) -> Result<u64, String> {
+        let drawn = self.drawn.unwrap_or(1);
+        let is_many = self.expire_until(self.round, |oracle| match oracle.packets() {
+            Some(packets) => packets > 0,
+            None => oracle.available() >= drawn,
+        });
         let (packets, available) = (self.packets().unwrap_or(1), self.available());
         if is_many && available == 0 {
             return Err("TRYAGAIN others".into());
@@ -107,11 +105,7 @@ impl Oracle {
         if packets == 0 || available == 0 {
             return Err(format!("SOLDOUT {}", self.units("HELD")));
         }
-        let qty = self.amount_of(packets, available)?;
-        match allowance {
-            Some(allowance) if qty > allowance => Err(format!("OVERLIMIT {allowance}")),
-            _ => Ok(qty),
-        }
+        Ask::Qty(self.amount_of(packets, available)?).within(allowance)
     }
 
     fn amount_of(&self, packets: u64, available: u64) -> Result<u64, String> {

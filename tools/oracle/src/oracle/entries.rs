@@ -16,16 +16,6 @@ impl Oracle {
         events
     }
 
-    /// The entries that the last command wrote: names and values, bytes escaped.
-    pub fn entries(&self) -> &[String] {
-        &self.entries
-    }
-
-    /// Emits an event whose entry has only the sale's numbers.
-    pub(super) fn emit(&mut self, event: &'static str) {
-        self.emit_with(event, String::new(), String::new());
-    }
-
     /// Emits an event of a grant, with the grant's state after it.
     pub(super) fn emit_for(&mut self, seq: u64, event: &'static str) {
         self.emit_for_with(seq, event, String::new());
@@ -41,7 +31,9 @@ impl Oracle {
         data += &unless_0("round", row.round);
         data += &number("born", row.epoch);
         data += &more;
-        data += &self.told_numbers(&row);
+        if self.rules.numbered {
+            data += &format!(",\"units\":{:?}", row.units).replace(' ', "");
+        }
         let mut raw = format!(" user={}", row.user.escape_ascii());
         if let Some(req) = &row.req {
             raw += &format!(" req={}", req.escape_ascii());
@@ -50,19 +42,11 @@ impl Oracle {
             return self.emit_with(event, data, raw);
         }
         // The entry of an older round has that round's numbers; the stock state stays.
-        *self.tallies.entry(event).or_default() += 1;
         self.tell(row.round, event, &data, &raw);
-    }
-
-    /// Emits an event whose entry has the terms.
-    pub(super) fn emit_terms(&mut self, event: &'static str) {
-        let (data, raw) = self.rules.text();
-        self.emit_with(event, data, raw);
     }
 
     /// Emits an event, and the stock transition that it causes. `data` follows the sale's numbers.
     pub(super) fn emit_with(&mut self, event: &'static str, data: String, raw: String) {
-        *self.tallies.entry(event).or_default() += 1;
         self.tell(self.round, event, &data, &raw);
         // With a waiting list the transition is emitted at the end of the step.
         if self.rules.list.is_none() {
@@ -90,6 +74,7 @@ impl Oracle {
     }
 
     fn tell(&mut self, round: u64, event: &'static str, data: &str, raw: &str) {
+        *self.tallies.entry(event).or_default() += 1;
         self.events.push(event);
         if self.rules.outbox.is_none() {
             return;
@@ -117,9 +102,8 @@ pub(super) fn number(name: &str, value: impl Display) -> String {
 
 /// A number field that is left out when it is 0.
 pub(super) fn unless_0(name: &str, value: u64) -> String {
-    if value == 0 {
-        String::new()
-    } else {
-        number(name, value)
+    match value {
+        0 => String::new(),
+        _ => number(name, value),
     }
 }

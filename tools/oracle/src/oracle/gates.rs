@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
-use super::{Bytes, Moment, Oracle};
+use super::{Op, Oracle, Reply, Wish};
 
 /// The secret of every sale in tests. SAMPLE and MOD hash users with it.
 pub const SECRET: [u8; 16] = [7; 16];
@@ -55,14 +55,6 @@ impl Gates {
             mask: patch.mask.unwrap_or(self.mask),
         }
     }
-
-    /// The reply after MASK has replaced the outcome.
-    pub(super) fn masked(&self, reply: String) -> String {
-        match reply.as_str() {
-            "DENIED" | "BUSY" if self.mask => "SOLDOUT 1".into(),
-            _ => reply,
-        }
-    }
 }
 
 /// Remainder of a user: a decimal id by its digits, another id by its hash.
@@ -87,63 +79,67 @@ fn is_in_sample(user: &[u8], permille: u64, salt: &str) -> bool {
 }
 
 impl Oracle {
+    /// Whether ALLOW and DENY keep a user out.
+    pub(super) fn is_barred(&self, user: &[u8]) -> bool {
+        self.rules.gates.allowlist && !self.allowed.contains(user) || self.denied.contains(user)
+    }
+
     /// Whether a user may buy; `Ok(true)` if this call is their first admission by ADMIT.
-    pub(super) fn may_ask(&self, user: &[u8]) -> Result<bool, &'static str> {
+    pub(super) fn may_ask(&self, user: &[u8]) -> Result<bool, String> {
         let gates = &self.rules.gates;
-        if gates.allowlist && !self.allowed.contains(user) || self.denied.contains(user) {
-            return Err("DENIED");
-        }
         let has_number = |(modulus, residues): (u64, &[u64])| {
             residues.iter().any(|residue| remainder(user, modulus) == *residue)
         };
-        if !gates.modulo.is_none_or(has_number) {
-            return Err("DENIED");
+        if self.is_barred(user) || !gates.modulo.is_none_or(has_number) {
+            return Err("DENIED".into());
         }
-        if !gates.sample.is_none_or(|(permille, salt)| is_in_sample(user, permille, salt)) {
-            return Err("BUSY");
+        let is_drawn = |(permille, salt)| is_in_sample(user, permille, salt);
+        let is_known = gates.admit == 0 || self.admitted.contains(user);
+        let is_full = self.admitted.len() as u64 >= gates.admit;
+        if !gates.sample.is_none_or(is_drawn) || !is_known && is_full {
+            return Err("BUSY".into());
         }
-        match gates.admit {
-            0 => Ok(false),
-            _ if self.admitted.contains(user) => Ok(false),
-            most if self.admitted.len() as u64 >= most => Err("BUSY"),
-            _ => Ok(true),
-        }
+        Ok(!is_known)
     }
 
     /// The admission that USER shows.
-    pub fn admission(&self, user: &[u8]) -> &'static str {
-        self.may_ask(user).map_or_else(|word| word, |_| "OK")
+    pub fn admission(&self, user: &[u8]) -> String {
+        self.may_ask(user).map_or_else(|word| word, |_| "OK".into())
+    }
+
+    /// The reply after MASK: a user who is not admitted gets SOLDOUT, or TAKEN with the first
+    /// number asked for. With WAIT it is the reply to a full list.
+    pub(super) fn masked(&self, op: &Op, reply: String) -> String {
+        let waits = matches!(op, Op::Join { .. }) && self.rules.list.is_some_and(|it| it.max > 0);
+        match (&self.wish, reply.as_str()) {
+            (_, "DENIED" | "BUSY") if !self.rules.gates.mask => reply,
+            (_, "DENIED" | "BUSY") if waits => "BUSY".into(),
+            (Some(Wish::These(units)), "DENIED" | "BUSY") => format!("TAKEN {}", units[0]),
+            (_, "DENIED" | "BUSY") => "SOLDOUT 1".into(),
+            _ => reply,
+        }
     }
 
     /// Records a user's first admission.
-    pub(super) fn admit(&mut self, user: &[u8], now: Moment) {
+    pub(super) fn admit(&mut self, user: &[u8]) {
         self.flush_lapses();
         self.admitted.insert(user.to_vec());
-        self.change(now);
+        self.change();
     }
 
-    /// Number of admitted users.
-    pub fn admitted(&self) -> usize {
-        self.admitted.len()
-    }
-
-    pub(super) fn enlist(&mut self, list: List, add: bool, users: &[&[u8]], now: Moment) -> String {
+    pub(super) fn enlist(&mut self, list: List, add: bool, users: &[&[u8]]) -> Reply {
         let known = match list {
             List::Allow => &mut self.allowed,
             List::Deny => &mut self.denied,
         };
-        let change = |user: &&&[u8]| {
-            let user: Bytes = user.to_vec();
-            if add {
-                known.insert(user)
-            } else {
-                known.remove(&user)
-            }
+        let change = |user: &&&[u8]| match add {
+            true => known.insert(user.to_vec()),
+            false => known.remove(**user),
         };
         let changed = users.iter().filter(change).count();
         if changed > 0 {
-            self.change(now);
+            self.change();
         }
-        changed.to_string()
+        Ok(changed.to_string())
     }
 }

@@ -1,43 +1,41 @@
 //! The operator's commands.
 
 use super::entries::number;
+use super::waitlist::Entry;
 use super::{
-    Bytes, Moment, Oracle, Patch, Restocked, Row, Rules, INTEGER_MAX, LEFT, RESTOCKS_KNOWN,
+    Bytes, Oracle, Patch, Reply, Restocked, Row, Rules, INTEGER_MAX, LEFT, RESTOCKS_KNOWN,
 };
 
 impl Oracle {
-    pub(super) fn init_again(&self, supply: u64, rules: Rules) -> String {
-        match (supply, rules) {
-            _ if rules.refusal_of(supply).is_some() => {
-                rules.refusal_of(supply).unwrap_or_default().into()
-            }
-            same if same == self.told => "OK".into(),
-            _ => "SALEEXISTS".into(),
-        }
+    pub(super) fn init_again(&self, supply: u64, rules: Rules) -> Reply {
+        rules.check_init(supply)?;
+        Ok(if (supply, rules) == self.told { "OK" } else { "SALEEXISTS" }.into())
     }
 
-    pub(super) fn restock(&mut self, delta: i64, req: &[u8], now: Moment) -> String {
+    pub(super) fn restock(&mut self, delta: i64, req: &[u8]) -> Reply {
         if self.rules.drawing.packets().is_some() {
-            return "ERR fixed".into();
+            return Err("ERR fixed".into());
         }
         let known = self.restocks.iter().rev().take(RESTOCKS_KNOWN);
         if let Some(restock) = known.clone().find(|restock| restock.req == req) {
             return match restock.delta == delta {
-                true => restock.reply.clone(),
-                false => "REQMISMATCH".into(),
+                true => Ok(restock.reply.clone()),
+                false => Err("REQMISMATCH".into()),
             };
         }
         if self.rules.numbered && delta < 0 {
-            return "ERR negative".into();
+            return Err("ERR negative".into());
         }
         let size = delta.unsigned_abs();
         let applied = if delta > 0 {
             let paid = size.min(self.deficit);
-            if self.supply + (size - paid) > INTEGER_MAX || !self.has_room_for(delta) {
-                return "ERR supply".into();
+            let has_room =
+                self.rules.part.is_none() || self.moves.put_in + delta <= INTEGER_MAX as i64;
+            if self.supply + (size - paid) > INTEGER_MAX || !has_room {
+                return Err("ERR supply".into());
             }
             if !Oracle::fits_numbers(self.supply + size, self.rules.numbered) {
-                return "ERR numbers".into();
+                return Err("ERR numbers".into());
             }
             self.deficit -= paid;
             self.supply += size - paid;
@@ -47,45 +45,45 @@ impl Oracle {
             self.supply -= withdrawn;
             -(withdrawn as i64)
         };
-        self.change(now);
+        self.change();
         self.list.freed = true;
         self.base = self.base.saturating_add_signed(applied);
-        self.put_in(applied);
+        self.moves.put_in += applied;
         let reply = format!("{applied} {LEFT}");
         self.restocks.push(Restocked { req: req.to_vec(), delta, reply: reply.clone() });
         let data = number("delta", delta) + &number("applied", applied);
         self.emit_with("RESTOCK", data, format!(" req={}", req.escape_ascii()));
-        reply
+        Ok(reply)
     }
 
-    pub(super) fn pause(&mut self, paused: bool, now: Moment) -> String {
+    pub(super) fn pause(&mut self, paused: bool) -> Reply {
         if self.paused != paused {
             self.paused = paused;
-            self.change(now);
-            self.emit(if paused { "PAUSE" } else { "RESUME" });
+            self.change();
+            let event = if paused { "PAUSE" } else { "RESUME" };
+            self.emit_with(event, String::new(), String::new());
         }
-        "OK".into()
+        Ok("OK".into())
     }
 
-    pub(super) fn alter(&mut self, patch: &Patch, now: Moment) -> String {
+    pub(super) fn alter(&mut self, patch: &Patch) -> Reply {
         let old = self.rules;
-        let new = Rules { list: self.list_after(&patch.list), ..old.after(patch) };
+        let new = old.after(patch);
         if old.outbox.is_some() && new.outbox != old.outbox {
-            return "ERR outbox".into();
+            return Err("ERR outbox".into());
         }
-        if let Some(refusal) = new.refusal() {
-            return refusal.into();
-        }
+        new.check()?;
         let offer_ms = new.list.map_or(0, |list| list.offer_ms);
         if self.somebody_waits() && offer_ms == 0 && new.hold_ms == 0 {
-            return "ERR list".into();
+            return Err("ERR list".into());
         }
         if new != old {
             self.rules = new;
-            self.change(now);
-            self.emit_terms("ALTER");
+            self.change();
+            let (data, raw) = new.text();
+            self.emit_with("ALTER", data, raw);
         }
-        "OK".into()
+        Ok("OK".into())
     }
 
     pub(super) fn import(
@@ -95,39 +93,25 @@ impl Oracle {
         req: &Bytes,
         at: Option<u64>,
         no_deficit: bool,
-        now: Moment,
-    ) -> String {
+    ) -> Reply {
         let units = &self.wished();
-        if self.rules.drawing.packets().is_some() {
-            return "ERR fixed".into();
-        }
-        if self.rules.every.is_some() {
-            return "ERR rounds".into();
-        }
-        if let Some(error) = self.bad_import(units, qty) {
-            return error.into();
-        }
+        self.check_import(units, qty)?;
         let known = self.by_req(user, req).cloned();
-        let t = self.time(now);
-        if known.is_none() && self.qty_waiting(user, req, t).is_some_and(|waits| waits != qty) {
-            return "REQMISMATCH".into();
+        let is_its = |entry: &&Entry| entry.req == *req;
+        let waits = self.waits(user, self.time()).filter(is_its);
+        if known.is_none() && waits.is_some_and(|entry| entry.qty != qty) {
+            return Err("REQMISMATCH".into());
         }
         let has = match &known {
-            Some(row) if !self.repeats_import(row, units, qty) => return "REQMISMATCH".into(),
-            Some(row) if matches!(row.state, "SOLD" | "REFUNDED") => return row.shown("REPLAY"),
+            Some(row) if !self.repeats_import(row, units, qty) => {
+                return Err("REQMISMATCH".into());
+            }
+            Some(row) if matches!(row.state, "SOLD" | "REFUNDED") => return Ok(row.shown("REPLAY")),
             Some(row) if row.is_live() => row.qty,
             _ => 0,
         };
-        if let Err(refusal) = self.missing(qty.saturating_sub(has), no_deficit) {
-            return refusal;
-        }
-        let units = match self.import_units(units, known.as_ref(), now) {
-            Ok(units) => units,
-            Err(taken) => return taken,
-        };
-        if known.is_none() {
-            self.drop_own_of(user, req, now);
-        }
+        self.check_missing(qty.saturating_sub(has), no_deficit)?;
+        let units = self.import_units(units, known.as_ref())?;
         if let Some(row) = known {
             // The quantity at the time of the grant; for numbered units the held and the named
             // numbers.
@@ -135,36 +119,34 @@ impl Oracle {
             self.cover(qty - has);
             let changed = &mut self.rows[row.seq as usize - 1];
             (changed.qty, changed.units) = (qty, units);
-            self.move_to(row.seq, "SOLD", "IMPORT", now);
-            return self.row(row.seq).shown("REPLAY");
+            self.move_to(row.seq, "SOLD", "IMPORT");
+            return Ok(self.row(row.seq).shown("REPLAY"));
+        }
+        if self.entry_of(user).is_some_and(|entry| entry.req == *req) {
+            self.drop_own(user);
         }
         self.cover(qty);
-        self.change(now);
-        let seq = self.rows.len() as u64 + 1;
-        self.rows.push(Row {
-            seq,
+        self.change();
+        let seq = self.add(Row {
             user: user.to_vec(),
             qty,
-            first: qty,
             state: "SOLD",
             at: at.unwrap_or(self.t),
-            deadline: 0,
             req: Some(req.clone()),
             asked: "ANY",
-            epoch: self.epoch,
-            round: self.round,
-            refused: false,
-            first_units: units.clone(),
             units,
+            ..Row::default()
         });
         self.emit_for(seq, "IMPORT");
         self.list.freed = true;
-        self.leave_paid(user, req);
-        format!("{} {LEFT}", self.row(seq).shown("GRANTED"))
+        if let Some(entry) = self.entry_of(user).filter(is_its).cloned() {
+            self.take_off(&entry, "LEAVE", "imported");
+        }
+        Ok(format!("{} {LEFT}", self.row(seq).shown("GRANTED")))
     }
 
-    /// The missing units, if a deficit is allowed and can be counted.
-    fn missing(&self, qty: u64, no_deficit: bool) -> Result<u64, String> {
+    /// Fails if units are missing and no deficit is allowed, or none of that size.
+    fn check_missing(&self, qty: u64, no_deficit: bool) -> Result<(), String> {
         let available = self.available();
         let missing = qty.saturating_sub(available);
         if missing > 0 && no_deficit {
@@ -173,7 +155,7 @@ impl Oracle {
         if self.supply + missing > INTEGER_MAX || self.deficit + missing > INTEGER_MAX {
             return Err("ERR supply".into());
         }
-        Ok(missing)
+        Ok(())
     }
 
     /// Adds missing units to the deficit.

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::buyer::Grab;
 use super::entries::number;
-use super::{Ask, Moment, Op, Oracle, INTEGER_MAX, LEFT};
+use super::{Op, Oracle, Reply, INTEGER_MAX, LEFT};
 
 /// Number of a part, and its split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,8 @@ pub(super) const UNMET: &str = "units";
 /// Units sent and received.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Moves {
-    put_in: i64,
+    /// Supplied units: the share, and the sum of restocks.
+    pub put_in: i64,
     /// The last total that was sent to each part.
     sent: BTreeMap<u64, u64>,
     received: BTreeMap<u64, u64>,
@@ -65,72 +67,45 @@ impl Oracle {
     pub(super) fn is_elsewhere(&self, op: &Op) -> bool {
         let Some(part) = self.rules.part else { return false };
         match op {
-            Op::Grab { user, .. } | Op::Join { user, .. } => !part.is_home(user),
-            Op::Choose { user, .. } | Op::ImportUnits { user, .. } => !part.is_home(user),
-            Op::KeepUnits { user, .. } => !part.is_home(user),
-            Op::Settle { user, .. } | Op::Import { user, .. } => !part.is_home(user),
             Op::Enlist { users, .. } => users.iter().any(|user| !part.is_home(user)),
-            _ => false,
+            _ => op.user().is_some_and(|user| !part.is_home(user)),
         }
     }
 
     /// Counts the units of a GRAB that was not served.
-    pub(super) fn count_unmet(&mut self, op: &Op, word: &str) {
-        let (Op::Grab { ask, .. } | Op::Join { ask, .. }) = op else { return };
-        let units = match ask {
-            Ask::Qty(units) | Ask::UpTo(units) => *units,
-            Ask::Unsaid => 1,
-        };
+    pub(super) fn count_unmet(&mut self, grab: Grab<'_>, word: &str) {
         if self.rules.part.is_some() && matches!(word, "SOLDOUT" | "SHORT") {
             let unmet = self.refusals.entry(UNMET.into()).or_default();
-            *unmet = INTEGER_MAX.min(*unmet + units);
+            *unmet = INTEGER_MAX.min(*unmet + grab.ask.units());
         }
     }
 
-    /// Counts supplied units: the share, and the sum of restocks.
-    pub(super) fn put_in(&mut self, applied: i64) {
-        self.moves.put_in += applied;
-    }
-
-    /// Whether so many more units can be supplied.
-    pub(super) fn has_room_for(&self, delta: i64) -> bool {
-        self.rules.part.is_none() || self.moves.put_in + delta <= INTEGER_MAX as i64
-    }
-
-    /// The refusal of a move between this sale and `peer`, if any.
-    fn refused_split(&self, split: &str, peer: Option<u64>) -> Option<String> {
-        let Some(part) = self.rules.part else { return Some("ERR no part".into()) };
-        if part.split != split {
-            return Some("ERR split".into());
+    /// Fails if this sale does not move units of this split to or from `peer`.
+    fn check_split(&self, split: &str, peer: Option<u64>) -> Result<(), String> {
+        let is_other = |part: Part, peer: u64| peer < part.of && peer != part.number;
+        match self.rules.part {
+            None => Err("ERR no part".into()),
+            Some(part) if part.split != split => Err("ERR split".into()),
+            Some(part) if !peer.is_none_or(|peer| is_other(part, peer)) => Err("ERR peer".into()),
+            Some(_) => Ok(()),
         }
-        let is_other = |peer: u64| peer < part.of && peer != part.number;
-        (!peer.is_none_or(is_other)).then(|| "ERR peer".into())
     }
 
-    pub(super) fn send(
-        &mut self,
-        split: &str,
-        to: u64,
-        total: u64,
-        owed: bool,
-        now: Moment,
-    ) -> String {
-        if let Some(refusal) = self.refused_split(split, Some(to)) {
-            return refusal;
-        }
+    pub(super) fn send(&mut self, split: &str, to: u64, total: u64, owed: bool) -> Reply {
+        self.check_split(split, Some(to))?;
         let (before, available) = (self.total(&self.moves.sent, to), self.available());
-        let keeps = available == 0 || self.anybody_stands(self.time(now));
+        let keeps = available == 0 || self.anybody_stands();
         if total < before || (total > before && keeps && !owed) {
-            return format!("{before} {available}");
+            return Ok(format!("{before} {available}"));
         }
         let wanted = total - before;
         let taken = wanted.min(available);
         let promised = if owed { wanted - taken } else { 0 };
         let sum: u64 = self.moves.sent.values().sum();
         if sum + taken + promised > INTEGER_MAX || self.deficit + promised > INTEGER_MAX {
-            return "ERR moved".into();
+            return Err("ERR moved".into());
         }
-        self.change(now);
+        self.change();
         let total = before + taken + promised;
         if total > before {
             self.moves.sent.insert(to, total);
@@ -139,45 +114,41 @@ impl Oracle {
             self.deficit += promised;
             self.emit_move("SEND", to, total);
         }
-        format!("{total} {LEFT}")
+        Ok(format!("{total} {LEFT}"))
     }
 
-    pub(super) fn receive(&mut self, split: &str, from: u64, total: u64, now: Moment) -> String {
-        if let Some(refusal) = self.refused_split(split, Some(from)) {
-            return refusal;
-        }
+    pub(super) fn receive(&mut self, split: &str, from: u64, total: u64) -> Reply {
+        self.check_split(split, Some(from))?;
         let before = self.total(&self.moves.received, from);
         if total > before {
             let units = total - before;
             let paid = units.min(self.deficit);
             let sum: u64 = self.moves.received.values().sum();
             if self.supply + (units - paid) > INTEGER_MAX || sum + units > INTEGER_MAX {
-                return "ERR moved".into();
+                return Err("ERR moved".into());
             }
-            self.change(now);
+            self.change();
             self.moves.received.insert(from, total);
             self.deficit -= paid;
             self.supply += units - paid;
             self.list.freed = true;
             self.emit_move("RECEIVE", from, total);
         }
-        format!("{} {LEFT}", before.max(total))
+        Ok(format!("{} {LEFT}", before.max(total)))
     }
 
-    pub(super) fn elsewhere(&mut self, split: &str, units: u64, pass: u64, now: Moment) -> String {
-        if let Some(refusal) = self.refused_split(split, None) {
-            return refusal;
-        }
+    pub(super) fn elsewhere(&mut self, split: &str, units: u64, pass: u64) -> Reply {
+        self.check_split(split, None)?;
         let is_newer = pass > self.moves.pass;
         if is_newer || (pass == self.moves.pass && units > self.moves.elsewhere) {
-            self.change(now);
+            self.change();
             (self.moves.elsewhere, self.moves.pass) = (units, pass);
             self.list.freed = true;
             if self.rules.list.is_none() {
                 self.notice_stock();
             }
         }
-        format!("{} {}", self.moves.elsewhere, self.moves.pass)
+        Ok(format!("{} {}", self.moves.elsewhere, self.moves.pass))
     }
 
     fn total(&self, totals: &BTreeMap<u64, u64>, peer: u64) -> u64 {
@@ -194,15 +165,9 @@ impl Oracle {
     pub fn part_numbers(&self) -> Vec<i64> {
         let Some(part) = self.rules.part else { return Vec::new() };
         let unmet = self.refusals.get(UNMET).copied().unwrap_or(0);
-        let numbers = [
-            part.number,
-            part.of,
-            self.moves.sent.values().sum(),
-            self.moves.received.values().sum(),
-            self.moves.elsewhere,
-            self.moves.pass,
-            unmet,
-        ];
+        let Moves { sent, received, elsewhere, pass, .. } = &self.moves;
+        let (sent, received) = (sent.values().sum(), received.values().sum());
+        let numbers = [part.number, part.of, sent, received, *elsewhere, *pass, unmet];
         let numbers = numbers.map(|number| number as i64);
         [self.moves.put_in].into_iter().chain(numbers).collect()
     }

@@ -1,7 +1,7 @@
 //! Repeating sales.
 
 use super::entries::number;
-use super::{Moment, Oracle, Row, INTEGER_MAX};
+use super::{Oracle, Row, INTEGER_MAX};
 
 /// Times of rounds, all in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,16 +38,16 @@ const TOTALS_MAX: usize = 100;
 
 impl Oracle {
     /// Begins the round that is due, before a command is decided.
-    pub(super) fn turn(&mut self, now: Moment) {
+    pub(super) fn turn(&mut self) {
         let Some(every) = self.rules.every else { return };
-        let t = self.time(now);
+        let t = self.time();
         let last = if self.rules.close_at == 0 { t } else { t.min(self.rules.close_at - 1) };
         let round = every.round_at(last);
         if round <= self.round {
             return;
         }
         let supply = self.supply_of(every, round);
-        self.change(now);
+        self.change();
         self.older.push((self.round, self.supply));
         (self.round, self.supply) = (round, supply);
         self.emit_with("ROUND", number("round", round), String::new());
@@ -100,11 +100,8 @@ impl Oracle {
         }
         let older = self.older.iter().rev().map(|(round, _)| *round);
         let total = |round: u64| {
-            let live = self.rows.iter().filter(|row| row.round == round && row.is_live());
-            let mut users: Vec<_> = live.map(|row| &row.user).collect();
-            users.sort();
-            users.dedup();
-            (round, self.supply_in(round), self.units_in(round, "SOLD"), users.len() as u64)
+            let sold = self.units_in(round, "SOLD");
+            (round, self.supply_in(round), sold, self.winners_in(round))
         };
         [self.round].into_iter().chain(older).map(total).take(TOTALS_MAX).collect()
     }

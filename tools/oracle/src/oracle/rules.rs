@@ -22,51 +22,38 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The refusal of INIT and ALTER for these terms.
-    pub(super) fn refusal(&self) -> Option<&'static str> {
-        let has_window = self.close_at == 0 || self.close_at > self.open_at;
-        if !has_window || self.hold_ms > HOLD_MAX {
-            return Some("ERR terms");
-        }
-        if self.drawing != Drawing::Named && self.limit != 0 {
-            return Some("ERR limit");
-        }
+    /// Fails if INIT and ALTER refuse these terms.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let is_named = self.drawing == Drawing::Named;
         let has_list = matches!(self.drawing, Drawing::List(_));
-        if self.every.is_some_and(|every| !every.is_possible() || has_list) {
-            return Some("ERR rounds");
-        }
-        if let Some(part) = self.part {
-            if !part.is_possible() {
-                return Some("ERR part");
-            }
-            if self.drawing != Drawing::Named || self.every.is_some() {
-                return Some("ERR part draws");
-            }
-        }
-        if let Some(list) = &self.list {
-            let lasts = list.max == 0 || list.offer_ms > 0 || self.hold_ms > 0;
-            let is_plain = self.drawing == Drawing::Named && self.every.is_none();
-            if !list.is_possible() || !lasts || !is_plain {
-                return Some("ERR list");
-            }
-        }
-        if self.numbered && (self.every.is_some() || self.part.is_some()) {
-            return Some("ERR numbered");
-        }
-        (!self.gates.are_possible()).then_some("ERR admission")
+        let (every, part, list) = (self.every, self.part, self.list);
+        let has_window = self.close_at == 0 || self.close_at > self.open_at;
+        let lasts = |list: ListRules| list.max == 0 || list.offer_ms > 0 || self.hold_ms > 0;
+        let is_plain = is_named && every.is_none();
+        let refusals = [
+            ("terms", !has_window || self.hold_ms > HOLD_MAX),
+            ("limit", !is_named && self.limit != 0),
+            ("rounds", every.is_some_and(|every| !every.is_possible() || has_list)),
+            ("part", part.is_some_and(|part| !part.is_possible())),
+            ("part draws", part.is_some() && !is_plain),
+            ("list", list.is_some_and(|list| !list.is_possible() || !lasts(list) || !is_plain)),
+            ("numbered", self.numbered && (every.is_some() || part.is_some())),
+            ("admission", !self.gates.are_possible()),
+        ];
+        first(&refusals)
     }
 
-    /// The refusal of an INIT with this supply.
-    pub(super) fn refusal_of(&self, supply: u64) -> Option<&'static str> {
-        let fits = self.drawing.fits(supply);
-        let has_share = self.part.is_none_or(|part| supply <= part.total);
-        let refusal = self.refusal().or((!has_share).then_some("ERR share"));
-        let has_numbers = Oracle::fits_numbers(supply, self.numbered);
-        let refusal = refusal.or((!has_numbers).then_some("ERR numbers"));
-        refusal.or((!fits).then_some("ERR draw"))
+    /// Fails if INIT refuses them with this supply.
+    pub(super) fn check_init(&self, supply: u64) -> Result<(), String> {
+        self.check()?;
+        first(&[
+            ("share", self.part.is_some_and(|part| supply > part.total)),
+            ("numbers", !Oracle::fits_numbers(supply, self.numbered)),
+            ("draw", !self.drawing.fits(supply)),
+        ])
     }
 
-    /// The terms after an ALTER, except for those of the waiting list.
+    /// The terms after an ALTER.
     pub(super) fn after(&self, patch: &Patch) -> Rules {
         Rules {
             limit: patch.limit.unwrap_or(self.limit),
@@ -76,6 +63,7 @@ impl Rules {
             close_at: patch.close_at.unwrap_or(self.close_at),
             outbox: patch.outbox.or(self.outbox),
             gates: self.gates.after(&patch.gates),
+            list: ListRules::after(self.list, &patch.list),
             ..*self
         }
     }
@@ -117,6 +105,12 @@ impl Rules {
     }
 }
 
+/// Fails with the first refusal that applies.
+fn first(refusals: &[(&str, bool)]) -> Result<(), String> {
+    let first = refusals.iter().find(|(_, applies)| *applies);
+    first.map_or(Ok(()), |(word, _)| Err(format!("ERR {word}")))
+}
+
 /// The terms that an ALTER names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
@@ -128,18 +122,4 @@ pub struct Patch {
     pub outbox: Option<char>,
     pub gates: GatePatch,
     pub list: ListPatch,
-}
-
-impl Patch {
-    /// A patch that names no term.
-    pub const NOTHING: Patch = Patch {
-        limit: None,
-        grabs: None,
-        hold_ms: None,
-        open_at: None,
-        close_at: None,
-        outbox: None,
-        gates: GatePatch { allowlist: None, modulo: None, sample: None, admit: None, mask: None },
-        list: ListPatch { max: None, offer_ms: None, overtake: None },
-    };
 }

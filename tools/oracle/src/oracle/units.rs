@@ -1,6 +1,6 @@
 //! Numbered units, searched one by one.
 
-use super::{Ask, Deed, Drawing, Keeper, Moment, Oracle, Row};
+use super::{Ask, Deed, Drawing, Keeper, Oracle, Row};
 
 /// Most units of a sale with numbers, and of one of its grants.
 const UNITS_MAX: u64 = 10_000_000;
@@ -43,51 +43,46 @@ impl Oracle {
     /// Adds the grant's numbers to a reply.
     pub(super) fn with_numbers(&self, reply: String) -> String {
         let words: Vec<&str> = reply.split(' ').collect();
-        let seq = match words[0] {
+        let seq: usize = match words[0] {
             _ if !self.rules.numbered => return reply,
-            "GRANTED" | "ALREADY" | "REPLAY" => words[1],
-            "HELD" | "SOLD" | "CANCELLED" | "EXPIRED" | "REFUNDED" | "NOGRANT" => words[1],
+            "GRANTED" | "ALREADY" | "REPLAY" | "HELD" | "SOLD" | "CANCELLED" | "EXPIRED"
+            | "REFUNDED" | "NOGRANT" => words[1].parse().unwrap_or(0),
             _ => return reply,
         };
-        let seq: usize = seq.parse().unwrap_or(0);
-        let none = || " []".to_owned();
-        reply + &seq.checked_sub(1).map_or_else(none, |place| self.rows[place].numbers())
+        let row = seq.checked_sub(1).map(|place| &self.rows[place]);
+        let numbers = row.map_or(" []".to_owned(), Row::numbers);
+        reply + &numbers
     }
 
-    /// The refusal of a GRAB that its arguments alone decide.
-    pub(super) fn bad_grab(&self, ask: Ask) -> Option<&'static str> {
-        if self.wish.is_some() && !self.rules.numbered {
-            return Some("NOTNUMBERED");
-        }
-        if !self.rules.numbered {
-            return None;
-        }
-        let these = match &self.wish {
-            Some(Wish::These(units)) => &units[..],
-            _ => &[],
-        };
+    /// Fails if the arguments of a GRAB alone refuse it.
+    pub(super) fn check_grab(&self, ask: Ask) -> Result<(), String> {
         match ask {
-            Ask::UpTo(_) => Some("ERR upto"),
-            Ask::Qty(qty) if qty > GRANT_MAX => Some("ERR many"),
-            _ => self.bad_units(these),
+            _ if !self.rules.numbered && self.wish.is_some() => Err("NOTNUMBERED".into()),
+            _ if !self.rules.numbered => Ok(()),
+            Ask::UpTo(_) => Err("ERR upto".into()),
+            Ask::Qty(qty) if qty > GRANT_MAX => Err("ERR many".into()),
+            _ => self.check_units(&self.wished()),
         }
     }
 
-    fn bad_units(&self, units: &[u64]) -> Option<&'static str> {
+    fn check_units(&self, units: &[u64]) -> Result<(), String> {
         let is_one = |unit: &u64| (1..=self.supply).contains(unit);
         match units.iter().all(is_one) {
-            _ if units.len() as u64 > GRANT_MAX => Some("ERR many"),
-            true => None,
-            false => Some("ERR no unit"),
+            _ if units.len() as u64 > GRANT_MAX => Err("ERR many".into()),
+            true => Ok(()),
+            false => Err("ERR no unit".into()),
         }
     }
 
-    pub(super) fn bad_import(&self, units: &[u64], qty: u64) -> Option<&'static str> {
+    /// Fails if the arguments of an IMPORT alone refuse it.
+    pub(super) fn check_import(&self, units: &[u64], qty: u64) -> Result<(), String> {
         match self.rules.numbered {
-            false if units.is_empty() => None,
-            false => Some("NOTNUMBERED"),
-            true if units.len() as u64 != qty => Some("ERR units"),
-            true => self.bad_units(units),
+            _ if self.rules.drawing.packets().is_some() => Err("ERR fixed".into()),
+            _ if self.rules.every.is_some() => Err("ERR rounds".into()),
+            false if units.is_empty() => Ok(()),
+            false => Err("NOTNUMBERED".into()),
+            true if units.len() as u64 != qty => Err("ERR units".into()),
+            true => self.check_units(units),
         }
     }
 
@@ -111,11 +106,6 @@ impl Oracle {
         matches!(self.wish, Some(Wish::These(_)))
     }
 
-    /// The first of these numbers that is taken.
-    pub(super) fn taken_of(&self, units: &[u64]) -> Option<u64> {
-        units.iter().copied().find(|unit| self.owner(*unit).is_some())
-    }
-
     /// Runs of free numbers: first number and length.
     fn runs(&self) -> Vec<(u64, u64)> {
         let mut runs: Vec<(u64, u64)> = Vec::new();
@@ -134,13 +124,10 @@ impl Oracle {
 
     /// The numbers that a grant of `qty` units gets.
     pub(super) fn choose(&self, qty: u64) -> Vec<u64> {
-        if !self.rules.numbered {
-            return Vec::new();
+        match &self.wish {
+            Some(Wish::These(units)) => sorted(units),
+            _ => self.lowest(qty),
         }
-        if let Some(Wish::These(units)) = &self.wish {
-            return sorted(units);
-        }
-        self.lowest(qty)
     }
 
     /// The lowest run of this length; if there is none, the lowest numbers.
@@ -148,56 +135,41 @@ impl Oracle {
         if !self.rules.numbered {
             return Vec::new();
         }
-        match self.runs().into_iter().find(|(_, length)| *length >= qty) {
-            Some((first, _)) => (first..first + qty).collect(),
+        let runs = self.runs();
+        match runs.iter().find(|(_, length)| *length >= qty) {
+            Some((first, _)) => (*first..first + qty).collect(),
             None => {
-                let free = (1..=self.supply).filter(|unit| self.owner(*unit).is_none());
+                let free = runs.iter().flat_map(|(first, length)| *first..first + length);
                 free.take(qty as usize).collect()
             }
         }
     }
 
     /// Expires due holds that have one of these numbers.
-    pub(super) fn expire_owners(&mut self, units: &[u64], now: Moment) {
-        let t = self.time(now);
+    pub(super) fn expire_owners(&mut self, units: &[u64]) {
         let has = |row: &Row| row.units.iter().any(|unit| units.contains(unit));
-        let due: Vec<u64> = self.due(t, has).into_iter().map(|row| row.seq).collect();
-        due.into_iter().for_each(|seq| self.expire(seq, now));
+        self.due(has).into_iter().for_each(|seq| self.expire(seq));
     }
 
     /// The quantity of a GRAB with UNITS or ADJACENT.
-    pub(super) fn amount_wished(
-        &mut self,
-        ask: Ask,
-        allowance: Option<u64>,
-        now: Moment,
-    ) -> Result<u64, String> {
-        let (Some(wish), Ask::Qty(qty)) = (self.wish.clone(), ask) else {
-            return self.amount(ask, allowance, now);
-        };
-        if let Some(allowance) = allowance.filter(|allowance| qty > *allowance) {
-            return Err(format!("OVERLIMIT {allowance}"));
+    pub(super) fn amount_wished(&mut self, ask: Ask, allowance: u64) -> Result<u64, String> {
+        let qty = ask.within(allowance)?;
+        if self.wants_these() {
+            self.expire_owners(&self.wished());
+        } else if qty <= self.available() + self.units("HELD")
+            && self.expire_until(self.round, |oracle| oracle.longest() >= qty)
+        {
+            return Err("TRYAGAIN others".into());
         }
-        match &wish {
-            Wish::These(units) => self.expire_owners(units, now),
-            Wish::Adjacent if qty <= self.available() + self.units("HELD") => {
-                if self.expire_until(self.round, now, |oracle| oracle.longest() >= qty) {
-                    return Err("TRYAGAIN others".into());
-                }
-            }
-            Wish::Adjacent => {}
-        }
-        self.wish_met(&wish, qty).map(|()| qty)
+        self.check_wish(qty).map(|()| qty)
     }
 
-    /// Whether the wish can be met now, or the refusal.
-    pub(super) fn wish_met(&self, wish: &Wish, qty: u64) -> Result<(), String> {
-        match wish {
-            Wish::These(units) => match self.taken_of(units) {
-                Some(unit) => Err(format!("TAKEN {unit}")),
-                None => Ok(()),
-            },
-            Wish::Adjacent => match self.longest() {
+    /// Fails if the wish of the current command can't be met now.
+    pub(super) fn check_wish(&self, qty: u64) -> Result<(), String> {
+        match &self.wish {
+            None => Ok(()),
+            Some(Wish::These(units)) => self.check_free(units),
+            Some(Wish::Adjacent) => match self.longest() {
                 longest if longest >= qty => Ok(()),
                 0 => Err(format!("SOLDOUT {}", self.may_come_back())),
                 longest => Err(format!("SHORT {longest}")),
@@ -205,15 +177,10 @@ impl Oracle {
         }
     }
 
-    /// MASK for numbered units: a user who is not admitted gets TAKEN with the first number asked
-    /// for.
-    pub(super) fn masked(&self, reply: String) -> String {
-        match (&self.wish, reply.as_str()) {
-            (Some(Wish::These(units)), "DENIED" | "BUSY") if self.rules.gates.mask => {
-                format!("TAKEN {}", units[0])
-            }
-            _ => self.rules.gates.masked(reply),
-        }
+    /// Fails if one of these numbers is taken.
+    pub(super) fn check_free(&self, units: &[u64]) -> Result<(), String> {
+        let taken = units.iter().find(|unit| self.owner(**unit).is_some());
+        taken.map_or(Ok(()), |unit| Err(format!("TAKEN {unit}")))
     }
 
     /// Whether an IMPORT of a known request repeats its grant.
@@ -229,47 +196,37 @@ impl Oracle {
         &mut self,
         units: &[u64],
         known: Option<&Row>,
-        now: Moment,
     ) -> Result<Vec<u64>, String> {
         let has = known.filter(|row| row.is_live()).map_or(Vec::new(), |row| row.units.clone());
         let further: Vec<u64> = units.iter().copied().filter(|unit| !has.contains(unit)).collect();
-        self.expire_owners(&further, now);
-        match self.taken_of(&further) {
-            Some(unit) => Err(format!("TAKEN {unit}")),
-            None => Ok(sorted(&[has, further].concat())),
-        }
+        self.expire_owners(&further);
+        self.check_free(&further)?;
+        Ok(sorted(&[has, further].concat()))
     }
 
-    /// The refusal of a KEEP that its arguments alone decide.
-    pub(super) fn bad_keep(&self, deed: Deed) -> Option<&'static str> {
+    /// Fails if the arguments of a KEEP alone refuse it.
+    pub(super) fn check_keep(&self, deed: Deed) -> Result<(), String> {
         let is_counted = self.rules.drawing == Drawing::Named && !self.rules.numbered;
         match (deed, &self.wish) {
-            (Deed::Keep(..), Some(Wish::These(units))) if self.rules.numbered => {
-                self.bad_units(units)
-            }
-            (Deed::Keep(..), Some(_)) => Some("NOTNUMBERED"),
-            (Deed::Keep(..), None) if !is_counted => Some("ERR keep"),
-            _ => None,
+            (Deed::Keep(..), Some(_)) if self.rules.numbered => self.check_units(&self.wished()),
+            (Deed::Keep(..), Some(_)) => Err("NOTNUMBERED".into()),
+            (Deed::Keep(..), None) if !is_counted => Err("ERR keep".into()),
+            _ => Ok(()),
         }
     }
 
-    /// KEEP UNITS as a KEEP of a quantity: the number of the row's units that it names. `None` if
-    /// no unit would be kept.
-    pub(super) fn counted(&self, deed: Deed, row: &Row) -> Option<Deed> {
+    /// KEEP UNITS as a KEEP of a quantity: the number of the row's units that it names. Fails if no
+    /// unit would be kept.
+    pub(super) fn counted(&self, deed: Deed, row: &Row) -> Result<Deed, String> {
         let (Deed::Keep(by, _), Some(Wish::These(units))) = (deed, &self.wish) else {
-            return Some(deed);
+            return Ok(deed);
         };
         let left = row.units.iter().filter(|unit| units.contains(unit)).count() as u64;
         let state = if by == Keeper::Refund { "SOLD" } else { "HELD" };
-        (left > 0 || row.state != state).then_some(Deed::Keep(by, left))
-    }
-
-    /// Adds the grant's numbers to an entry.
-    pub(super) fn told_numbers(&self, row: &Row) -> String {
-        if !self.rules.numbered {
-            return String::new();
+        match left > 0 || row.state != state {
+            true => Ok(Deed::Keep(by, left)),
+            false => Err("ERR none kept".into()),
         }
-        format!(",\"units\":{}", row.numbers().replace(' ', ""))
     }
 }
 

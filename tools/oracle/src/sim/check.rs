@@ -37,7 +37,7 @@ impl Cluster {
         if is_full {
             verify_users(&held.sale, oracle, &self.now())?;
             let pieces = rebuild::pieces(&held.sale);
-            same("fences", &rebuild::fences_in(&pieces), &oracle.fences().to_vec())?;
+            same("fences", &rebuild::fences_in(&pieces), &oracle.fences)?;
         }
         Ok(())
     }
@@ -47,7 +47,7 @@ impl Cluster {
         let held = &self.primary.held[sale];
         same("law", &held.sale.is_lawful(), &true)?;
         same("a grant without a change", &matches!(outcome, Outcome::Granted { .. }), &false)?;
-        let (Some(oracle), Some(user)) = (&self.models[sale], user_of(op)) else {
+        let (Some(oracle), Some(user)) = (&self.models[sale], op.user()) else {
             return Ok(());
         };
         verify_user(&held.sale, oracle, user, &self.now())
@@ -62,7 +62,7 @@ impl Cluster {
         reclaimed: bool,
     ) -> Check {
         let held = &self.primary.held[sale];
-        let Some(user) = user_of(op) else { return Ok(()) };
+        let Some(user) = op.user() else { return Ok(()) };
         let is_import = matches!(op, Op::Import { .. } | Op::ImportUnits { .. });
         if let (Outcome::Granted { grant, available }, false) = (outcome, is_import) {
             // Offers to waiters follow in this step.
@@ -141,17 +141,6 @@ fn fingerprint<'v>(values: impl Iterator<Item = &'v [u8]>) -> u64 {
         hasher.write(value);
     }
     hasher.finish()
-}
-
-/// The user of a command.
-fn user_of(op: &Op) -> Option<&Bytes> {
-    match op {
-        Op::Grab { user, .. } | Op::Join { user, .. } => Some(user),
-        Op::Settle { user, .. } | Op::Import { user, .. } => Some(user),
-        Op::Choose { user, .. } | Op::KeepUnits { user, .. } => Some(user),
-        Op::ImportUnits { user, .. } => Some(user),
-        _ => None,
-    }
 }
 
 /// Checks that a user with a new grant is not above the limit.

@@ -16,7 +16,10 @@ use super::step::Step;
 use super::tally::Tally;
 use super::versions::{self, Versions};
 use crate::compare::{same, Check};
+use crate::oracle::{Op, Oracle};
 use crate::rebuild;
+use crate::requests::init;
+use crate::world::encoded;
 
 /// Transactions between two saved copies of the models.
 const CHECKPOINT_EVERY: usize = 24;
@@ -89,9 +92,8 @@ impl Cluster {
         versions::write_as(setting);
         let (mut held, mut models) = (Vec::new(), Vec::new());
         for opening in &setup.sales {
-            let init = opening.init();
-            let decided = decide_new(&init, &now, [1, 2]);
-            let oracle = opening.oracle(setup.clock, setup.node_epoch);
+            let decided = decide_new(&init(opening.supply, &opening.rules), &now, [1, 2]);
+            let oracle = Oracle::init(opening.supply, opening.rules, setup.clock, setup.node_epoch);
             same("INIT is refused", &decided.is_err(), &oracle.is_err())?;
             let Ok((plan, sale)) = decided else { return Ok(None) };
             same("INIT from its text", &digest(&created(&plan.changes[0])?), &digest(&sale))?;
@@ -139,23 +141,46 @@ impl Cluster {
         Now { clock_ms: self.clock, node_epoch: self.node_epoch }
     }
 
-    /// Executes one step and compares everything that it may have changed.
-    pub fn step(&mut self, step: &Step, tally: &mut Tally) -> Check {
+    /// Executes one step and compares everything that it may have changed. Returns whether the
+    /// history, the primary or the setting is another one.
+    pub fn step(&mut self, step: &Step, tally: &mut Tally) -> Result<bool, String> {
         let before = (self.history.len(), self.node_epoch, self.setting);
-        let done = match step {
-            Step::Clock(clock) => {
-                self.clock = *clock;
-                Ok(())
+        self.execute(step, tally)?;
+        let is_command =
+            matches!(step, Step::Ask { .. } | Step::Several { .. } | Step::Between { .. });
+        if self.attached && is_command {
+            self.deliver(0, usize::MAX, tally)?;
+        }
+        Ok((self.history.len(), self.node_epoch, self.setting) != before)
+    }
+
+    pub fn execute(&mut self, step: &Step, tally: &mut Tally) -> Check {
+        match *step {
+            Step::Ask { sale, op: Op::Sweep(most) } => self.sweep(sale, most, tally)?,
+            Step::Ask { sale, ref op } => self.ask(sale, op, tally)?,
+            Step::Between { sale, ref op, ref call } => self.interrupted(sale, op, call, tally)?,
+            Step::Several { ref user, ref qty, ref req } => {
+                self.grab_several(user, qty, req, tally)?;
             }
-            Step::Outbox { sale, broken } => {
-                self.broken[*sale] = *broken;
-                Ok(())
-            }
-            fault if step.kind() >= super::step::FIRST_FAULT => self.fault(fault, tally),
-            command => self.command(command, tally).and_then(|()| self.replicate(tally)),
-        };
-        tally.step(step.kind(), (self.history.len(), self.node_epoch, self.setting) != before);
-        done
+            Step::Clock(clock) => self.clock = clock,
+            Step::Outbox { sale, broken } => self.broken[sale] = broken,
+            Step::Deliver { replica, count } => self.deliver(replica, count, tally)?,
+            Step::Repeat { replica } => self.misplace(replica, -1)?,
+            Step::Gap { replica } => self.misplace(replica, 1)?,
+            Step::Resync { replica } => self.resync(replica)?,
+            Step::Replace { replica, knows } => self.replace(replica, knows)?,
+            Step::Setting { version } => self.set(version),
+            Step::Promote { replica } => self.promote(replica, tally)?,
+            Step::Sync => self.log.synced = self.history.len(),
+            Step::Rewrite => self.log = Log::rewritten(&self.primary, self.node_epoch)?,
+            Step::Crash { lost } => self.crash(lost, tally)?,
+            Step::Save => self.saved = self.primary.clone(),
+            Step::CrashToSave => self.crash_to_save(tally)?,
+            Step::Reload => self.reload()?,
+            Step::Dump { sale } => self.dump(sale),
+            Step::Restore { sale } => self.restore(sale, tally)?,
+        }
+        Ok(())
     }
 
     /// Delivers everything to all replicas and compares everything again.
@@ -198,14 +223,6 @@ impl Cluster {
         }
     }
 
-    /// Delivers to replicas that get transactions at once.
-    fn replicate(&mut self, tally: &mut Tally) -> Check {
-        match self.attached {
-            true => self.deliver(0, usize::MAX, tally),
-            false => Ok(()),
-        }
-    }
-
     /// Saves a copy of the models.
     pub fn checkpoint(&mut self) {
         self.checkpoints.push((self.history.len(), self.models.clone()));
@@ -244,8 +261,7 @@ impl Log {
 
 /// The sale of an INIT, decoded from the encoded change.
 fn created(change: &Change<'_>) -> Result<Sale, String> {
-    let mut text = Vec::new();
-    change.encode(&mut text);
+    let text = encoded(change);
     let change = Change::decode(&text).map_err(|why| format!("INIT is no effect: {why:?}"))?;
     let made = Sale::create(change, [1, 2]).map_err(|why| format!("INIT: {why:?}"))?;
     Ok(made.0)

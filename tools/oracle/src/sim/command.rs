@@ -10,7 +10,7 @@ use seckill_domain::effect::Change;
 use seckill_domain::event::EventKind;
 use seckill_domain::outcome::Outcome;
 use seckill_domain::plan::Plan;
-use seckill_domain::request::{Amount, Grab, Request};
+use seckill_domain::request::Grab;
 use seckill_domain::Sale;
 
 use super::cluster::Cluster;
@@ -23,7 +23,7 @@ use super::versions;
 use crate::compare::{same, Check};
 use crate::oracle::{Ask, Bytes, Epochs, Op};
 use crate::replies::{reply, with_units};
-use crate::requests::{amount, request};
+use crate::requests::{amount, grab, request};
 use crate::stored_entry::{texts, StoredEntry};
 use crate::world::{encoded, epoch_of, words};
 
@@ -44,35 +44,22 @@ struct Verdict<'r, 'a> {
 }
 
 impl Cluster {
-    /// Executes a command.
-    pub fn command(&mut self, step: &Step, tally: &mut Tally) -> Check {
-        match step {
-            Step::Ask { sale, op: Op::Sweep(most) } => self.sweep(*sale, *most, tally),
-            Step::Ask { sale, op } => {
-                let request = request(op).ok_or_else(|| format!("{step} is no command"))?;
-                self.ask(*sale, op, &request, tally)
-            }
-            Step::Between { sale, op, call } => self.interrupted(*sale, op, call, tally),
-            Step::Several { user, qty, req } => self.grab_several(user, qty, req.as_deref(), tally),
-            _ => Err(format!("{step} is no command")),
-        }
-    }
-
     /// Executes one request, after the next round has begun if it is due.
-    fn ask(&mut self, sale: usize, op: &Op, request: &Request<'_>, tally: &mut Tally) -> Check {
+    pub fn ask(&mut self, sale: usize, op: &Op, tally: &mut Tally) -> Check {
+        let request = request(op).ok_or_else(|| format!("{op:?} is no command"))?;
         if !self.turn_rounds(sale, tally)? {
             return Ok(());
         }
         let now = self.now();
-        let decision = current(self.primary.held[sale].sale.decide(request, &now))?;
+        let decision = current(self.primary.held[sale].sale.decide(&request, &now))?;
         self.carry_out(sale, op, decision, tally)
     }
 
     /// A command during which another module calls a second command, between decision and changes.
     /// If the second one changed the sale, the first one does nothing.
-    fn interrupted(&mut self, sale: usize, op: &Op, call: &Step, tally: &mut Tally) -> Check {
+    pub fn interrupted(&mut self, sale: usize, op: &Op, call: &Step, tally: &mut Tally) -> Check {
         let Some(request) = request(op) else {
-            return self.command(call, tally);
+            return self.execute(call, tally);
         };
         if !self.turn_rounds(sale, tally)? {
             return Ok(());
@@ -81,10 +68,10 @@ impl Cluster {
         let Some(plan) = &decision.plan else {
             // No foreign code runs if nothing changes.
             self.carry_out(sale, op, decision, tally)?;
-            return self.command(call, tally);
+            return self.execute(call, tally);
         };
         let before = digest(&self.primary.held[sale].sale);
-        self.command(call, tally)?;
+        self.execute(call, tally)?;
         let held = &self.primary.held[sale].sale;
         let is_as_judged = digest(held) == before;
         same("a plan is for the sale as it is", &plan.is_for(held), &is_as_judged)?;
@@ -136,20 +123,15 @@ impl Cluster {
             return self.verify(sale, false);
         }
         tally.reply(&reply(&decision.outcome));
-        if let Op::Grab { ask, .. } | Op::Join { ask, .. } = op {
-            self.count(sale, &decision.outcome, amount(ask));
-        }
-        if let Op::Choose { qty, .. } = op {
-            self.count(sale, &decision.outcome, Amount::Exactly(*qty));
-        }
+        self.count(sale, op, &decision.outcome);
         let (outcome, plan) = (Some(&decision.outcome), decision.plan.as_ref());
         self.do_it(Verdict { sale, op, outcome, plan }, tally)
     }
 
     /// Counts the outcome of a GRAB on the primary.
-    fn count(&mut self, sale: usize, outcome: &Outcome, amount: Amount) {
-        let held = &mut self.primary.held[sale];
-        held.sale.count(outcome, amount);
+    fn count(&mut self, sale: usize, op: &Op, outcome: &Outcome) {
+        let (Some(ask), held) = (op.ask(), &mut self.primary.held[sale]) else { return };
+        held.sale.count(outcome, amount(ask));
         let is_refusal = !matches!(outcome, Outcome::Granted { .. } | Outcome::Misuse(_));
         held.refusals += u64::from(is_refusal);
     }
@@ -163,7 +145,7 @@ impl Cluster {
         };
         let made = self.make(sale, plan)?;
         if let Some(oracle) = &self.models[sale] {
-            same("entries", &texts(&made.entries), &oracle.entries().to_vec())?;
+            same("entries", &texts(&made.entries), &oracle.entries)?;
             same("events", &words(plan), &oracle.events())?;
         }
         let reclaimed = made.kinds.contains(&EventKind::Reclaim);
@@ -207,7 +189,7 @@ impl Cluster {
             t: before.balances().t.max(clock),
             reply: &answer.reply,
             events: &plan.map(words).unwrap_or_default(),
-            entries: oracle.entries(),
+            entries: &oracle.entries,
         });
         tally.foretold += 1;
         Ok(Some(Heard::Op { sale, op: Box::new(op.clone()), clock, epochs, drawn }))
@@ -227,7 +209,7 @@ impl Cluster {
         Some(Heard::Lost { sale })
     }
 
-    fn sweep(&mut self, sale: usize, most: usize, tally: &mut Tally) -> Check {
+    pub fn sweep(&mut self, sale: usize, most: usize, tally: &mut Tally) -> Check {
         let now = self.now();
         let held = &mut self.primary.held[sale].sale;
         held.forget_look();
@@ -280,20 +262,21 @@ impl Cluster {
     }
 
     /// Executes an MGRAB of all sales.
-    fn grab_several(
+    pub fn grab_several(
         &mut self,
         user: &Bytes,
         qty: &[u64],
-        req: Option<&[u8]>,
+        req: &Option<Bytes>,
         tally: &mut Tally,
     ) -> Check {
         let now = self.now();
-        let grab = |(place, qty): (usize, &u64)| {
+        let op = |(place, qty): (usize, &u64)| {
             let draws = self.primary.held[place].sale.terms().draw().is_some();
-            let amount = if draws { Amount::Unsaid } else { Amount::Exactly(*qty) };
-            Grab { user, amount, req }
+            let ask = if draws { Ask::Unsaid } else { Ask::Qty(*qty) };
+            Op::Grab { user: user.clone(), ask, req: req.clone() }
         };
-        let grabs: Vec<Grab<'_>> = qty.iter().enumerate().map(grab).collect();
+        let ops: Vec<Op> = qty.iter().enumerate().map(op).collect();
+        let grabs: Vec<Grab<'_>> = ops.iter().filter_map(grab).collect();
         loop {
             let sales = self.primary.held.iter().map(|held| &held.sale);
             let parts: Vec<(&Sale, Grab<'_>)> = sales.zip(grabs.iter().copied()).collect();
@@ -311,7 +294,7 @@ impl Cluster {
                 return Ok(());
             }
             let heard = match &decided {
-                Ok(decided) => self.hear_all(decided, &grabs, tally)?,
+                Ok(decided) => self.hear_all(decided, &ops, tally)?,
                 Err(_) => self.hear_rounds(&plans, tally)?,
             };
             self.take_all(&plans, heard, tally)?;
@@ -340,7 +323,7 @@ impl Cluster {
     fn hear_all(
         &mut self,
         decided: &MultiDecision<'_>,
-        grabs: &[Grab<'_>],
+        ops: &[Op],
         tally: &mut Tally,
     ) -> Result<Vec<Heard>, String> {
         let mut heard = Vec::new();
@@ -349,8 +332,9 @@ impl Cluster {
             let Decision { outcome, plan } = decision;
             let is_last = sale + 1 == decided.decisions.len();
             if is_last || !refused {
-                self.count(sale, outcome, grabs[sale].amount);
-                let (op, outcome, plan) = (&op_of(&grabs[sale]), Some(outcome), plan.as_ref());
+                let op = &ops[sale];
+                self.count(sale, op, outcome);
+                let (outcome, plan) = (Some(outcome), plan.as_ref());
                 heard.extend(self.foretell(Verdict { sale, op, outcome, plan }, tally)?);
             } else {
                 // A refused GRAB still applies expiries and a first admission.
@@ -388,16 +372,6 @@ fn current<'a>(decided: Decided<'a>) -> Result<Decision<'a>, String> {
 
 fn changes_of<'p, 'a>(plan: Option<&'p Plan<'a>>) -> &'p [Change<'a>] {
     plan.map_or(&[], |plan| &plan.changes)
-}
-
-/// One part of an MGRAB as a GRAB.
-fn op_of(grab: &Grab<'_>) -> Op {
-    let ask = match grab.amount {
-        Amount::Exactly(qty) => Ask::Qty(qty),
-        Amount::UpTo(qty) => Ask::UpTo(qty),
-        Amount::Unsaid => Ask::Unsaid,
-    };
-    Op::Grab { user: grab.user.to_vec(), ask, req: grab.req.map(<[u8]>::to_vec) }
 }
 
 fn outcome_text(outcome: &MultiOutcome) -> &'static str {

@@ -6,51 +6,12 @@ use super::cluster::{Cluster, Dumped, Log};
 use super::model::{begin, Heard, Way};
 use super::node::{arrived, digest, Node, Part, Txn, What};
 use super::paid;
-use super::step::Step;
 use super::tally::Tally;
-use super::versions;
-use super::versions::REPLICAS;
+use super::versions::{self, REPLICAS};
 use crate::compare::{same, Check};
 use crate::rebuild;
 
 impl Cluster {
-    /// Executes a fault.
-    pub fn fault(&mut self, fault: &Step, tally: &mut Tally) -> Check {
-        match *fault {
-            Step::Deliver { replica, count } => self.deliver(replica, count, tally),
-            Step::Repeat { replica } => self.repeat(replica),
-            Step::Gap { replica } => self.gap(replica),
-            Step::Resync { replica } => self.resync(replica),
-            Step::Replace { replica, knows } => self.replace(replica, knows),
-            Step::Setting { version } => {
-                self.set(version);
-                Ok(())
-            }
-            Step::Promote { replica } => self.promote(replica, tally),
-            Step::Sync => {
-                self.log.synced = self.history.len();
-                Ok(())
-            }
-            Step::Rewrite => {
-                self.log = Log::rewritten(&self.primary, self.node_epoch)?;
-                Ok(())
-            }
-            Step::Crash { lost } => self.crash(lost, tally),
-            Step::Save => {
-                self.saved = self.primary.clone();
-                Ok(())
-            }
-            Step::CrashToSave => {
-                let seed = self.next_moment();
-                self.restart_with(self.saved.reloaded(seed, self.primary.knows)?, tally)
-            }
-            Step::Reload => self.reload(),
-            Step::Dump { sale } => self.dump(sale),
-            Step::Restore { sale } => self.restore(sale, tally),
-            _ => Err(format!("{fault} is no fault")),
-        }
-    }
-
     /// Delivers the next `count` transactions to a replica.
     pub fn deliver(&mut self, replica: usize, count: usize, tally: &mut Tally) -> Check {
         let node = &mut self.replicas[replica];
@@ -61,20 +22,15 @@ impl Cluster {
         Ok(())
     }
 
-    fn repeat(&mut self, replica: usize) -> Check {
+    /// Sends a replica the transaction that is this far from the next one.
+    pub fn misplace(&mut self, replica: usize, by: isize) -> Check {
         let node = &mut self.replicas[replica];
-        let Some(last) = node.offset.checked_sub(1) else { return Ok(()) };
-        let txn = &self.history[last];
+        let place = node.offset.checked_add_signed(by);
+        let Some(txn) = place.and_then(|place| self.history.get(place)) else { return Ok(()) };
         txn.parts.iter().try_for_each(|part| node.held[part.sale].refuses(part))
     }
 
-    fn gap(&mut self, replica: usize) -> Check {
-        let node = &mut self.replicas[replica];
-        let Some(txn) = self.history.get(node.offset + 1) else { return Ok(()) };
-        txn.parts.iter().try_for_each(|part| node.held[part.sale].refuses(part))
-    }
-
-    fn resync(&mut self, replica: usize) -> Check {
+    pub fn resync(&mut self, replica: usize) -> Check {
         let (seed, knows) = (self.next_moment(), self.replicas[replica].knows);
         self.replicas[replica] = self.primary.reloaded(seed, knows)?;
         Ok(())
@@ -82,7 +38,7 @@ impl Cluster {
 
     /// Restarts a replica with another version of the module. Before a downgrade operators set
     /// `seckill.effects-version`.
-    fn replace(&mut self, replica: usize, knows: u64) -> Check {
+    pub fn replace(&mut self, replica: usize, knows: u64) -> Check {
         if knows == versions::OLDER {
             self.set(versions::OLDER);
         }
@@ -91,7 +47,7 @@ impl Cluster {
     }
 
     /// Sets `seckill.effects-version` on all nodes, if all modules know that version.
-    fn set(&mut self, version: u64) {
+    pub fn set(&mut self, version: u64) {
         let mut all = self.replicas.iter().chain([&self.primary]);
         if version == versions::OLDER || all.all(|node| node.knows == versions::NEWER) {
             self.setting = version;
@@ -100,7 +56,7 @@ impl Cluster {
     }
 
     /// Promotes a replica with its data. The new primary's disk has the old primary's state.
-    fn promote(&mut self, replica: usize, tally: &mut Tally) -> Check {
+    pub fn promote(&mut self, replica: usize, tally: &mut Tally) -> Check {
         let node = self.replicas[replica].clone();
         self.replicas[replica].knows = self.primary.knows;
         self.take_over(node, tally)?;
@@ -116,7 +72,7 @@ impl Cluster {
     }
 
     /// Restarts the primary from its AOF, without the last `lost` transactions.
-    fn crash(&mut self, lost: usize, tally: &mut Tally) -> Check {
+    pub fn crash(&mut self, lost: usize, tally: &mut Tally) -> Check {
         let (synced, all) = (self.log.synced, self.history.len());
         let end = all.saturating_sub(lost).clamp(synced.min(all), all);
         // Each start of a server draws a new seed.
@@ -127,6 +83,12 @@ impl Cluster {
             node.take(&txn).map_err(|wrong| format!("from the log: {wrong}"))?;
         }
         self.restart_with(node, tally)
+    }
+
+    /// Restarts the primary from its RDB file.
+    pub fn crash_to_save(&mut self, tally: &mut Tally) -> Check {
+        let seed = self.next_moment();
+        self.restart_with(self.saved.reloaded(seed, self.primary.knows)?, tally)
     }
 
     /// Restarts the primary with the state of `node` and resyncs all replicas.
@@ -157,21 +119,20 @@ impl Cluster {
         (0..self.primary.held.len()).try_for_each(|sale| self.verify(sale, true))
     }
 
-    fn reload(&mut self) -> Check {
+    pub fn reload(&mut self) -> Check {
         // A node that loads data begins a new epoch.
         self.node_epoch = self.next_moment();
         self.primary = self.primary.reloaded(self.node_epoch, self.primary.knows)?;
         self.begin_anew()
     }
 
-    fn dump(&mut self, sale: usize) -> Check {
+    pub fn dump(&mut self, sale: usize) {
         let dump = Rc::new(rebuild::dump(&self.primary.held[sale].sale));
         self.dumps[sale] = Some(Dumped { dump, model: self.models[sale].clone() });
-        Ok(())
     }
 
     /// Replaces the sale by its dump, here and on all nodes that get the RESTORE.
-    fn restore(&mut self, sale: usize, tally: &mut Tally) -> Check {
+    pub fn restore(&mut self, sale: usize, tally: &mut Tally) -> Check {
         let at = self.next_moment();
         let Some(Dumped { dump, model }) = &self.dumps[sale] else { return Ok(()) };
         if self.setting != 0 && versions::of_dump(dump) > self.setting {

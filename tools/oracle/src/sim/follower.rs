@@ -6,56 +6,40 @@ use seckill_domain::ledger::Grant;
 use seckill_domain::outbox::Field;
 use seckill_domain::Sale;
 
-use super::turns;
 use crate::compare::{same, Check};
 use crate::stored_entry::StoredEntry;
-use crate::turns::Turns;
+use crate::turns::{Terms, Told, Turns, Waiter};
 
 /// A grant, rebuilt from entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Line {
     user: Vec<u8>,
-    qty: u64,
-    state: Vec<u8>,
-    at: u64,
-    deadline: u64,
     req: Vec<u8>,
-    born: u64,
-    round: u64,
+    state: Vec<u8>,
+    /// Units, time, deadline, epoch and round.
+    numbers: [u64; 5],
 }
 
 impl Line {
+    fn numbers(grant: &Grant<'_>) -> [u64; 5] {
+        [grant.qty, grant.at, grant.view().deadline, grant.epoch, grant.round]
+    }
+
     fn of(grant: &Grant<'_>) -> Line {
         Line {
             user: grant.user.to_vec(),
-            qty: grant.qty,
-            state: grant.state.name().into(),
-            at: grant.at,
-            deadline: grant.view().deadline,
             req: grant.req_id().unwrap_or_default().to_vec(),
-            born: grant.epoch,
-            round: grant.round,
+            state: grant.state.name().into(),
+            numbers: Line::numbers(grant),
         }
-    }
-
-    /// The grant in words.
-    fn shown(&self) -> String {
-        let text = |bytes: &[u8]| bytes.escape_ascii().to_string();
-        let Line { qty, at, deadline, born, round, .. } = self;
-        let (user, state, req) = (text(&self.user), text(&self.state), text(&self.req));
-        format!("{user} {qty} {state} at {at} until {deadline} req {req} born {born} round {round}")
     }
 
     /// Whether this equals the grant. Compares without copying.
     fn is(&self, grant: &Grant<'_>) -> bool {
         self.user == grant.user
-            && self.qty == grant.qty
-            && self.state == grant.state.name().as_bytes()
-            && self.at == grant.at
-            && self.deadline == grant.view().deadline
             && self.req == grant.req_id().unwrap_or_default()
-            && self.born == grant.epoch
-            && self.round == grant.round
+            && self.state == grant.state.name().as_bytes()
+            && self.numbers == Line::numbers(grant)
     }
 }
 
@@ -63,7 +47,7 @@ impl Line {
 #[derive(Clone, Debug, Default)]
 pub struct Follower {
     /// False until the sale has an outbox. Then the shop exports the grants once and reads entries.
-    is_on: bool,
+    pub is_on: bool,
     lines: BTreeMap<u64, Line>,
     rev: u64,
     epoch: u64,
@@ -83,17 +67,10 @@ impl Follower {
     /// Exports the current sale, as a shop does before it reads entries.
     pub fn export(sale: &Sale) -> Follower {
         let balances = sale.balances();
-        let mut lines = BTreeMap::new();
-        let mut seq = 0;
-        while let Some(next) = sale.next_seq(seq) {
-            seq = next;
-            if let Some(grant) = sale.grant(seq) {
-                lines.insert(seq, Line::of(&grant));
-            }
-        }
+        let grants = sale.grants_after(0).filter_map(|(seq, grant)| Some((seq, grant?)));
         Follower {
             is_on: sale.terms().outbox.is_some(),
-            lines,
+            lines: grants.map(|(seq, grant)| (seq, Line::of(&grant))).collect(),
             rev: balances.rev,
             epoch: balances.epoch,
             t: balances.t,
@@ -101,7 +78,7 @@ impl Follower {
             round: balances.round,
             stored_round: balances.round,
             grants: balances.grants,
-            turns: turns::begun(sale),
+            turns: begun_turns(sale),
         }
     }
 
@@ -117,26 +94,21 @@ impl Follower {
         }
         (self.rev, self.epoch, self.t) = (rev, epoch, t);
         let names = ["supply", "available", "held", "sold"];
-        let mut numbers = [0; 4];
-        for (slot, name) in numbers.iter_mut().zip(names) {
-            *slot = entry.number(name)?;
-        }
-        same("law of an entry", &numbers[0], &numbers[1..].iter().sum())?;
-        self.numbers = numbers;
+        let [supply, available, held, sold] = names.map(|name| entry.number(name));
+        self.numbers = [supply?, available?, held?, sold?];
+        same("law of an entry", &self.numbers[0], &self.numbers[1..].iter().sum())?;
         if let Some(turns) = &mut self.turns {
-            turns::read(turns, entry)?;
+            read_turns(turns, entry)?;
         }
         if entry.has("seq") {
             self.round = entry.number_or_0("round")?;
+            let (qty, at, born) =
+                (entry.number("qty")?, entry.number("at")?, entry.number("born")?);
             let line = Line {
                 user: entry.raw(Field::User).to_vec(),
-                qty: entry.number("qty")?,
-                state: entry.word("state").into(),
-                at: entry.number("at")?,
-                deadline: entry.number_or_0("deadline")?,
                 req: entry.raw(Field::Req).to_vec(),
-                born: entry.number("born")?,
-                round: self.round,
+                state: entry.word("state").into(),
+                numbers: [qty, at, entry.number_or_0("deadline")?, born, self.round],
             };
             let seq = entry.number("seq")?;
             self.grants = self.grants.max(seq);
@@ -157,21 +129,12 @@ impl Follower {
             return same("rev without an outbox", &balances.rev, &0);
         }
         same("rev of the sale", &balances.rev, &self.rev)?;
-        same(
-            "epoch of the last entry is not above the sale's",
-            &(self.epoch > balances.epoch),
-            &false,
-        )?;
-        let mut seq = 0;
-        while let Some(next) = sale.next_seq(seq) {
-            seq = next;
-            let Some(grant) = sale.grant(seq) else { continue };
+        same("last entry has a later epoch", &(self.epoch > balances.epoch), &false)?;
+        for (seq, grant) in sale.grants_after(0) {
+            let Some(grant) = grant else { continue };
             let line = self.lines.get(&seq);
             if !line.is_some_and(|line| line.is(&grant)) {
-                let (told, is) = (line.map(Line::shown), Line::of(&grant).shown());
-                return Err(format!(
-                    "a reader of the outbox has {told:?} as {seq}, the sale {is:?}"
-                ));
+                return Err(format!("a reader of the outbox has {line:?}, the sale {grant:?}"));
             }
         }
         same("grants that the outbox told", &self.grants, &balances.grants)?;
@@ -180,11 +143,69 @@ impl Follower {
         if self.round == balances.round {
             same("numbers of the last entry", &self.numbers, &numbers)?;
         }
-        self.turns.as_ref().map_or(Ok(()), |told| turns::check(told, sale))
+        self.turns.as_ref().map_or(Ok(()), |told| check_turns(told, sale))
     }
+}
 
-    /// Whether the shop already follows.
-    pub fn is_on(&self) -> bool {
-        self.is_on
+/// The waiters of the current sale; `None` for a part.
+fn begun_turns(sale: &Sale) -> Option<Turns> {
+    let (terms, balances) = (sale.terms(), sale.balances());
+    if terms.split.is_some() {
+        return None;
     }
+    let list = sale.waitlist();
+    let waiter = |it: seckill_domain::waitlist::Waiter<'_>| Waiter {
+        user: it.user.to_vec(),
+        req: it.req.to_vec(),
+        qty: it.qty,
+        until: it.until,
+        ..Waiter::default()
+    };
+    let waiting = list.into_iter().flat_map(|list| list.iter_from(0));
+    let in_force = terms.waitlist.map_or_else(Terms::default, |list| Terms {
+        offer_ms: if list.offer_ms == 0 { terms.hold_ms } else { list.offer_ms },
+        overtake: list.overtake,
+        close_at: terms.close_at,
+    });
+    let numbers = [balances.available, balances.held];
+    Some(Turns::begun(in_force, numbers, waiting.map(|it| (it.ticket, waiter(it)))))
+}
+
+/// Reads the next entry's part about waiters.
+fn read_turns(turns: &mut Turns, entry: &StoredEntry) -> Check {
+    let event = std::str::from_utf8(entry.raw(Field::Event)).unwrap_or_default();
+    let numbers = ["ticket", "qty", "until", "deadline"].map(|name| entry.number_or_0(name));
+    let [ticket, qty, until, deadline] = numbers;
+    let terms = match event {
+        "INIT" | "ALTER" => {
+            let offer_ms = entry.number_or_0("offer_ms")?;
+            let offer_ms = if offer_ms == 0 { entry.number_or_0("hold_ms")? } else { offer_ms };
+            let overtake = entry.number_or_0("overtake")?;
+            Some(Terms { offer_ms, overtake, close_at: entry.number_or_0("close_at")? })
+        }
+        _ => None,
+    };
+    turns.read(&Told {
+        event,
+        t: entry.number("t")?,
+        available: entry.number("available")?,
+        held: entry.number("held")?,
+        terms,
+        ticket: ticket?,
+        user: entry.raw(Field::User),
+        req: entry.raw(Field::Req),
+        qty: qty?,
+        until: until?,
+        deadline: deadline?,
+        reason: entry.word("reason"),
+    })
+}
+
+/// Compares the sale's waiters with those in the outbox.
+fn check_turns(turns: &Turns, sale: &Sale) -> Check {
+    let waiting = sale.waitlist().into_iter().flat_map(|list| list.iter_from(0));
+    let waiting: Vec<_> = waiting.map(|it| (it.ticket, it.user, it.req, it.qty)).collect();
+    let told = turns.waiting.iter();
+    let told = told.map(|(ticket, it)| (*ticket, &it.user[..], &it.req[..], it.qty));
+    same("who waits, by the outbox", &told.collect::<Vec<_>>(), &waiting)
 }

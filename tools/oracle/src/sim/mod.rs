@@ -3,21 +3,20 @@
 //!
 //! A run is a [`Setup`] and a list of [`Step`]s. With both it can be replayed on any machine.
 //!
-//! * `dice` draws numbers, `setup` the terms, `swarm` the frequencies of steps, `plan` the next
+//! * `setup` draws the terms, `swarm` the kinds of steps and their frequencies, `plan` the next
 //!   step.
 //! * `cluster` has all nodes, `command` the clients' commands, `fault` the faults around them.
 //! * `versions` has the rules between older and newer modules.
-//! * `node` applies replicated changes, `follower` is a database that reads the outbox, `turns`
-//!   checks by its entries that waiters are served in order.
+//! * `node` applies replicated changes, `follower` is a database that reads the outbox and checks
+//!   by its entries that waiters are served in order.
 //! * `paid` is the IMPORT of paid orders after a primary was lost.
 //! * `model` is the expected sale: the oracle, if it models the terms, and the lists.
 //! * `sometimes` lists cases that many runs together must reach.
-//! * `check` compares with `compare`; `shrink` searches the shortest failing list of steps.
+//! * `check` compares with `compare`.
 
 mod check;
 mod cluster;
 mod command;
-mod dice;
 mod fault;
 mod follower;
 mod model;
@@ -25,12 +24,10 @@ mod node;
 mod paid;
 mod plan;
 mod setup;
-pub mod shrink;
 mod sometimes;
 mod step;
 mod swarm;
 pub mod tally;
-mod turns;
 mod versions;
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -66,11 +63,10 @@ pub fn run(seed: u64, tally: &mut Tally) -> Result<(), Box<Failure>> {
     let lived = guarded(|| {
         let Some(mut cluster) = Cluster::open(&setup)? else { return Ok(()) };
         for _ in 0..count {
-            let step = plan::next(&mut random, &swarm, &cluster);
-            steps.push(step);
-            if let Some(step) = steps.last() {
-                cluster.step(step, tally)?;
-            }
+            let (kind, step) = plan::next(&mut random, &swarm, &cluster);
+            steps.push(step.clone());
+            let moved = cluster.step(&step, tally)?;
+            tally.step(kind, moved);
         }
         cluster.finish(tally)
     });
@@ -79,12 +75,42 @@ pub fn run(seed: u64, tally: &mut Tally) -> Result<(), Box<Failure>> {
 }
 
 /// Executes `steps` again and returns the first failure.
-pub fn replay(setup: &Setup, steps: &[Step]) -> Check {
+fn replay(setup: &Setup, steps: &[Step]) -> Check {
     guarded(|| {
         let Some(mut cluster) = Cluster::open(setup)? else { return Ok(()) };
         let mut tally = Tally::default();
-        steps.iter().try_for_each(|step| cluster.step(step, &mut tally))?;
+        steps.iter().try_for_each(|step| cluster.step(step, &mut tally).map(drop))?;
         cluster.finish(&mut tally)
+    })
+}
+
+/// Leaves steps out of a failure as long as it still fails, by the minimizing delta debugging of
+/// Zeller and Hildebrandt (2002). The numbers in steps are kept.
+pub fn shrink(failure: &Failure) -> Failure {
+    let mut short = failure.clone();
+    let mut parts = 2;
+    while short.steps.len() > 1 {
+        let size = short.steps.len().div_ceil(parts);
+        match shorter(&short, size) {
+            Some(shorter) => {
+                short = shorter;
+                parts = (parts - 1).max(2);
+            }
+            None if size == 1 => break,
+            None => parts = (parts * 2).min(short.steps.len()),
+        }
+    }
+    short
+}
+
+/// Leaves out `size` steps in a row, if the other steps still fail.
+fn shorter(failure: &Failure, size: usize) -> Option<Failure> {
+    let Failure { setup, steps, .. } = failure;
+    (0..steps.len()).step_by(size).find_map(|start| {
+        let end = steps.len().min(start + size);
+        let steps = [&steps[..start], &steps[end..]].concat();
+        let wrong = replay(setup, &steps).err()?;
+        Some(Failure { setup: setup.clone(), steps, wrong })
     })
 }
 
@@ -95,7 +121,7 @@ pub fn samples(seed: u64) -> Vec<Sample> {
     let swarm = Swarm::draw(&mut random, &setup);
     let Ok(Some(mut cluster)) = Cluster::open(&setup) else { return Vec::new() };
     for _ in 0..STEPS_MAX / 2 {
-        let step = plan::next(&mut random, &swarm, &cluster);
+        let (_, step) = plan::next(&mut random, &swarm, &cluster);
         if cluster.step(&step, &mut Tally::default()).is_err() {
             return Vec::new();
         }

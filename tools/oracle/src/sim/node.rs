@@ -5,16 +5,17 @@ use std::rc::Rc;
 
 use seckill_domain::effect::Change;
 use seckill_domain::plan::Position;
+use seckill_domain::request::Now;
 use seckill_domain::Sale;
 use siphasher::sip::SipHasher13;
 
 use super::follower::Follower;
-use super::model::Heard;
-use super::model::Way;
+use super::model::{Heard, Way};
 use super::versions;
 use crate::compare::{same, Check};
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;
+use crate::world::encoded;
 
 /// The key name of every sale in its outbox, equal to the oracle's.
 pub const KEY: &[u8] = b"k";
@@ -101,7 +102,7 @@ impl Held {
         let version = version_in(position)?;
         let changes = decoded(texts)?;
         let plan = self.sale.check(version, changes);
-        let plan = plan.map_err(|why| format!("a replica refuses {}: {why:?}", shown(texts)))?;
+        let plan = plan.map_err(|why| format!("a replica refuses {texts:?}: {why:?}"))?;
         let own = StoredEntry::all(&self.sale, &plan, KEY);
         same("entries of a replica", &own, &entries.to_vec())?;
         own.iter().try_for_each(|entry| self.follower.read(entry))?;
@@ -112,7 +113,7 @@ impl Held {
 
     /// The shop begins to follow when the sale gets an outbox.
     pub fn follow(&mut self) {
-        if !self.follower.is_on() && self.sale.terms().outbox.is_some() {
+        if !self.follower.is_on && self.sale.terms().outbox.is_some() {
             self.follower = Follower::export(&self.sale);
         }
     }
@@ -168,11 +169,8 @@ impl Node {
 pub fn arrived(dump: &[Vec<u8>], at: u64) -> Result<Held, String> {
     let mut sale = rebuild::load(dump, at).map_err(|why| format!("a dump is refused: {why:?}"))?;
     sale.arrive();
-    let refusals = {
-        let counters =
-            sale.status(&seckill_domain::request::Now { clock_ms: 0, node_epoch: 0 }).counters;
-        counters.attempts() - counters.tallies.granted
-    };
+    let counters = sale.status(&Now { clock_ms: 0, node_epoch: 0 }).counters;
+    let refusals = counters.attempts() - counters.tallies.granted;
     Ok(Held { refusals, ..Held::new(sale, Way::Restored) })
 }
 
@@ -183,22 +181,14 @@ pub fn version_in(position: &[u8]) -> Result<u64, String> {
 }
 
 fn decoded(texts: &[Vec<u8>]) -> Result<Vec<Change<'_>>, String> {
-    let decode = |text: &'_ Vec<u8>| -> Result<(), String> {
-        let change = Change::decode(text).map_err(|why| format!("{}: {why:?}", shown(&[text])))?;
-        let mut again = Vec::new();
-        change.encode(&mut again);
+    let decoded = texts.iter().map(|text| {
+        let change = Change::decode(text).map_err(|why| format!("{text:?}: {why:?}"))?;
+        let again = encoded(&change);
         // Effects from before a change of the setting are now encoded in another form.
-        let is_as_then = versions::of_effect(&again) == versions::of_effect(text);
-        same("text that was read and written again", &again, if is_as_then { text } else { &again })
-    };
-    texts.iter().try_for_each(decode)?;
-    let changes: Result<Vec<Change<'_>>, _> =
-        texts.iter().map(|text| Change::decode(text)).collect();
-    changes.map_err(|why| format!("{}: {why:?}", shown(texts)))
-}
-
-/// Effects as text.
-fn shown(texts: &[impl AsRef<[u8]>]) -> String {
-    let texts = texts.iter().map(|text| text.as_ref().escape_ascii().to_string());
-    texts.collect::<Vec<_>>().join(" ")
+        if versions::of_effect(&again) == versions::of_effect(text) {
+            same("text that was read and written again", &again, text)?;
+        }
+        Ok(change)
+    });
+    decoded.collect()
 }

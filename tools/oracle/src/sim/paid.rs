@@ -3,7 +3,6 @@
 
 use seckill_domain::outcome::State;
 
-use super::dice::{once_in, pick};
 use super::node::Held;
 use super::step::Step;
 use crate::oracle::{Bytes, Op};
@@ -24,13 +23,9 @@ pub struct Paid {
 pub fn lost(held: &[Held], next: &[Held]) -> Vec<Paid> {
     let mut lost = Vec::new();
     for (sale, (old, new)) in held.iter().zip(next).enumerate() {
-        let mut seq = 0;
-        while let Some(next) = old.sale.next_seq(seq) {
-            seq = next;
-            let Some(grant) = old.sale.grant(seq) else { continue };
-            let (true, Some(req)) = (grant.state == State::Sold, grant.req_id()) else {
-                continue;
-            };
+        let sold = old.sale.grants_after(0).filter_map(|(_, grant)| grant);
+        for grant in sold.filter(|grant| grant.state == State::Sold) {
+            let Some(req) = grant.req_id() else { continue };
             let known = new.sale.by_req(grant.user, req).and_then(|seq| new.sale.grant(seq));
             if known.is_none_or(|known| known.state != State::Sold) {
                 let (user, req) = (grant.user.to_vec(), req.to_vec());
@@ -46,10 +41,10 @@ pub fn lost(held: &[Held], next: &[Held]) -> Vec<Paid> {
 
 /// The IMPORT of one paid order.
 pub fn import(random: &mut Random, paid: &[Paid]) -> Step {
-    let Paid { sale, user, req, qty, units } = pick(random, paid).clone();
+    let Paid { sale, user, req, qty, units } = random.pick(paid).clone();
     if !units.is_empty() {
         return Step::Ask { sale, op: Op::ImportUnits { user, units, req } };
     }
-    let no_deficit = once_in(random, 4);
+    let no_deficit = random.once_in(4);
     Step::Ask { sale, op: Op::Import { user, qty, req, at: None, no_deficit } }
 }

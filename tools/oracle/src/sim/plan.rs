@@ -5,9 +5,8 @@ use seckill_domain::parts::Pair;
 use seckill_domain::Sale;
 
 use super::cluster::Cluster;
-use super::dice::{any_number, between, once_in, pick};
 use super::paid;
-use super::setup::{gates, list, rules, SPLIT};
+use super::setup::{any_number, gates, list, rules, SPLIT};
 use super::step::Step;
 use super::swarm::Swarm;
 use super::versions::{NEWER, OLDER, REPLICAS};
@@ -31,21 +30,24 @@ const USERS: [&[&[u8]]; 8] = [
 /// Sizes of clock changes in ms: a minute, an hour, a day, the longest hold.
 const STEPS_MS: [u64; 4] = [60_000, 3_600_000, 86_400_000, HOLD_MAX];
 
-/// The next step of a run.
-pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
+/// The next step of a run, and its kind.
+pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> (usize, Step) {
     let sale = random.below(cluster.primary.held.len() as u64) as usize;
     let replica = random.below(REPLICAS as u64) as usize;
     let value = &cluster.primary.held[sale].sale;
     let draws = value.terms().draw().is_some();
-    match swarm.next(random) {
+    let kind = match swarm.next(random) {
         // A sale that draws amounts accepts none.
-        0 if draws && !once_in(random, 12) => Step::Ask { sale, op: drawn(random) },
+        0 if draws && !random.once_in(12) => 1,
+        kind => kind,
+    };
+    let step = match kind {
         2 => several(random, cluster),
-        8 if !cluster.paid.is_empty() && !once_in(random, 3) => paid::import(random, &cluster.paid),
-        kind @ (0..=17 | 19..=22) => Step::Ask { sale, op: command(random, kind, value) },
+        8 if !cluster.paid.is_empty() && !random.once_in(3) => paid::import(random, &cluster.paid),
+        0..=17 | 19..=22 => Step::Ask { sale, op: command(random, kind, value) },
         18 => between_calls(random, sale, value, cluster),
         23 => Step::Clock(clock(random, cluster, value)),
-        24 => Step::Outbox { sale, broken: once_in(random, 3) },
+        24 => Step::Outbox { sale, broken: random.once_in(3) },
         25 => Step::Deliver { replica, count: 1 + random.below(12) as usize },
         26 => Step::Repeat { replica },
         27 => Step::Gap { replica },
@@ -54,14 +56,15 @@ pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> Step {
         30 => Step::Sync,
         31 => Step::Rewrite,
         32 => Step::Crash { lost: random.below(12) as usize },
-        33 if once_in(random, 3) => Step::CrashToSave,
+        33 if random.once_in(3) => Step::CrashToSave,
         33 => Step::Save,
         34 => Step::Reload,
-        35 if once_in(random, 3) => Step::Restore { sale },
+        35 if random.once_in(3) => Step::Restore { sale },
         35 => Step::Dump { sale },
-        36 => Step::Replace { replica, knows: *pick(random, &[OLDER, NEWER]) },
-        _ => Step::Setting { version: *pick(random, &[0, OLDER]) },
-    }
+        36 => Step::Replace { replica, knows: *random.pick(&[OLDER, NEWER]) },
+        _ => Step::Setting { version: *random.pick(&[0, OLDER]) },
+    };
+    (kind, step)
 }
 
 /// Few users, so that each sends several commands. Some ids are numbers, some are hard to parse.
@@ -86,7 +89,7 @@ fn req(random: &mut Random) -> Bytes {
 }
 
 fn some_req(random: &mut Random) -> Option<Bytes> {
-    (!once_in(random, 3)).then(|| req(random))
+    (!random.once_in(3)).then(|| req(random))
 }
 
 fn shifted(number: u64, random: &mut Random) -> u64 {
@@ -96,7 +99,7 @@ fn shifted(number: u64, random: &mut Random) -> u64 {
 /// A quantity, often near the available units or the user's limit.
 fn size(random: &mut Random, sale: &Sale, user: &[u8]) -> u64 {
     let number = match random.below(10) {
-        0..=4 => between(random, 1, 4),
+        0..=4 => random.between(1, 4),
         5 => any_number(random),
         6 | 7 => shifted(sale.balances().available, random),
         8 => shifted(sale.allowance(&sale.holding_of(user)).unwrap_or(1), random),
@@ -105,17 +108,13 @@ fn size(random: &mut Random, sale: &Sale, user: &[u8]) -> u64 {
     number.clamp(1, INTEGER_MAX)
 }
 
-fn drawn(random: &mut Random) -> Op {
-    Op::Grab { user: user(random), ask: Ask::Unsaid, req: some_req(random) }
-}
-
 /// An MGRAB, often of one unit each and with one of few request ids, so that some are repeated.
 fn several(random: &mut Random, cluster: &Cluster) -> Step {
     let (user, is_small) = (user(random), random.below(4) > 0);
     let sales = cluster.primary.held.iter();
     let mut qty = |sale| if is_small { 1 } else { size(random, sale, &user) };
     let qty = sales.map(|held| qty(&held.sale)).collect();
-    let req = (!once_in(random, 3)).then(|| vec![b'm', b'0' + random.below(4) as u8]);
+    let req = (!random.once_in(3)).then(|| vec![b'm', b'0' + random.below(4) as u8]);
     Step::Several { user, qty, req }
 }
 
@@ -123,12 +122,12 @@ fn several(random: &mut Random, cluster: &Cluster) -> Step {
 fn between_calls(random: &mut Random, sale: usize, value: &Sale, cluster: &Cluster) -> Step {
     let kind = |random: &mut Random| match random.below(3) {
         0 => random.below(22) as usize,
-        _ => *pick(random, &[0, 0, 1, 3, 5, 17]),
+        _ => *random.pick(&[0, 0, 1, 3, 5, 17]),
     };
     let outer = kind(random);
     let op = command(random, outer, value);
     let other = random.below(cluster.primary.held.len() as u64) as usize;
-    let other = if once_in(random, 4) { other } else { sale };
+    let other = if random.once_in(4) { other } else { sale };
     let call = match kind(random) {
         2 => several(random, cluster),
         inner => {
@@ -139,23 +138,23 @@ fn between_calls(random: &mut Random, sale: usize, value: &Sale, cluster: &Clust
 }
 
 fn enlist(random: &mut Random, list: List) -> Op {
-    let users = pick(random, &USERS);
+    let users = random.pick(&USERS);
     Op::Enlist { list, add: random.below(3) > 0, users }
 }
 
 fn gate_patch(random: &mut Random) -> GatePatch {
     let wanted = gates(random);
     GatePatch {
-        allowlist: once_in(random, 2).then_some(wanted.allowlist),
-        modulo: once_in(random, 2).then_some(wanted.modulo),
-        sample: once_in(random, 2).then_some(wanted.sample),
-        admit: once_in(random, 2).then_some(wanted.admit),
+        allowlist: random.once_in(2).then_some(wanted.allowlist),
+        modulo: random.once_in(2).then_some(wanted.modulo),
+        sample: random.once_in(2).then_some(wanted.sample),
+        admit: random.once_in(2).then_some(wanted.admit),
         mask: Some(wanted.mask),
     }
 }
 
 fn grab(random: &mut Random, sale: &Sale) -> Op {
-    if sale.terms().is_numbered() && once_in(random, 2) {
+    if sale.terms().is_numbered() && random.once_in(2) {
         return choose(random, sale);
     }
     let user = user(random);
@@ -163,7 +162,7 @@ fn grab(random: &mut Random, sale: &Sale) -> Op {
     if sale.terms().waitlist.is_some() && random.below(3) > 0 {
         return join(random, sale, user, qty);
     }
-    let ask = if once_in(random, 3) { Ask::UpTo(qty) } else { Ask::Qty(qty) };
+    let ask = if random.once_in(3) { Ask::UpTo(qty) } else { Ask::Qty(qty) };
     Op::Grab { user, ask, req: some_req(random) }
 }
 
@@ -174,7 +173,7 @@ fn choose(random: &mut Random, sale: &Sale) -> Op {
         _ => Wish::These(units(random, sale, &[]).into_iter().map(u64::from).collect()),
     };
     let qty = match &wish {
-        Wish::Adjacent => between(random, 1, 5),
+        Wish::Adjacent => random.between(1, 5),
         Wish::These(units) => units.len() as u64,
     };
     Op::Choose { user: user(random), qty, wish, req: some_req(random) }
@@ -183,9 +182,9 @@ fn choose(random: &mut Random, sale: &Sale) -> Op {
 /// Different numbers in any order: some of `of`, sometimes others, and rarely an invalid one.
 fn units(random: &mut Random, sale: &Sale, of: &[u32]) -> Vec<u32> {
     let mut units: Vec<u32> = of.iter().copied().filter(|_| random.below(3) > 0).collect();
-    let all = sale.balances().supply.clamp(1, 40) + u64::from(once_in(random, 12));
-    let others = if of.is_empty() || once_in(random, 6) { between(random, 1, 3) } else { 0 };
-    units.extend((0..others).map(|_| between(random, 1, all) as u32));
+    let all = sale.balances().supply.clamp(1, 40) + u64::from(random.once_in(12));
+    let others = if of.is_empty() || random.once_in(6) { random.between(1, 3) } else { 0 };
+    units.extend((0..others).map(|_| random.between(1, all) as u32));
     if units.is_empty() {
         units.extend(of.first());
     }
@@ -205,8 +204,8 @@ fn first_units(sale: &Sale, seq: Option<u64>) -> Vec<u32> {
 /// A GRAB with WAIT, often for a possible quantity, with or without a time limit.
 fn join(random: &mut Random, sale: &Sale, user: Bytes, qty: u64) -> Op {
     let supply = sale.balances().supply.max(1);
-    let qty = if once_in(random, 6) { qty } else { between(random, 1, supply.min(4)) };
-    let ask = if qty == 1 && once_in(random, 2) { Ask::Unsaid } else { Ask::Qty(qty) };
+    let qty = if random.once_in(6) { qty } else { random.between(1, supply.min(4)) };
+    let ask = if qty == 1 && random.once_in(2) { Ask::Unsaid } else { Ask::Qty(qty) };
     let until = match random.below(4) {
         0 => (sale.balances().t + random.below(60)).min(TIME_MS_MAX),
         _ => 0,
@@ -226,14 +225,14 @@ fn some_waiter(random: &mut Random, sale: &Sale) -> Option<(Bytes, Bytes, u64)> 
 fn command(random: &mut Random, kind: usize, sale: &Sale) -> Op {
     match kind {
         0 => grab(random, sale),
-        1 => drawn(random),
+        1 => Op::Grab { user: user(random), ask: Ask::Unsaid, req: some_req(random) },
         3 => settle(random, sale, Deed::Confirm),
         4 => settle(random, sale, Deed::Reclaim),
         5 => settle(random, sale, Deed::Cancel),
         6 => {
             let ms = match random.below(6) {
-                0 => *pick(random, &[1, HOLD_MAX - 1, HOLD_MAX]),
-                _ => between(random, 1, 60),
+                0 => *random.pick(&[1, HOLD_MAX - 1, HOLD_MAX]),
+                _ => random.between(1, 60),
             };
             settle(random, sale, Deed::Extend(ms))
         }
@@ -241,7 +240,7 @@ fn command(random: &mut Random, kind: usize, sale: &Sale) -> Op {
         8 => import(random, sale),
         9 => {
             let size = size(random, sale, b"") as i64;
-            let delta = if once_in(random, 2) { size } else { -size };
+            let delta = if random.once_in(2) { size } else { -size };
             Op::Restock { delta, req: req(random) }
         }
         10 => Op::Pause,
@@ -261,7 +260,7 @@ fn command(random: &mut Random, kind: usize, sale: &Sale) -> Op {
 
 /// The split id in a command, sometimes a wrong one.
 fn split(random: &mut Random) -> &'static str {
-    if once_in(random, 20) {
+    if random.once_in(20) {
         "another"
     } else {
         SPLIT
@@ -282,7 +281,7 @@ fn total(random: &mut Random, before: u64) -> u64 {
         0 => before,
         1 => before.saturating_sub(1),
         2 => any_number(random),
-        _ => before + between(random, 1, 9),
+        _ => before + random.between(1, 9),
     };
     total.min(INTEGER_MAX)
 }
@@ -293,7 +292,7 @@ fn send(random: &mut Random, sale: &Sale) -> Op {
         0 => shifted(pair.sent + sale.balances().available, random).min(INTEGER_MAX),
         _ => total(random, pair.sent),
     };
-    Op::Send { split: split(random), to: pair.peer.into(), total, owed: once_in(random, 3) }
+    Op::Send { split: split(random), to: pair.peer.into(), total, owed: random.once_in(3) }
 }
 
 fn receive(random: &mut Random, sale: &Sale) -> Op {
@@ -304,19 +303,19 @@ fn receive(random: &mut Random, sale: &Sale) -> Op {
 
 fn elsewhere(random: &mut Random, sale: &Sale) -> Op {
     let pass = sale.part().map_or(0, |part| part.escrow.pass);
-    let units = if once_in(random, 2) { 0 } else { any_number(random) };
+    let units = if random.once_in(2) { 0 } else { any_number(random) };
     Op::Elsewhere { split: split(random), units, pass: shifted(pass, random) }
 }
 
 fn patch(random: &mut Random) -> Patch {
     let rules = rules(random);
     Patch {
-        limit: once_in(random, 2).then_some(rules.limit),
-        grabs: once_in(random, 2).then_some(rules.grabs),
-        hold_ms: once_in(random, 2).then_some(rules.hold_ms),
-        open_at: once_in(random, 4).then_some(rules.open_at),
-        close_at: once_in(random, 4).then_some(rules.close_at),
-        outbox: rules.outbox.filter(|_| once_in(random, 3)),
+        limit: random.once_in(2).then_some(rules.limit),
+        grabs: random.once_in(2).then_some(rules.grabs),
+        hold_ms: random.once_in(2).then_some(rules.hold_ms),
+        open_at: random.once_in(4).then_some(rules.open_at),
+        close_at: random.once_in(4).then_some(rules.close_at),
+        outbox: rules.outbox.filter(|_| random.once_in(3)),
         list: match random.below(6) {
             0 => list_patch(random),
             _ => ListPatch::default(),
@@ -329,8 +328,8 @@ fn list_patch(random: &mut Random) -> ListPatch {
     let wanted = list(random);
     ListPatch {
         max: Some(wanted.max),
-        offer_ms: once_in(random, 2).then_some(wanted.offer_ms),
-        overtake: once_in(random, 2).then_some(wanted.overtake),
+        offer_ms: random.once_in(2).then_some(wanted.offer_ms),
+        overtake: random.once_in(2).then_some(wanted.overtake),
     }
 }
 
@@ -338,17 +337,17 @@ fn list_patch(random: &mut Random) -> ListPatch {
 fn some_seq(random: &mut Random, sale: &Sale) -> u64 {
     let grants = sale.balances().grants.max(1);
     match random.below(3) {
-        0 => between(random, 1, grants),
+        0 => random.between(1, grants),
         _ => grants - random.below(grants.min(8)),
     }
 }
 
 fn settle(random: &mut Random, sale: &Sale, deed: Deed) -> Op {
-    let waiter = some_waiter(random, sale).filter(|_| once_in(random, 3));
+    let waiter = some_waiter(random, sale).filter(|_| random.once_in(3));
     if let Some((user, req, _)) = waiter {
         return Op::Settle { user, pick: Pick::Req(req), deed };
     }
-    let known = sale.grant(some_seq(random, sale)).filter(|_| !once_in(random, 6));
+    let known = sale.grant(some_seq(random, sale)).filter(|_| !random.once_in(6));
     let Some(grant) = known else {
         let pick = match random.below(3) {
             0 => Pick::Only,
@@ -367,8 +366,8 @@ fn settle(random: &mut Random, sale: &Sale, deed: Deed) -> Op {
 
 /// KEEP, often for a grant of more than one unit.
 fn keep(random: &mut Random, sale: &Sale) -> Op {
-    let by = *pick(random, &[Keeper::Confirm, Keeper::Cancel, Keeper::Refund]);
-    let units = if once_in(random, 12) { any_number(random).max(1) } else { between(random, 1, 3) };
+    let by = *random.pick(&[Keeper::Confirm, Keeper::Cancel, Keeper::Refund]);
+    let units = if random.once_in(12) { any_number(random).max(1) } else { random.between(1, 3) };
     let deed = Deed::Keep(by, units);
     let one = settle(random, sale, deed);
     let has_more = |op: &Op| match op {
@@ -383,7 +382,7 @@ fn keep(random: &mut Random, sale: &Sale) -> Op {
     };
     let one = if has_more(&one) { one } else { settle(random, sale, deed) };
     match one {
-        Op::Settle { user, pick, .. } if sale.terms().is_numbered() && !once_in(random, 8) => {
+        Op::Settle { user, pick, .. } if sale.terms().is_numbered() && !random.once_in(8) => {
             let seq = match &pick {
                 Pick::Only => None,
                 Pick::Seq(seq) => Some(*seq),
@@ -397,9 +396,9 @@ fn keep(random: &mut Random, sale: &Sale) -> Op {
 }
 
 fn import(random: &mut Random, sale: &Sale) -> Op {
-    let known = sale.grant(some_seq(random, sale)).filter(|_| once_in(random, 2));
-    let no_deficit = once_in(random, 3);
-    let waiter = some_waiter(random, sale).filter(|_| once_in(random, 3));
+    let known = sale.grant(some_seq(random, sale)).filter(|_| random.once_in(2));
+    let no_deficit = random.once_in(3);
+    let waiter = some_waiter(random, sale).filter(|_| random.once_in(3));
     if let Some((user, req, qty)) = waiter {
         let qty = qty + random.below(5) / 4;
         return Op::Import { user, qty, req, at: None, no_deficit };
@@ -414,11 +413,11 @@ fn import(random: &mut Random, sale: &Sale) -> Op {
         return Op::Import { user, qty, req, at: None, no_deficit };
     }
     let user = user(random);
-    if sale.terms().is_numbered() && !once_in(random, 8) {
+    if sale.terms().is_numbered() && !random.once_in(8) {
         return Op::ImportUnits { user, units: units(random, sale, &[]), req: req(random) };
     }
     let qty = size(random, sale, &user);
-    let at = once_in(random, 3).then(|| random.below(TIME_MS_MAX));
+    let at = random.once_in(3).then(|| random.below(TIME_MS_MAX));
     Op::Import { user, qty, req: req(random), at, no_deficit }
 }
 
@@ -434,10 +433,10 @@ fn clock(random: &mut Random, cluster: &Cluster, sale: &Sale) -> u64 {
         16 => shifted(sale.balances().t + FENCE_MS, random),
         17 => clock + random.below(2000),
         // The clock was set, or the machine slept.
-        18 if once_in(random, 2) => clock + *pick(random, &STEPS_MS),
-        18 if once_in(random, 2) => clock.saturating_sub(*pick(random, &STEPS_MS)),
+        18 if random.once_in(2) => clock + *random.pick(&STEPS_MS),
+        18 if random.once_in(2) => clock.saturating_sub(*random.pick(&STEPS_MS)),
         18 => shifted(sale.balances().t, random),
-        _ if once_in(random, 20) => *pick(random, &[1, TIME_MS_MAX - 1, TIME_MS_MAX]),
+        _ if random.once_in(20) => *random.pick(&[1, TIME_MS_MAX - 1, TIME_MS_MAX]),
         _ => clock,
     };
     // The oracle counts rounds one by one, so a sale with rounds gets no jump of months.

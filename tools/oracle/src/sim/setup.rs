@@ -1,22 +1,16 @@
 //! Draws the start of a run: the sales, their terms, and the clock.
 
 use seckill_domain::limits::{INTEGER_MAX, TIME_MS_MAX};
-use seckill_domain::request::Init;
 
-use super::dice::{any_number, between, once_in, pick};
 use super::versions::Versions;
-use crate::oracle::{Drawing, Every, Gates, ListRules, Oracle, Part, Rules, HOLD_MAX, SECRET};
+use crate::oracle::{Drawing, Every, Gates, ListRules, Part, Rules, HOLD_MAX};
 use crate::random::Random;
-use crate::requests::{amounts, terms};
 
 /// Start of runs in Unix ms.
 const START: u64 = 1_000_000;
 
 /// The epoch of the first primary.
 const NODE_EPOCH: u64 = 500;
-
-/// The id of every sale, as in the oracle.
-const ID: u64 = 77;
 
 /// The split id of parts.
 pub const SPLIT: &str = "s";
@@ -56,17 +50,17 @@ pub struct Setup {
 impl Setup {
     /// Draws a setup.
     pub fn draw(random: &mut Random) -> Setup {
-        let sales = if once_in(random, 6) { 2 } else { 1 };
+        let sales = if random.once_in(6) { 2 } else { 1 };
         let is_plain = random.below(5) < 3;
         let mut sales: Vec<Opening> = (0..sales).map(|_| Opening::draw(random, is_plain)).collect();
-        if once_in(random, 4) {
+        if random.once_in(4) {
             // One part number for all sales: otherwise no user would belong to the parts of two
             // sales.
-            let of = between(random, 1, 3);
+            let of = random.between(1, 3);
             let number = random.below(of);
             sales.iter_mut().for_each(|sale| sale.be_part(random, number, of));
         }
-        let attached = !once_in(random, 4);
+        let attached = !random.once_in(4);
         Setup {
             sales,
             clock: START,
@@ -77,25 +71,34 @@ impl Setup {
     }
 }
 
+/// A number within the limits, often the smallest or largest.
+pub fn any_number(random: &mut Random) -> u64 {
+    match random.below(8) {
+        0..=4 => random.below(6),
+        5 | 6 => *random.pick(&[0, 1, 2, 3, 10, INTEGER_MAX / 2, INTEGER_MAX - 1, INTEGER_MAX]),
+        _ => random.below(INTEGER_MAX),
+    }
+}
+
 /// Terms of a sale.
 pub fn rules(random: &mut Random) -> Rules {
     // Most sales are open most of the time.
     let window = |random: &mut Random| match random.below(32) {
         0..=26 => 0,
-        27..=30 => between(random, START, START + 120),
-        _ => *pick(random, &[1, START - 1, START, TIME_MS_MAX, TIME_MS_MAX + 1, INTEGER_MAX]),
+        27..=30 => random.between(START, START + 120),
+        _ => *random.pick(&[1, START - 1, START, TIME_MS_MAX, TIME_MS_MAX + 1, INTEGER_MAX]),
     };
     Rules {
-        limit: if once_in(random, 3) { 0 } else { any_number(random) },
+        limit: if random.once_in(3) { 0 } else { any_number(random) },
         grabs: if random.below(3) > 0 { 0 } else { any_number(random) },
         hold_ms: match random.below(8) {
             0..=2 => 0,
-            3..=6 => between(random, 1, 40),
-            _ => *pick(random, &[1, 1000, HOLD_MAX - 1, HOLD_MAX]),
+            3..=6 => random.between(1, 40),
+            _ => *random.pick(&[1, 1000, HOLD_MAX - 1, HOLD_MAX]),
         },
         open_at: window(random),
         close_at: window(random),
-        outbox: (!once_in(random, 3)).then_some('s'),
+        outbox: (!random.once_in(3)).then_some('s'),
         ..Rules::default()
     }
 }
@@ -103,8 +106,8 @@ pub fn rules(random: &mut Random) -> Rules {
 /// Terms of a waiting list.
 pub fn list(random: &mut Random) -> ListRules {
     ListRules {
-        max: if once_in(random, 8) { 0 } else { between(random, 1, 9) },
-        offer_ms: if once_in(random, 3) { 0 } else { between(random, 1, 40) },
+        max: if random.once_in(8) { 0 } else { random.between(1, 9) },
+        offer_ms: if random.once_in(3) { 0 } else { random.between(1, 40) },
         overtake: random.below(4),
     }
 }
@@ -112,32 +115,32 @@ pub fn list(random: &mut Random) -> ListRules {
 /// Terms of admission.
 pub fn gates(random: &mut Random) -> Gates {
     Gates {
-        allowlist: once_in(random, 3),
-        modulo: once_in(random, 4).then(|| *pick(random, &MODULI)),
-        sample: once_in(random, 4).then(|| (random.below(1000), *pick(random, &["", "x", "salt"]))),
-        admit: if once_in(random, 2) { between(random, 1, 5) } else { 0 },
-        mask: once_in(random, 3),
+        allowlist: random.once_in(3),
+        modulo: random.once_in(4).then(|| *random.pick(&MODULI)),
+        sample: random.once_in(4).then(|| (random.below(1000), *random.pick(&["", "x", "salt"]))),
+        admit: if random.once_in(2) { random.between(1, 5) } else { 0 },
+        mask: random.once_in(3),
     }
 }
 
 fn every(random: &mut Random) -> Every {
-    let period = *pick(random, &[1, 7, 20, 50, 1000]);
-    let offset = *pick(random, &[0, 1, START, START - 30, START + 60]);
-    Every { period, offset, lasts: between(random, 1, period), carry: once_in(random, 2) }
+    let period = *random.pick(&[1, 7, 20, 50, 1000]);
+    let offset = *random.pick(&[0, 1, START, START - 30, START + 60]);
+    Every { period, offset, lasts: random.between(1, period), carry: random.once_in(2) }
 }
 
 fn drawing(random: &mut Random, supply: u64) -> Drawing {
     let some = supply.max(1);
-    let packets = between(random, 1, some.min(12));
+    let packets = random.between(1, some.min(12));
     match random.below(4) {
-        0 => Drawing::Packets { packets, min: between(random, 1, (some / packets).min(5)) },
+        0 => Drawing::Packets { packets, min: random.between(1, (some / packets).min(5)) },
         1 => {
-            let low = between(random, 1, some.min(6));
-            Drawing::Uniform { low, high: between(random, low, some) }
+            let low = random.between(1, some.min(6));
+            Drawing::Uniform { low, high: random.between(low, some) }
         }
         2 => Drawing::Equal { packets },
         _ => {
-            let amounts = pick(random, &LISTS);
+            let amounts = random.pick(&LISTS);
             Drawing::List(amounts)
         }
     }
@@ -146,42 +149,41 @@ fn drawing(random: &mut Random, supply: u64) -> Drawing {
 impl Opening {
     fn draw(random: &mut Random, is_plain: bool) -> Opening {
         let mut rules = rules(random);
-        let mut supply =
-            if once_in(random, 3) { any_number(random) } else { between(random, 1, 40) };
-        if once_in(random, 3) {
+        let mut supply = if random.once_in(3) { any_number(random) } else { random.between(1, 40) };
+        if random.once_in(3) {
             rules.list = Some(list(random)).filter(|list| list.max > 0);
             // A waiting list needs holds: without them nothing comes back.
-            rules.hold_ms = rules.hold_ms.max(between(random, 1, 40));
+            rules.hold_ms = rules.hold_ms.max(random.between(1, 40));
             supply = supply.min(40);
         }
-        if once_in(random, 4) {
+        if random.once_in(4) {
             // Few numbered units, or too many.
             rules.numbered = true;
-            supply = if once_in(random, 20) { supply } else { between(random, 0, 40) };
+            supply = if random.once_in(20) { supply } else { random.between(0, 40) };
         }
         if is_plain || rules.numbered || rules.list.is_some() {
-            if !is_plain && once_in(random, 2) {
+            if !is_plain && random.once_in(2) {
                 rules.gates = gates(random);
             }
             return Opening { supply, rules };
         }
-        if once_in(random, 2) {
+        if random.once_in(2) {
             rules.drawing = drawing(random, supply);
-            if once_in(random, 2) {
+            if random.once_in(2) {
                 (rules.limit, rules.grabs) = (0, 1);
             }
             // A limit on drawn amounts is mostly left out, because INIT refuses it.
-            rules.limit *= u64::from(once_in(random, 20));
+            rules.limit *= u64::from(random.once_in(20));
         }
         if let Drawing::List(amounts) = rules.drawing {
             supply = amounts.iter().sum();
         }
         // INIT refuses a DRAW LIST that repeats.
         let is_list = matches!(rules.drawing, Drawing::List(_));
-        if once_in(random, if is_list { 20 } else { 2 }) {
+        if random.once_in(if is_list { 20 } else { 2 }) {
             rules.every = Some(every(random));
         }
-        if once_in(random, 2) {
+        if random.once_in(2) {
             rules.gates = gates(random);
         }
         Opening { supply, rules }
@@ -192,23 +194,12 @@ impl Opening {
     fn be_part(&mut self, random: &mut Random, number: u64, of: u64) {
         let is_named = self.rules.drawing == Drawing::Named && !self.rules.numbered;
         let is_possible = is_named && self.rules.every.is_none();
-        if is_possible || once_in(random, 10) {
-            let total = match once_in(random, 20) {
+        if is_possible || random.once_in(10) {
+            let total = match random.once_in(20) {
                 true => any_number(random),
                 false => INTEGER_MAX.min(self.supply + any_number(random)),
             };
             self.rules.part = Some(Part { number, of, split: SPLIT, total });
         }
-    }
-
-    /// The INIT request.
-    pub fn init(&self) -> Init {
-        let (supply, rules) = (self.supply, &self.rules);
-        Init { supply, terms: terms(rules), amounts: amounts(rules), id: ID, secret: SECRET }
-    }
-
-    /// The oracle's reply to the INIT.
-    pub fn oracle(&self, clock: u64, node_epoch: u64) -> Result<Oracle, String> {
-        Oracle::init(self.supply, self.rules, clock, node_epoch)
     }
 }

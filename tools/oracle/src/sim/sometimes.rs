@@ -10,7 +10,7 @@ use seckill_domain::record::Asked;
 use seckill_domain::Sale;
 
 use super::node::{Txn, What};
-use crate::oracle::{Ask, Deed, Keeper, Op, Pick};
+use crate::oracle::{Deed, Keeper, Op, Pick};
 
 /// A command to a sale.
 pub struct Seen<'a> {
@@ -58,10 +58,7 @@ impl<'a> Seen<'a> {
     /// The quantity that a GRAB asks for, with or without WAIT.
     fn asks(&self) -> Option<u64> {
         let (Op::Grab { ask, .. } | Op::Join { ask, .. }) = self.op else { return None };
-        Some(match ask {
-            Ask::Qty(qty) | Ask::UpTo(qty) => *qty,
-            Ask::Unsaid => 1,
-        })
+        Some(ask.units())
     }
 
     fn joins(&self) -> bool {
@@ -90,11 +87,7 @@ impl<'a> Seen<'a> {
     }
 
     fn user(&self) -> &'a [u8] {
-        match self.op {
-            Op::Grab { user, .. } | Op::Join { user, .. } => user,
-            Op::Settle { user, .. } | Op::Import { user, .. } => user,
-            _ => b"",
-        }
+        self.op.user().map_or(b"", |user| user)
     }
 
     /// The grant that the command names, before the command.

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::oracle::{Ask, Bytes, Deed, GatePatch, List, Op, Pick};
+use crate::oracle::{Ask, Bytes, Deed, Op, Pick};
 
 /// One step. Sales and replicas have their index as name.
 #[derive(Clone, Debug)]
@@ -48,106 +48,6 @@ pub enum Step {
     Dump { sale: usize },
     /// A sale is replaced by an older dump of it.
     Restore { sale: usize },
-}
-
-/// The kinds of steps, in the order of the report.
-pub const KINDS: [&str; 38] = [
-    "GRAB",
-    "GRAB drawn",
-    "MGRAB",
-    "CONFIRM",
-    "RECLAIM",
-    "CANCEL",
-    "EXTEND",
-    "REFUND",
-    "IMPORT",
-    "RESTOCK",
-    "PAUSE",
-    "RESUME",
-    "ALTER",
-    "ALTER gates",
-    "ALLOW",
-    "DENY",
-    "INIT",
-    "sweep",
-    "between",
-    "SEND",
-    "RECEIVE",
-    "ELSEWHERE",
-    "KEEP",
-    "clock",
-    "outbox",
-    "deliver",
-    "repeat",
-    "gap",
-    "resync",
-    "promote",
-    "sync",
-    "rewrite",
-    "crash",
-    "snapshot",
-    "reload",
-    "dump",
-    "module",
-    "setting",
-];
-
-/// The index of the first kind that is no command.
-pub const FIRST_FAULT: usize = 23;
-
-impl Step {
-    /// The index in [`KINDS`].
-    pub fn kind(&self) -> usize {
-        match self {
-            Step::Ask { op, .. } => kind_of(op),
-            Step::Several { .. } => 2,
-            Step::Between { .. } => 18,
-            Step::Clock(_) => 23,
-            Step::Outbox { .. } => 24,
-            Step::Deliver { .. } => 25,
-            Step::Repeat { .. } => 26,
-            Step::Gap { .. } => 27,
-            Step::Resync { .. } => 28,
-            Step::Promote { .. } => 29,
-            Step::Sync => 30,
-            Step::Rewrite => 31,
-            Step::Crash { .. } => 32,
-            Step::Save | Step::CrashToSave => 33,
-            Step::Reload => 34,
-            Step::Dump { .. } | Step::Restore { .. } => 35,
-            Step::Replace { .. } => 36,
-            Step::Setting { .. } => 37,
-        }
-    }
-}
-
-fn kind_of(op: &Op) -> usize {
-    match op {
-        Op::Grab { ask: Ask::Unsaid, .. } => 1,
-        Op::Grab { .. } | Op::Join { .. } | Op::Choose { .. } => 0,
-        Op::Settle { deed, .. } => match deed {
-            Deed::Confirm => 3,
-            Deed::Reclaim => 4,
-            Deed::Cancel => 5,
-            Deed::Extend(_) => 6,
-            Deed::Refund => 7,
-            Deed::Keep(..) => 22,
-        },
-        Op::KeepUnits { .. } => 22,
-        Op::Import { .. } | Op::ImportUnits { .. } => 8,
-        Op::Restock { .. } => 9,
-        Op::Pause => 10,
-        Op::Resume => 11,
-        Op::Alter(patch) if patch.gates != GatePatch::default() => 13,
-        Op::Alter(_) => 12,
-        Op::Enlist { list: List::Allow, .. } => 14,
-        Op::Enlist { .. } => 15,
-        Op::Init { .. } => 16,
-        Op::Send { .. } => 19,
-        Op::Receive { .. } => 20,
-        Op::Elsewhere { .. } => 21,
-        _ => 17,
-    }
 }
 
 impl Display for Step {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::node::Txn;
 use super::sometimes::{self, Seen, LOSSES, SITUATIONS};
-pub use super::step::{FIRST_FAULT, KINDS};
+pub use super::swarm::{FIRST_FAULT, KINDS};
 
 /// Counts of operations and outcomes.
 #[derive(Clone, Debug)]

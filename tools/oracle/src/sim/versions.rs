@@ -7,7 +7,6 @@
 use seckill_domain::outbox::EntryVersion;
 use seckill_domain::plan::{EntriesAt, Position, StreamId};
 
-use super::dice::once_in;
 use crate::compare::Check;
 use crate::random::Random;
 use crate::stored_entry::StoredEntry;
@@ -32,8 +31,8 @@ pub struct Versions {
 impl Versions {
     /// Draws the versions; in most runs all nodes are newer.
     pub fn draw(random: &mut Random) -> Versions {
-        let has_older = once_in(random, 3);
-        let mut draw = || if has_older && once_in(random, 2) { OLDER } else { NEWER };
+        let has_older = random.once_in(3);
+        let mut draw = || if has_older && random.once_in(2) { OLDER } else { NEWER };
         let knows = std::array::from_fn(|_| draw());
         let may_be_newest = knows == [NEWER; 1 + REPLICAS];
         Versions { knows, setting: if may_be_newest { 0 } else { OLDER } }

@@ -63,7 +63,7 @@ fn main() -> ExitCode {
             }
         }
         Some((seed, failure)) => {
-            report::print_failure(seed, &failure, &sim::shrink::shrink(&failure));
+            report::print_failure(seed, &failure, &sim::shrink(&failure));
             ExitCode::FAILURE
         }
     }

@@ -22,7 +22,7 @@ pub fn print(tally: &Tally, seed: u64, elapsed: Duration) {
     let rows = |kinds: std::ops::Range<usize>| {
         kinds.map(|kind| {
             let (count, changed) = tally.kinds[kind];
-            [KINDS[kind].to_owned(), count.to_string(), changed.to_string()]
+            [KINDS[kind].0.to_owned(), count.to_string(), changed.to_string()]
         })
     };
     println!("{}", table(["command", "times", "changed the sale"], rows(0..FIRST_FAULT)));
