@@ -33,26 +33,26 @@ fn main() -> ExitCode {
     let mut table = table(&["setting", "found"], &["states", "depth", "seconds"]);
     let mut states = 0;
     let large = if options.small { &[] } else { LARGE };
-    for config in SMALL.iter().chain(large).filter(|one| one.name.contains(&options.only)) {
-        let found = search(config, None, THREADS);
-        let law = found.broken.as_ref().map(|(law, _)| *law);
-        table.add_row(row(config.name, &found, law.unwrap_or("all laws hold")));
+    let settings = SMALL.iter().chain(large).map(|config| (config, None));
+    let all = settings.chain(MUTANTS.iter().map(|(config, law)| (config, Some(*law))));
+    for (config, mutant) in all.filter(|(config, _)| config.name.contains(&options.only)) {
+        let found = search(config, mutant, THREADS);
         eprintln!("{}: {} states", config.name, found.states);
-        states += found.states;
-        if let Some((law, path)) = &found.broken {
-            wrong.push(format!("{}: {law}\n  {}", config.name, path.join("\n  ")));
-        }
-    }
-    for mutant in MUTANTS.iter().filter(|one| one.what.contains(&options.only)) {
-        let found = search(&mutant.config, Some(mutant.law), THREADS);
         let law = found.broken.as_ref().map(|(law, _)| *law);
-        table.add_row(row(mutant.what, &found, law.unwrap_or("NOT FOUND")));
-        if law.is_none() {
-            wrong.push(format!("{} is not found by: {}", mutant.what, mutant.law));
+        let none = if mutant.is_none() { "all laws hold" } else { "NOT FOUND" };
+        table.add_row(row(config.name, &found, law.unwrap_or(none)));
+        match (mutant, &found.broken) {
+            (None, None) => {}
+            (None, Some((law, path))) => {
+                wrong.push(format!("{}: {law}\n  {}", config.name, path.join("\n  ")));
+            }
+            (Some(law), None) => wrong.push(format!("{} is not found by: {law}", config.name)),
+            (Some(_), Some((_, path))) if options.paths => {
+                println!("{}:\n  {}", config.name, path.join("\n  "));
+            }
+            (Some(_), Some(_)) => {}
         }
-        if let (true, Some((_, path))) = (options.paths, &found.broken) {
-            println!("{}:\n  {}", mutant.what, path.join("\n  "));
-        }
+        states += if mutant.is_none() { found.states } else { 0 };
     }
     println!("{table}");
     for one in &wrong {

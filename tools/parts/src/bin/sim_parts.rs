@@ -6,11 +6,12 @@
 //! cargo run --release -p seckill-parts --bin sim_parts -- --parts 64 --interval 20
 //! ```
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use seckill_parts::sim::{chart, run, Outcome, Setting};
+use seckill_chart::units::{self, Run};
+use seckill_parts::sim::{run, Outcome, Setting};
 use seckill_parts::table;
 
 /// Simulates a rush on a split sale
@@ -50,11 +51,7 @@ fn main() -> ExitCode {
     );
     println!("round trip 0.5 ms, worst of {SEEDS} seeds:\n{table}");
     if let Some(file) = &options.picture {
-        let bare = Setting::rush(64, None);
-        let runs = [None, Some(0.02)].map(|interval| run(&Setting { interval, ..bare }));
-        let names = ["Without a balancer", "With one each 20 ms"];
-        let pairs = [(names[0], &runs[0]), (names[1], &runs[1])];
-        if let Err(error) = chart::write(file, &bare, pairs) {
+        if let Err(error) = draw(file) {
             eprintln!("{error}");
             return ExitCode::FAILURE;
         }
@@ -66,6 +63,23 @@ fn main() -> ExitCode {
         println!("OK: what is promised is kept.");
     }
     ExitCode::from(u8::from(!broken.is_empty()))
+}
+
+/// Draws the units of each part over time, without a balancer and with one.
+fn draw(file: &Path) -> Result<(), String> {
+    let bare = Setting::rush(64, None);
+    let title = format!("Units by part: {} parts, {} units", bare.parts, bare.units);
+    let below = format!(
+        "Simulated, {:.0} calls a second; the most asked part is asked {:.1} times as much as the \
+         least",
+        bare.calls,
+        (1.0 + bare.skew) / (1.0 - bare.skew)
+    );
+    let runs = [None, Some(0.02)].map(|interval| run(&Setting { interval, ..bare }));
+    let [without, with] = runs.each_ref().map(|run| (&run.samples[..], run.seconds));
+    let shown = [("Without a balancer", without), ("With one each 20 ms", with)];
+    let shown = shown.map(|(name, (samples, seconds))| Run { name, samples, seconds });
+    units::write(file, &title, &below, &shown)
 }
 
 /// The run with the most calls that got SOLDOUT too early.

@@ -166,11 +166,7 @@ fn step(config: &Config, state: &mut State, number: u8) {
         }
         Balancer::Telling { split, mut told } => {
             told.remove(0);
-            if told.is_empty() {
-                Balancer::Idle
-            } else {
-                Balancer::Telling { split, told }
-            }
+            Balancer::telling(split, told)
         }
         Balancer::Ready(Message { split, command }) => answered(config, split, &command, answer),
         Balancer::Doubts { split, from, to, total } => doubt(state, split, (from, to, total)),
@@ -237,17 +233,6 @@ fn read(
         return Balancer::Reading { split, began, next: next + 1, seen };
     }
     let readings: Vec<_> = seen.iter().map(Part::reading).collect();
-    let told = tell(&readings).into_iter().map(|one| Tell {
-        part: one.part as u8,
-        elsewhere: one.elsewhere as u8,
-        pass: one.pass as u8,
-        began,
-        ended: state.returns,
-    });
-    let told: Vec<Tell> = told.collect();
-    if told.is_empty() {
-        Balancer::Idle
-    } else {
-        Balancer::Telling { split, told }
-    }
+    let told = tell(&readings).into_iter();
+    Balancer::telling(split, told.map(|one| Tell::of(&one, began, state.returns)).collect())
 }

@@ -2,7 +2,7 @@
 
 use super::repair;
 use super::state::{Balancer, Command, Message, State};
-use super::{Broken, Config, PARTS};
+use super::{pairs, Broken, Config, PARTS};
 
 /// One action. Balancers and messages are named by their number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -113,7 +113,7 @@ fn begin(config: &Config, state: &State, number: u8, actions: &mut Vec<Action>) 
     if pass < config.passes && state.parts.iter().all(Option::is_some) {
         actions.push(Action::Read(number));
     }
-    for (from, to) in (0..PARTS).flat_map(|from| (0..PARTS).map(move |to| (from, to))) {
+    for (from, to) in pairs() {
         let (Some(source), Some(peer)) = (state.parts[from], state.parts[to]) else { continue };
         if from == to {
             continue;

@@ -19,6 +19,11 @@ mod state;
 /// Parts of the split.
 pub const PARTS: usize = 3;
 
+/// All pairs of parts: from and to.
+fn pairs() -> impl Iterator<Item = (usize, usize)> {
+    (0..PARTS).flat_map(|from| (0..PARTS).map(move |to| (from, to)))
+}
+
 /// Builds that are broken on purpose, to check that the laws find them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Broken {

@@ -35,6 +35,14 @@ pub struct Tell {
     pub ended: u8,
 }
 
+impl Tell {
+    /// What the balancer tells, with the number of returned units.
+    pub fn of(told: &seckill_balance::Told, began: u8, ended: u8) -> Tell {
+        let (part, elsewhere, pass) = (told.part as u8, told.elsewhere as u8, told.pass as u8);
+        Tell { part, elsewhere, pass, began, ended }
+    }
+}
+
 impl Part {
     /// A part with its share of `total`.
     pub fn with_share(total: u8, at: usize) -> Part {

@@ -5,33 +5,38 @@ use super::state::{Repair, State};
 use super::{Broken, Config, PARTS};
 
 /// The effect of one command of a repair on the part.
-#[derive(Clone, Copy)]
-enum Step {
-    /// INIT with supply 0, paused.
-    Make,
-    /// Units that the peer received from the lost part.
-    Owe(usize),
-    /// IMPORT of units that are sold in the database.
-    Import,
-    /// Units that the peer sent to the lost part.
-    Receive(usize),
-    /// RESTOCK of the share.
-    Restock,
-    Resume,
-}
+type Step = fn(&Config, &mut Part, &mut Repair);
 
 /// First the peers are read one after the other, then one transaction creates the part. A paused
 /// part sells nothing, but it can receive, and a balancer would send its units on.
 const ALL: [Step; 8] = [
-    Step::Make,
-    Step::Import,
-    Step::Restock,
-    Step::Receive(1),
-    Step::Receive(2),
-    Step::Owe(1),
-    Step::Owe(2),
-    Step::Resume,
+    // INIT with supply 0, paused.
+    |_, _, _| {},
+    // IMPORT of units that are sold in the database.
+    |_, part, repair| part.import(std::mem::take(&mut repair.sold)),
+    // RESTOCK of the share.
+    |config, part, repair| {
+        part.restock(Part::with_share(config.total, usize::from(repair.part)).put_in);
+    },
+    // RECEIVE of units that the peers sent to the lost part.
+    |config, part, repair| receive(config, part, repair, 1),
+    |config, part, repair| receive(config, part, repair, 2),
+    // SEND of units that the peers received from the lost part.
+    |config, part, repair| owe(config, part, repair, 1),
+    |config, part, repair| owe(config, part, repair, 2),
+    // RESUME.
+    |_, part, _| part.paused = false,
 ];
+
+fn receive(config: &Config, part: &mut Part, repair: &Repair, distance: usize) {
+    let from = (usize::from(repair.part) + distance) % PARTS;
+    part.receive(from, repair.gets[from], config.broken);
+}
+
+fn owe(config: &Config, part: &mut Part, repair: &Repair, distance: usize) {
+    let to = (usize::from(repair.part) + distance) % PARTS;
+    part.send(to, repair.owes[to], true, config.broken);
+}
 
 /// Number of peers of the lost part. Each is named by its distance after the lost part.
 const PEERS: u8 = PARTS as u8 - 1;
@@ -59,29 +64,8 @@ pub fn step(config: &Config, state: &mut State) {
     } else {
         let first = usize::from(repair.step - PEERS);
         let count = if config.is(Broken::RepairInSteps) { 1 } else { ALL.len() };
-        for step in &ALL[first..first + count] {
-            command(config, state, &mut next, *step);
-        }
+        let part = state.parts[at].get_or_insert(Part::empty(config.total));
+        ALL[first..first + count].iter().for_each(|step| step(config, part, &mut next));
     }
     state.repair = Some(next);
-}
-
-fn command(config: &Config, state: &mut State, repair: &mut Repair, step: Step) {
-    let at = usize::from(repair.part);
-    let part = state.parts[at].get_or_insert(Part::empty(config.total));
-    let peer = |distance: usize| (at + distance) % PARTS;
-    match step {
-        Step::Make => {}
-        Step::Owe(distance) => {
-            let to = peer(distance);
-            part.send(to, repair.owes[to], true, config.broken);
-        }
-        Step::Import => part.import(std::mem::take(&mut repair.sold)),
-        Step::Receive(distance) => {
-            let from = peer(distance);
-            part.receive(from, repair.gets[from], config.broken);
-        }
-        Step::Restock => part.restock(Part::with_share(config.total, at).put_in),
-        Step::Resume => part.paused = false,
-    }
 }

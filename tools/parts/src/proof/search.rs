@@ -90,19 +90,18 @@ pub const LARGE: &[Config] = &[
     },
 ];
 
-/// A broken build, the setting that shows the error, and the law that finds it.
-pub struct Mutant {
-    pub what: &'static str,
-    pub config: Config,
-    pub law: &'static str,
+const fn mutant(
+    name: &'static str,
+    broken: Broken,
+    config: Config,
+    law: &'static str,
+) -> (Config, &'static str) {
+    (Config { name, broken: Some(broken), ..config }, law)
 }
 
-const fn mutant(what: &'static str, broken: Broken, config: Config, law: &'static str) -> Mutant {
-    Mutant { what, config: Config { name: what, broken: Some(broken), ..config }, law }
-}
-
-/// The broken builds that must be found.
-pub const MUTANTS: &[Mutant] = &[
+/// The broken builds that must be found: each with the setting that shows the error, and the law
+/// that finds it.
+pub const MUTANTS: &[(Config, &str)] = &[
     mutant(
         "RECEIVE adds instead of raising",
         Broken::ReceiveAdds,
@@ -174,9 +173,9 @@ mod tests {
 
     #[test]
     fn every_build_that_is_broken_is_found() {
-        for mutant in MUTANTS {
-            let found = search(&mutant.config, Some(mutant.law), 2);
-            assert!(found.broken.is_some(), "{}: {found:?}", mutant.what);
+        for (config, law) in MUTANTS {
+            let found = search(config, Some(law), 2);
+            assert!(found.broken.is_some(), "{}: {found:?}", config.name);
         }
     }
 }

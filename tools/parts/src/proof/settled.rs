@@ -4,7 +4,7 @@ use seckill_balance::{made_twice, plan, tell, under_way, Load, Reading, Timing};
 
 use super::part::{Part, Tell};
 use super::state::State;
-use super::{repair, Broken, Config, PARTS};
+use super::{pairs, repair, Broken, Config};
 
 /// More passes than any state needs.
 const PASSES_MAX: usize = 12;
@@ -33,7 +33,7 @@ fn readings(parts: &[Part]) -> Vec<Reading> {
 /// filled, and parts are notified.
 fn pass(config: &Config, parts: &mut [Part]) {
     let broken = config.broken.filter(|broken| *broken != Broken::ReadApart);
-    for (from, to) in (0..PARTS).flat_map(|from| (0..PARTS).map(move |to| (from, to))) {
+    for (from, to) in pairs() {
         let (source, peer) = (parts[from].reading(), parts[to].reading());
         if let Some(total) = made_twice((from, &source), (to, &peer)) {
             parts[from].send(to, total as u8, true, broken);
@@ -52,9 +52,7 @@ fn pass(config: &Config, parts: &mut [Part]) {
     }
     arrive(parts);
     for one in tell(&readings(parts)) {
-        let (elsewhere, pass) = (one.elsewhere as u8, one.pass as u8);
-        let part = one.part as u8;
-        parts[one.part].tell(&Tell { part, elsewhere, pass, began: 0, ended: 0 }, broken);
+        parts[one.part].tell(&Tell::of(&one, 0, 0), broken);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The whole state.
 
 use super::part::{Part, Tell};
-use super::{Config, PARTS};
+use super::{pairs, Config, PARTS};
 
 /// A command to a part, with its split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,6 +54,14 @@ pub enum Balancer {
 }
 
 impl Balancer {
+    /// Tells the parts in `told`, if any.
+    pub fn telling(split: u8, told: Vec<Tell>) -> Balancer {
+        match told.is_empty() {
+            true => Balancer::Idle,
+            false => Balancer::Telling { split, told },
+        }
+    }
+
     /// Whether the balancer waits until the replica of this part has its SEND.
     pub fn waits_for(&self, part: u8) -> bool {
         matches!(self, Balancer::Waits { from, is_copied: false, .. } if *from == part)
@@ -73,7 +81,7 @@ pub struct Repair {
     pub gets: [u8; PARTS],
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct State {
     /// `None`: the part is lost.
     pub parts: [Option<Part>; PARTS],
@@ -97,56 +105,42 @@ pub struct State {
 
 impl State {
     pub fn first(config: &Config) -> State {
-        let parts: Vec<_> = (0..PARTS).map(|at| Some(Part::with_share(config.total, at))).collect();
-        let mut all = [None; PARTS];
-        all.copy_from_slice(&parts);
-        State {
-            parts: all,
-            replicas: all,
-            balancers: vec![Balancer::Idle; config.balancers],
-            late: Vec::new(),
-            split: 0,
-            returns: 0,
-            repair: None,
-            made_twice: 0,
-            lossy: false,
-            failovers: 0,
-            losses: 0,
-            messages: 0,
-        }
+        let all = std::array::from_fn(|at| Some(Part::with_share(config.total, at)));
+        let balancers = vec![Balancer::Idle; config.balancers];
+        State { parts: all, replicas: all, balancers, ..State::default() }
     }
 
     pub fn part(&self, at: u8) -> Option<&Part> {
         self.parts[usize::from(at)].as_ref()
     }
 
-    /// Units received from a part that has no record of sending them.
+    /// Sent and received units of two parts; none if one of them is lost.
+    fn totals(&self, from: usize, to: usize) -> (u8, u8) {
+        let pair = self.parts[from].zip(self.parts[to]);
+        pair.map_or((0, 0), |(source, peer)| (source.sent[to], peer.received[from]))
+    }
+
+    /// Units that a part received from one that has no record of sending them.
+    fn twice(&self, from: usize, to: usize) -> u8 {
+        let (sent, received) = self.totals(from, to);
+        received.saturating_sub(sent)
+    }
+
+    /// Units made twice, of all pairs.
     pub fn twice_now(&self) -> u8 {
-        self.pairs().map(|(sent, received)| received.saturating_sub(sent)).sum()
+        pairs().map(|(from, to)| self.twice(from, to)).sum()
     }
 
     /// Units made twice since `before`, counted for each pair.
     pub fn made_since(&self, before: &State) -> u8 {
-        let twice = |state: &State, from: usize, to: usize| {
-            let pair = state.parts[from].zip(state.parts[to]);
-            pair.map_or(0, |(source, peer)| peer.received[from].saturating_sub(source.sent[to]))
-        };
-        let both = (0..PARTS).flat_map(|from| (0..PARTS).map(move |to| (from, to)));
-        both.map(|(from, to)| twice(self, from, to).saturating_sub(twice(before, from, to))).sum()
+        let made = |(from, to)| self.twice(from, to).saturating_sub(before.twice(from, to));
+        pairs().map(made).sum()
     }
 
     /// Units that were sent and not received.
     pub fn under_way(&self) -> u8 {
-        self.pairs().map(|(sent, received)| sent.saturating_sub(received)).sum()
-    }
-
-    /// Sent and received units of each pair of existing parts.
-    pub fn pairs(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
-        let both = (0..PARTS).flat_map(|from| (0..PARTS).map(move |to| (from, to)));
-        both.filter_map(|(from, to)| {
-            let (source, peer) = (self.parts[from]?, self.parts[to]?);
-            Some((source.sent[to], peer.received[from]))
-        })
+        let totals = pairs().map(|(from, to)| self.totals(from, to));
+        totals.map(|(sent, received)| sent.saturating_sub(received)).sum()
     }
 
     /// Sold units, including those of a lost part.

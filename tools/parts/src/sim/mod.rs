@@ -4,7 +4,6 @@
 //! Time advances in ticks that are short compared with a message. A seed always gives the same
 //! rush.
 
-pub mod chart;
 mod network;
 
 use seckill_balance::{plan, Demand, Load, Reading, Timing};
@@ -231,9 +230,7 @@ fn weights(setting: &Setting, random: &mut Random) -> Vec<f64> {
     let steps = setting.parts.saturating_sub(1).max(1) as f64;
     let weight = |at: usize| 1.0 - setting.skew + 2.0 * setting.skew * at as f64 / steps;
     let mut weights: Vec<f64> = (0..setting.parts).map(weight).collect();
-    for last in (1..weights.len()).rev() {
-        weights.swap(last, random.below(last as u64 + 1) as usize);
-    }
+    random.shuffle(&mut weights);
     weights
 }
 
