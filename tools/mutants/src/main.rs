@@ -13,19 +13,18 @@ mod sample;
 mod tree;
 mod write;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 
-use run::Outcome;
-use run::Test;
+use run::{Outcome, Test};
 use sample::Mutant;
 use tree::{Numbered, Programs, Tree};
 
@@ -133,9 +132,14 @@ fn build<'m>(
     Err(format!("After {BUILDS_MAX} builds the compiler still refuses some"))
 }
 
+// Outcomes that no test has noticed.
+const SURVIVED: &str = "survived";
+const UNREACHED: &str = "unreached";
+
 /// The stored results.
 struct Book {
-    outcomes: BTreeMap<usize, Outcome>,
+    /// The word of each outcome, or the test that caught the mutant.
+    outcomes: BTreeMap<usize, String>,
     file: File,
 }
 
@@ -145,20 +149,14 @@ impl Book {
         let mut hasher = DefaultHasher::new();
         all.iter().for_each(|mutant| mutant.to_string().hash(&mut hasher));
         let name = format!("seed-{}-{:016x}.tsv", options.seed, hasher.finish());
-        let path: PathBuf = folder.join(name);
+        let path = folder.join(name);
         if options.fresh {
             let _ = fs::remove_file(&path);
         }
         let text = fs::read_to_string(&path).unwrap_or_default();
         let outcome = |line: &str| {
-            let (number, told) = line.split_once('\t')?;
-            let outcome = match told {
-                "survived" => Outcome::Survived,
-                "unreached" => Outcome::Unreached,
-                "stuck" => Outcome::Stuck,
-                test => Outcome::Caught(test.to_owned()),
-            };
-            Some((number.parse().ok()?, outcome))
+            let (number, outcome) = line.split_once('\t')?;
+            Some((number.parse().ok()?, outcome.to_owned()))
         };
         let file = OpenOptions::new().create(true).append(true).open(&path);
         let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -166,17 +164,17 @@ impl Book {
     }
 
     fn note(&mut self, number: usize, mutant: &Mutant, outcome: Outcome) {
-        let told = match &outcome {
-            Outcome::Survived => "survived",
-            Outcome::Unreached => "unreached",
-            Outcome::Stuck => "stuck",
+        let told = match outcome {
+            Outcome::Survived => SURVIVED.to_owned(),
+            Outcome::Unreached => UNREACHED.to_owned(),
+            Outcome::Stuck => "stuck".to_owned(),
             Outcome::Caught(test) => test,
         };
         eprintln!("{told:>40}  {mutant}");
         if let Err(error) = writeln!(self.file, "{number}\t{told}") {
             eprintln!("not written down: {error}");
         }
-        self.outcomes.insert(number, outcome);
+        self.outcomes.insert(number, told);
     }
 }
 
@@ -188,19 +186,13 @@ fn try_all(
     jobs: usize,
     book: &mut Book,
 ) {
-    let left = chosen.iter().filter(|(number, _)| !book.outcomes.contains_key(number));
-    let (queue, book) = (Mutex::new(left.collect::<VecDeque<_>>()), Mutex::new(book));
-    let next = || queue.lock().ok()?.pop_front();
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.max(1) {
-            scope.spawn(|| {
-                while let Some((number, mutant)) = next() {
-                    let outcome = run::mutant(tests, programs, *number);
-                    if let Ok(mut book) = book.lock() {
-                        book.note(*number, mutant, outcome);
-                    }
-                }
-            });
+    let mut left = chosen.clone();
+    left.retain(|number, _| !book.outcomes.contains_key(number));
+    let book = Mutex::new(book);
+    run::in_parallel(jobs, left.into_iter(), |_, (number, mutant)| {
+        let outcome = run::mutant(tests, programs, number);
+        if let Ok(mut book) = book.lock() {
+            book.note(number, mutant, outcome);
         }
     });
 }
@@ -209,8 +201,8 @@ fn try_all(
 fn report(chosen: &Numbered<'_>, book: &Book, equivalent: usize) -> Result<bool, String> {
     let (mut caught, mut survived) = (0, Vec::new());
     for (number, mutant) in chosen {
-        match book.outcomes.get(number) {
-            Some(Outcome::Survived | Outcome::Unreached) => survived.push(mutant),
+        match book.outcomes.get(number).map(String::as_str) {
+            Some(SURVIVED | UNREACHED) => survived.push(mutant),
             Some(_) => caught += 1,
             None => return Err("Some were not tried".into()),
         }

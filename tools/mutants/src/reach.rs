@@ -1,7 +1,7 @@
 //! Measures which mutants each test executes, and how long the test takes. A mutant is tested only
 //! by the tests that execute it, the fastest first.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,16 +18,13 @@ const LONG: [&str; 2] = ["enumeration", "property"];
 const LEFT_OUT_MAX: usize = 3;
 
 /// Runs each test once, alone in its process. Returns the tests, the fastest first.
-///
-/// # Errors
-/// A message if many tests fail without a mutant.
 pub fn measure(
     programs: &Programs,
     folder: &Path,
     jobs: usize,
     quick: bool,
 ) -> Result<Vec<Test>, String> {
-    let mut names = VecDeque::new();
+    let mut names = Vec::new();
     for program in programs.all() {
         let left_out: &[&str] = match programs.server.contains(program) {
             true => &MEASURING_SERVER,
@@ -38,21 +35,14 @@ pub fn measure(
         let listed = listed(program)?.into_iter().filter(|name| !is_left_out(name));
         names.extend(listed.map(|name| (program, name)));
     }
-    let (all, names, tests) = (names.len(), Mutex::new(names), Mutex::new(Vec::new()));
-    std::thread::scope(|scope| {
-        for job in 0..jobs.max(1) {
-            let (names, tests) = (&names, &tests);
-            scope.spawn(move || loop {
-                let next = || names.lock().ok()?.pop_front();
-                let Some((program, name)) = next() else { return };
-                let notes = folder.join(format!("reached-{job}"));
-                // A server test may fail once on a busy machine.
-                let mut tries = (0..2).map(|_| one(program, &name, &notes, programs));
-                match (tries.find_map(Result::ok), tests.lock()) {
-                    (Some(test), Ok(mut tests)) => tests.push(test),
-                    _ => eprintln!("left out, because it fails without any mutant: {name}"),
-                }
-            });
+    let (all, tests) = (names.len(), Mutex::new(Vec::new()));
+    run::in_parallel(jobs, names.into_iter(), |job, (program, name)| {
+        let notes = folder.join(format!("reached-{job}"));
+        // A server test may fail once on a busy machine.
+        let mut tries = (0..2).map(|_| one(program, &name, &notes, programs));
+        match (tries.find_map(Result::ok), tests.lock()) {
+            (Some(test), Ok(mut tests)) => tests.push(test),
+            _ => eprintln!("left out, because it fails without any mutant: {name}"),
         }
     });
     let mut tests = tests.into_inner().map_err(|error| error.to_string())?;
@@ -67,8 +57,8 @@ fn one(program: &PathBuf, name: &str, notes: &Path, programs: &Programs) -> Resu
     fs::write(notes, "").map_err(|error| format!("{}: {error}", notes.display()))?;
     let started = Instant::now();
     let with = [(NOTING.1, notes.as_os_str())];
-    let (words, folder) = (["--exact", name], programs.folder(program));
-    let outcome = run::noting(programs.deadline, program, &folder, NOTING.0, &words, &with);
+    let words = ["--exact", name];
+    let outcome = run::noting(programs.deadline, programs, program, NOTING.0, &words, &with);
     if outcome != Outcome::Survived {
         return Err(format!("{outcome:?}"));
     }

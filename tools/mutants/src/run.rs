@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{mpsc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -48,6 +48,21 @@ const MEMORY_KIB: usize = 6 << 20;
 pub const MEASURING_SERVER: [&str; 7] =
     ["soak", "fork::", "flood::", "memory::", "due_at_once::", "budget::", "defrag::"];
 
+/// Calls `each` for all items, with so many threads, each of which has a number.
+pub fn in_parallel<I>(jobs: usize, items: I, each: impl Fn(usize, I::Item) + Sync)
+where
+    I: Iterator + Send,
+{
+    let items = Mutex::new(items);
+    let next = || items.lock().ok()?.next();
+    thread::scope(|scope| {
+        for job in 0..jobs.max(1) {
+            let (next, each) = (&next, &each);
+            scope.spawn(move || std::iter::from_fn(next).for_each(|item| each(job, item)));
+        }
+    });
+}
+
 /// Tries the mutant `number` on the tests that execute its line.
 pub fn mutant(tests: &[Test], programs: &Programs, number: usize) -> Outcome {
     let reaching: Vec<&Test> = tests.iter().filter(|test| test.reached.contains(&number)).collect();
@@ -64,12 +79,11 @@ fn together(mut batch: Vec<&Test>, programs: &Programs, number: usize) -> Outcom
     while let Some(first) = batch.first() {
         let takes: Duration = batch.iter().map(|test| test.takes).sum();
         let deadline = (takes * PATIENCE.0).max(PATIENCE.1).min(programs.deadline);
-        let (folder, is_server) =
-            (programs.folder(&first.program), programs.server.contains(&first.program));
+        let is_server = programs.server.contains(&first.program);
         let run = |names: &[&str]| {
             // One test at a time, because another mutant runs at the same time.
             let words = [&["--test-threads=1", "--exact"], names].concat();
-            noting(deadline, &first.program, &folder, number, &words, &[])
+            noting(deadline, programs, &first.program, number, &words, &[])
         };
         match run(&batch.iter().map(|test| test.name.as_str()).collect::<Vec<_>>()) {
             Outcome::Caught(test) if is_server && run(&[&test]) == Outcome::Survived => {
@@ -102,8 +116,8 @@ fn batches<'t>(tests: &[&'t Test], programs: &Programs) -> Vec<Vec<&'t Test>> {
 /// mutant's.
 pub fn noting(
     deadline: Duration,
-    program: &Path,
-    folder: &Path,
+    programs: &Programs,
+    program: &PathBuf,
     number: usize,
     words: &[&str],
     variables: &[(&str, &OsStr)],
@@ -114,7 +128,7 @@ pub fn noting(
         .args(["-c", &limited])
         .arg(program)
         .args(words)
-        .current_dir(folder)
+        .current_dir(programs.folder(program))
         .env(VARIABLE, number.to_string())
         .envs(variables.iter().copied())
         .env("RUST_BACKTRACE", "0")
@@ -122,15 +136,12 @@ pub fn noting(
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();
-    match started {
-        Ok(mut child) => {
-            let outcome = watch(&mut child, deadline);
-            let _ = child.kill();
-            let _ = child.wait();
-            outcome
-        }
-        Err(error) => panic!("{} does not start: {error}", program.display()),
-    }
+    let mut child =
+        started.unwrap_or_else(|error| panic!("{} does not start: {error}", program.display()));
+    let outcome = watch(&mut child, deadline);
+    let _ = child.kill();
+    let _ = child.wait();
+    outcome
 }
 
 fn watch(child: &mut Child, deadline: Duration) -> Outcome {
@@ -154,9 +165,9 @@ fn watch(child: &mut Child, deadline: Duration) -> Outcome {
                     return Outcome::Survived;
                 }
             }
-            Err(RecvTimeoutError::Timeout) => return Outcome::Stuck,
-            // The program ended without a result: by a signal, or without memory.
-            Err(RecvTimeoutError::Disconnected) => return Outcome::Stuck,
+            // The time is over, or the program ended without a result: by a signal, or without
+            // memory.
+            Err(_) => return Outcome::Stuck,
         }
     }
 }

@@ -45,9 +45,6 @@ const FOLDERS: [&str; 2] = ["domain/src", "src"];
 const LEFT_ALONE: [&str; 3] = ["tests.rs", "testing.rs", "alloc.rs"];
 
 /// All mutants, in an order that depends only on the seed.
-///
-/// # Errors
-/// A message that says what failed.
 pub fn shuffled(root: &Path, seed: u64) -> Result<Vec<Mutant>, String> {
     let mut all = Vec::new();
     for folder in FOLDERS {
@@ -59,10 +56,7 @@ pub fn shuffled(root: &Path, seed: u64) -> Result<Vec<Mutant>, String> {
             all.extend(of_file(&file, &path)?);
         }
     }
-    let mut random = Random(seed);
-    for at in (1..all.len()).rev() {
-        all.swap(at, random.below(at as u64 + 1) as usize);
-    }
+    Random(seed).shuffle(&mut all);
     Ok(all)
 }
 
