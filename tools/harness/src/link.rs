@@ -7,10 +7,11 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
-use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
 
 use super::process::lock;
 
@@ -76,17 +77,11 @@ struct Through {
 
 impl Link {
     /// Forwards every connection to `server`, a port of this machine.
-    ///
-    /// # Errors
-    /// A message if no port is free.
     pub fn to(server: u16, delay: Duration) -> Result<Link, String> {
         Link::of(Line { server: server.into(), ..Line::default() }, delay)
     }
 
     /// A link without delay. Each of its connections goes through a filter. It has no server yet.
-    ///
-    /// # Errors
-    /// A message if no port is free.
     pub fn through(new_filter: NewFilter) -> Result<Link, String> {
         Link::of(Line { new_filter: Some(new_filter), ..Line::default() }, Duration::ZERO)
     }
@@ -104,10 +99,7 @@ impl Link {
                 if shared.cut.iter().any(|cut| cut.load(Ordering::SeqCst)) {
                     continue;
                 }
-                let server = shared.server.load(Ordering::SeqCst);
-                if let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) {
-                    shared.join(near, far, delay);
-                }
+                shared.join(near, delay);
             }
         });
         Ok(Link { port, line })
@@ -196,20 +188,23 @@ impl Through {
 }
 
 impl Line {
-    fn join(self: &Arc<Line>, near: TcpStream, far: TcpStream, delay: Duration) {
+    fn join(self: &Arc<Line>, near: TcpStream, delay: Duration) {
+        // Locked before the server's port is read: whoever changes it and then hangs up also ends
+        // this connection.
+        let mut all = lock(&self.through);
+        let server = self.server.load(Ordering::SeqCst);
+        let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, server)) else { return };
         // Clients and servers set this option, too: small messages must not wait for more bytes.
         let _ = (near.set_nodelay(true), far.set_nodelay(true));
         let filter = self.new_filter.as_ref().map(|new| new());
         let (over, tears) = (Arc::default(), Arc::default());
         for (from, to, towards) in [(&near, &far, Towards::Server), (&far, &near, Towards::Caller)]
         {
-            let ends = [from, to, from].map(TcpStream::try_clone);
-            let [Ok(from), Ok(to), Ok(back)] = ends else { return };
+            let (Ok(from), Ok(to)) = (from.try_clone(), to.try_clone()) else { return };
             let (line, over, tears) = (Arc::clone(self), Arc::clone(&over), Arc::clone(&tears));
-            let filter = filter.clone();
-            Way { line, filter, towards, delay, tears, over }.forward(from, to, back);
+            let way = Way { from, to, line, filter: filter.clone(), towards, delay, tears, over };
+            thread::spawn(move || way.forward());
         }
-        let mut all = lock(&self.through);
         all.retain(|through| !through.over.load(Ordering::SeqCst));
         all.push(Through { ends: [near, far], over, tears });
         if self.gone.load(Ordering::SeqCst) {
@@ -220,6 +215,8 @@ impl Line {
 
 /// One direction of one connection.
 struct Way {
+    from: TcpStream,
+    to: TcpStream,
     line: Arc<Line>,
     filter: Option<Arc<dyn Filter>>,
     towards: Towards,
@@ -230,69 +227,67 @@ struct Way {
 }
 
 impl Way {
-    /// One thread reads bytes as they come, another thread writes them after the delay.
-    fn forward(self, mut from: TcpStream, to: TcpStream, back: TcpStream) {
-        let (sender, receiver) = channel();
-        thread::spawn(move || {
-            let mut part = vec![0; 64 * 1024];
-            while let Ok(bytes @ 1..) = from.read(&mut part) {
-                if sender.send((Instant::now(), part[..bytes].to_vec())).is_err() {
-                    return;
+    /// Reads bytes as they come, and writes them after the delay.
+    fn forward(&self) {
+        let (mut buffer, mut late) = (vec![0; 64 * 1024], Vec::new());
+        loop {
+            if late.first().is_none_or(|(due, _)| self.has_bytes_before(*due)) {
+                let Ok(bytes @ 1..) = (&self.from).read(&mut buffer) else { break };
+                late.push((Instant::now() + self.takes(), buffer[..bytes].to_vec()));
+            }
+            let due = late.iter().take_while(|(due, _)| left(*due).is_zero()).count();
+            for (_, part) in late.drain(..due) {
+                if !self.deliver(part) {
+                    return self.end();
                 }
             }
-        });
-        thread::spawn(move || self.deliver(&receiver, to, back));
-    }
-
-    fn deliver(
-        &self,
-        parts: &Receiver<(Instant, Vec<u8>)>,
-        mut to: TcpStream,
-        mut back: TcpStream,
-    ) {
-        for (sent_at, part) in parts {
-            thread::sleep(self.takes().saturating_sub(sent_at.elapsed()));
-            if self.is_cut() {
-                continue;
-            }
-            if let Some(answer) = self.answer(&part) {
-                if back.write_all(&answer).is_err() {
-                    break;
-                }
-                continue;
-            }
-            let (arrives, then) = self.filtered(part);
-            let is_lost = to.write_all(&arrives).is_err();
-            let is_last = then.is_some();
-            then.into_iter().for_each(|then| then());
-            if is_lost || is_last {
+        }
+        for (due, part) in late {
+            thread::sleep(left(due));
+            if !self.deliver(part) {
                 break;
             }
         }
-        // A cut link stays silent. An open link passes the end of the connection on.
+        self.end();
+    }
+
+    /// Waits for bytes until then. True also if the other side has closed.
+    fn has_bytes_before(&self, due: Instant) -> bool {
+        let timeout = Timespec::try_from(left(due)).unwrap_or_default();
+        let mut from = [PollFd::new(&self.from, PollFlags::IN)];
+        poll(&mut from, Some(&timeout)).is_ok_and(|ready| ready > 0)
+    }
+
+    /// Returns false if the connection ends here.
+    fn deliver(&self, mut part: Vec<u8>) -> bool {
+        if self.is_cut() {
+            return true;
+        }
+        let mut then: Option<Then> = None;
+        match (self.towards, &self.filter) {
+            (Towards::Caller, _) if self.tears.swap(false, Ordering::SeqCst) => {
+                part.truncate(part.len() / 2);
+                then = Some(Box::new(|| {}));
+            }
+            (Towards::Caller, Some(filter)) => (part, then) = filter.reply(part),
+            (Towards::Server, Some(filter)) => {
+                if let Some(answer) = filter.answer(&part) {
+                    return (&self.from).write_all(&answer).is_ok();
+                }
+            }
+            (_, None) => {}
+        }
+        let is_last = then.is_some();
+        let has_arrived = (&self.to).write_all(&part).is_ok();
+        then.into_iter().for_each(|then| then());
+        has_arrived && !is_last
+    }
+
+    /// A cut link stays silent. An open link passes the end of the connection on.
+    fn end(&self) {
         if !self.is_cut() {
-            let _ = to.shutdown(Shutdown::Both);
+            let _ = self.to.shutdown(Shutdown::Both);
             self.over.store(true, Ordering::SeqCst);
-        }
-    }
-
-    fn answer(&self, part: &[u8]) -> Option<Vec<u8>> {
-        let filter = self.filter.as_ref().filter(|_| self.towards == Towards::Server);
-        filter?.answer(part)
-    }
-
-    /// The bytes that arrive. With `Some`, the connection ends after them.
-    fn filtered(&self, mut part: Vec<u8>) -> (Vec<u8>, Option<Then>) {
-        if self.towards == Towards::Server {
-            return (part, None);
-        }
-        if self.tears.swap(false, Ordering::SeqCst) {
-            part.truncate(part.len() / 2);
-            return (part, Some(Box::new(|| {})));
-        }
-        match &self.filter {
-            Some(filter) => filter.reply(part),
-            None => (part, None),
         }
     }
 
@@ -308,6 +303,11 @@ impl Way {
         let is_lost = parts != 0 && part.is_multiple_of(parts);
         self.delay + slower + if is_lost { SENT_AGAIN_AFTER } else { Duration::ZERO }
     }
+}
+
+/// The time until then.
+fn left(due: Instant) -> Duration {
+    due.saturating_duration_since(Instant::now())
 }
 
 #[cfg(test)]
