@@ -104,7 +104,7 @@ fn it_says_when_it_sees_nothing_and_why() {
         let rights = format!("~* +@all {not} on >{user}");
         assert_eq!(admin.call(&format!("ACL SETUSER {user} {rights}")), "+OK");
     }
-    let bare = Options::of_program(None, &[]).run().expect("a server");
+    let bare = Options::of_program(None, &[""; 0]).run().expect("a server");
     let empty = program::Server::start(&module_path(), &[]).expect("a server");
     let users = format!("redis://127.0.0.1:{}/", with_users.port());
     let as_user = |user: &str| users.replace("//", &format!("//{user}:{user}@"));

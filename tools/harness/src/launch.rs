@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::client::Conn;
-use super::process::Process;
+use super::process::{last_lines_of, Process};
 use super::random::Random;
 use super::reply::Reply;
 use super::wait::holds_in_time;
@@ -27,6 +27,22 @@ pub struct Failure {
     pub by_itself: bool,
     /// The server's log, or the reason why it did not start.
     pub log: String,
+}
+
+/// Lines of the log in a message.
+const LOG_LINES: usize = 8;
+
+impl From<Failure> for String {
+    fn from(failure: Failure) -> String {
+        let why = match failure.ended {
+            Some(status) if failure.by_itself => {
+                format!("redis-server ended at once ({status}). Its log:\n")
+            }
+            Some(_) => "redis-server does not answer. Its log:\n".to_owned(),
+            None => String::new(),
+        };
+        why + &last_lines_of(&failure.log, LOG_LINES)
+    }
 }
 
 /// The log file of a server in this folder.
@@ -94,6 +110,13 @@ fn answers(port: u16, pid: u32) -> bool {
     let mine = format!("process_id:{pid}");
     let is_mine = String::from_utf8_lossy(&info).lines().any(|line| line == mine);
     is_mine && matches!(pong, Ok(Reply::Simple(text)) if text == b"PONG")
+}
+
+/// A connection to this port.
+pub fn connect(port: u16) -> Result<redis::Connection, String> {
+    let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));
+    let connection = client.and_then(|client| client.get_connection());
+    connection.map_err(|e| format!("No connection to redis-server: {e}"))
 }
 
 /// Finds a free port. Two programs may find the same one; then the second server fails to bind, and

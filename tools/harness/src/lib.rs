@@ -1,6 +1,6 @@
 //! Shared parts of tests against a real server: start servers on free ports, send and compare exact
 //! bytes, read the replication stream, and wait on conditions. Every wait has a deadline and a
-//! message.
+//! message. The errors of all functions are messages for people.
 
 pub mod assortment;
 pub mod bulk;

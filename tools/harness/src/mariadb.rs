@@ -2,18 +2,14 @@
 //! on request, and reads no system settings. Dropping the value ends the server and removes its
 //! folder.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::process::{command, last_lines, Process};
-
-const START_DEADLINE: Duration = Duration::from_secs(60);
-const POLL_EVERY: Duration = Duration::from_millis(10);
+use crate::process::{command, Process};
 
 /// Reads no settings of the system. Uses little memory, but syncs every transaction to disk at
 /// COMMIT, as a shop needs.
@@ -43,24 +39,13 @@ pub struct MariaDb {
 
 impl MariaDb {
     /// Makes an empty database in a new folder, starts the server and returns when it answers.
-    ///
-    /// # Errors
-    /// A message, with the last lines of the server's log where there is one.
     pub fn start() -> Result<MariaDb, String> {
-        MariaDb::start_by(Maker::MariaDb, &["--skip-networking"])
+        MariaDb::start_with(&["--skip-networking"])
     }
 
     /// Starts the server with these settings, which may name a port of the loopback interface.
-    ///
-    /// # Errors
-    /// As [`MariaDb::start`]; so for the other functions.
     pub fn start_with(settings: &[&str]) -> Result<MariaDb, String> {
         MariaDb::start_by(Maker::MariaDb, settings)
-    }
-
-    /// Starts MySQL.
-    pub fn mysql() -> Result<MariaDb, String> {
-        MariaDb::start_by(Maker::MySql, &["--skip-networking"])
     }
 
     /// Starts MySQL with these settings.
@@ -74,17 +59,12 @@ impl MariaDb {
         let (data, socket) = (folder.join("data"), folder.join("sock"));
         let log = folder.join("server.log");
         make_empty(maker, &data)?;
-        process.spawn(
-            configured(maker, command(&server(maker)?), &data)
-                .args(settings)
-                .args([flag("--socket=", &socket), flag("--log-error=", &log)])
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null()),
-        )?;
-        let database = MariaDb { process, socket };
-        database.wait_until_ready().map_err(|why| format!("{why}\n{}", last_lines(&log, 8)))?;
-        Ok(database)
+        let mut command = configured(maker, command(&server(maker)?), &data);
+        command.args(settings).args([flag("--socket=", &socket), flag("--log-error=", &log)]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        process.spawn(&mut command)?;
+        process.wait_until_up(&log, || greets(&socket))?;
+        Ok(MariaDb { process, socket })
     }
 
     /// The URL `mysql://root@localhost/name?socket=...`.
@@ -106,21 +86,6 @@ impl MariaDb {
     pub fn pid(&self) -> u32 {
         self.process.pid().unwrap_or(0)
     }
-
-    /// Waits until the server greets a new connection.
-    fn wait_until_ready(&self) -> Result<(), String> {
-        let deadline = Instant::now() + START_DEADLINE;
-        while Instant::now() < deadline {
-            if let Some(status) = self.process.ended() {
-                return Err(format!("the database ended at once ({status}). Its log:"));
-            }
-            if greets(&self.socket) {
-                return Ok(());
-            }
-            thread::sleep(POLL_EVERY);
-        }
-        Err("the database does not answer. Its log:".into())
-    }
 }
 
 /// The path of the server program.
@@ -139,20 +104,15 @@ fn server(maker: Maker) -> Result<OsString, String> {
 }
 
 fn make_empty(maker: Maker, data: &Path) -> Result<(), String> {
-    let mut command = match maker {
-        Maker::MariaDb => {
-            let install = Command::new(program("mariadb-install-db"));
-            let mut install = configured(maker, install, data);
-            install.args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
-            install
-        }
-        Maker::MySql => {
-            let mut server = configured(maker, Command::new(server(maker)?), data);
-            server.arg("--initialize-insecure");
-            server
-        }
+    let (program, own): (_, &[&str]) = match maker {
+        Maker::MariaDb => (
+            program("mariadb-install-db"),
+            &["--auth-root-authentication-method=normal", "--skip-test-db"],
+        ),
+        Maker::MySql => (server(maker)?, &["--initialize-insecure"]),
     };
-    let made = command.stdin(Stdio::null()).output().map_err(|e| {
+    let mut command = configured(maker, Command::new(program), data);
+    let made = command.args(own).stdin(Stdio::null()).output().map_err(|e| {
         format!("There is no MariaDB here ({e}). Install it with: make orders-deps")
     })?;
     if made.status.success() {
@@ -188,12 +148,13 @@ fn flag(name: &str, path: &Path) -> OsString {
 fn program(name: &str) -> OsString {
     let in_sbin = Path::new("/usr/sbin").join(name);
     if in_sbin.is_file() {
-        in_sbin.into_os_string()
+        in_sbin.into()
     } else {
-        OsStr::new(name).to_owned()
+        name.into()
     }
 }
 
+/// Whether the server greets a new connection.
 fn greets(socket: &Path) -> bool {
     let Ok(mut stream) = UnixStream::connect(socket) else { return false };
     let patient = stream.set_read_timeout(Some(Duration::from_secs(5)));

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::other_module;
-use super::process::command_as;
+use super::process::{command_as, user_ids};
 
 /// Options for starting a server.
 #[derive(Clone, Debug)]
@@ -51,7 +51,7 @@ impl Options {
     }
 
     /// Options for other programs than tests: settings on the command line, and no redis.conf.
-    pub fn of_program(module: Option<&Path>, settings: &[&str]) -> Options {
+    pub fn of_program(module: Option<&Path>, settings: &[impl AsRef<str>]) -> Options {
         Options {
             words: Some(owned(settings)),
             module_args: module.map(|_| String::new()),
@@ -61,7 +61,7 @@ impl Options {
     }
 
     /// Runs `through`, followed by the server's command line.
-    pub fn through(mut self, through: &[&str]) -> Options {
+    pub fn through(mut self, through: &[impl AsRef<str>]) -> Options {
         self.through = owned(through);
         self
     }
@@ -182,8 +182,8 @@ impl Options {
     }
 }
 
-fn owned(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+fn owned(words: &[impl AsRef<str>]) -> Vec<String> {
+    words.iter().map(|word| word.as_ref().to_owned()).collect()
 }
 
 /// Sets the clock of the server in this folder to the machine's clock plus `ms`.
@@ -215,9 +215,6 @@ pub fn server_program() -> OsString {
 
 /// The module file: the one that the caller or `SECKILL_MODULE` names, or the one beside this
 /// program. The path is absolute, because redis-server needs that.
-///
-/// # Errors
-/// A message that names the places where it was searched.
 pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
     let file = match named.or_else(|| std::env::var_os("SECKILL_MODULE").map(PathBuf::from)) {
         Some(file) => file,
@@ -250,13 +247,7 @@ fn service_user(dir: &Path, program: &OsStr) -> Option<(u32, u32)> {
     if !is_found_on_the_path || !rustix::process::geteuid().is_root() {
         return None;
     }
-    let users = fs::read_to_string("/etc/passwd").expect("the users of this machine");
-    let ids = |name: &str| {
-        let line = users.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
-        let mut fields = line.split(':').skip(1).map(str::parse);
-        Some((fields.next()?.ok()?, fields.next()?.ok()?))
-    };
-    let (user, group) = ids("redis").or_else(|| ids("nobody")).expect("a user to be");
+    let (user, group) = user_ids("redis").or_else(|| user_ids("nobody")).expect("a user to be");
     let inside = fs::read_dir(dir).expect("the folder").map(|file| file.expect("a file").path());
     for path in inside.chain([dir.to_owned()]) {
         std::os::unix::fs::chown(path, Some(user), Some(group)).expect("the owner changes");

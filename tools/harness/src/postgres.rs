@@ -6,8 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::process::{command_as, last_lines, Process};
-use crate::wait::holds_in_time;
+use crate::process::{command, command_as, user_ids, Process};
 
 /// The folder in which Debian keeps the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
@@ -24,18 +23,12 @@ const PORT: u16 = 5432;
 
 impl Postgres {
     /// Makes an empty database in a new folder, starts the server and returns when it answers.
-    ///
-    /// # Errors
-    /// A message, with the last lines of the server's log where there is one.
     pub fn start() -> Result<Postgres, String> {
         Postgres::start_with(PORT, &["listen_addresses="], |_| Ok(()))
     }
 
     /// Starts the server on this port with these settings, which name its addresses. `prepare` gets
     /// the folder before the start, to write files that the settings name.
-    ///
-    /// # Errors
-    /// As [`Postgres::start`].
     pub fn start_with(
         port: u16,
         settings: &[&str],
@@ -47,13 +40,10 @@ impl Postgres {
         let (data, log) = (folder.join("data"), folder.join("server.log"));
         let user = user_of(folder)?;
         let initdb = programs.join("initdb");
-        let made = command_as(user, &[initdb.as_os_str()])
-            .args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale"])
-            .arg("-D")
-            .arg(&data)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|e| format!("initdb does not start: {e}"))?;
+        let mut made = command_as(user, &[initdb.as_os_str()]);
+        made.args(["--username=postgres", "--auth=trust", "--encoding=UTF8", "--no-locale", "-D"]);
+        let made = made.arg(&data).stdin(Stdio::null()).output();
+        let made = made.map_err(|e| format!("initdb does not start: {e}"))?;
         if !made.status.success() {
             let said = String::from_utf8_lossy(&made.stderr).trim().to_owned();
             return Err(format!("initdb failed: {said}"));
@@ -64,32 +54,22 @@ impl Postgres {
         }
         let server = programs.join("postgres");
         let logged = fs::File::create(&log).map_err(|e| format!("No log file: {e}"))?;
-        process.spawn(
-            command_as(user, &[server.as_os_str()])
-                .arg("-D")
-                .arg(&data)
-                .arg("-k")
-                .arg(folder)
-                .args(["-p", &port.to_string()])
-                .args(settings.iter().flat_map(|setting| ["-c", setting]))
-                // Paths in settings are relative to this folder.
-                .current_dir(&data)
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(logged),
-        )?;
+        let mut command = command_as(user, &[server.as_os_str()]);
+        command.arg("-D").arg(&data).arg("-k").arg(folder).args(["-p", &port.to_string()]);
+        command.args(settings.iter().flat_map(|setting| ["-c", setting]));
+        // Paths in settings are relative to this folder.
+        command.current_dir(&data);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(logged);
+        process.spawn(&mut command)?;
         let database = Postgres { process, port };
-        let up =
-            holds_in_time(|| database.process.ended().is_some() || database.answers(&programs));
-        match up && database.process.ended().is_none() {
-            true => Ok(database),
-            false => Err(format!("PostgreSQL did not start:\n{}", last_lines(&log, 8))),
-        }
+        let is_ready = programs.join("pg_isready");
+        database.process.wait_until_up(&log, || database.answers(&is_ready))?;
+        Ok(database)
     }
 
     /// The URL `postgres://postgres@folder/name`.
     pub fn url(&self, name: &str) -> String {
-        let folder = self.process.folder().to_string_lossy().replace('/', "%2F");
+        let folder = self.folder().to_string_lossy().replace('/', "%2F");
         format!("postgres://postgres@{folder}:{}/{name}", self.port)
     }
 
@@ -100,18 +80,14 @@ impl Postgres {
 
     /// The local socket.
     pub fn socket(&self) -> PathBuf {
-        self.process.folder().join(format!(".s.PGSQL.{}", self.port))
+        self.folder().join(format!(".s.PGSQL.{}", self.port))
     }
 
-    fn answers(&self, programs: &Path) -> bool {
-        let asked = command_as(None, &[programs.join("pg_isready").as_os_str()])
-            .arg("-h")
-            .arg(self.process.folder())
-            .args(["-p", &self.port.to_string()])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .status();
-        asked.is_ok_and(|status| status.success())
+    fn answers(&self, is_ready: &Path) -> bool {
+        let mut asked = command(is_ready.as_os_str());
+        asked.arg("-h").arg(self.folder()).args(["-p", &self.port.to_string()]);
+        let status = asked.stdin(Stdio::null()).stdout(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
     }
 }
 
@@ -130,14 +106,9 @@ fn user_of(folder: &Path) -> Result<Option<(u32, u32)>, String> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
     }
-    let users = fs::read_to_string("/etc/passwd").map_err(|e| format!("No users: {e}"))?;
-    let line = users.lines().find_map(|line| line.strip_prefix("postgres:"));
-    let mut fields = line.unwrap_or_default().split(':').skip(1).map(str::parse);
-    let (Some(Ok(user)), Some(Ok(group))) = (fields.next(), fields.next()) else {
-        return Err("There is no user postgres.".into());
-    };
-    give(folder, Some((user, group)))?;
-    Ok(Some((user, group)))
+    let user = user_ids("postgres").ok_or("There is no user postgres.")?;
+    give(folder, Some(user))?;
+    Ok(Some(user))
 }
 
 /// Gives a file to the user of the server.

@@ -9,11 +9,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use rustix::process::{kill_process, Pid, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tempfile::TempDir;
+
+use super::wait::holds_within;
+
+/// Longest start of a database.
+const START_DEADLINE: Duration = Duration::from_secs(60);
 
 /// A process and its folder, for the signal handler.
 struct Running {
@@ -35,9 +41,6 @@ pub struct Process {
 
 impl Process {
     /// Creates a folder in `place` whose name begins with `prefix`. No process runs yet.
-    ///
-    /// # Errors
-    /// A message if the folder can't be created.
     pub fn in_folder(place: &Path, prefix: &str) -> Result<Process, String> {
         SIGNALS.call_once(clean_up_on_signals);
         let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(place);
@@ -54,9 +57,6 @@ impl Process {
     }
 
     /// Starts the command. An earlier process must have ended.
-    ///
-    /// # Errors
-    /// A message if it does not start.
     pub fn spawn(&self, command: &mut Command) -> Result<(), String> {
         let program = command.get_program().to_string_lossy().into_owned();
         let child =
@@ -81,6 +81,18 @@ impl Process {
         self.with_child(|child| child.try_wait().ok().flatten()).flatten()
     }
 
+    /// Waits until the process answers. An error has the end of its log.
+    pub fn wait_until_up(&self, log: &Path, answers: impl Fn() -> bool) -> Result<(), String> {
+        let up = holds_within(START_DEADLINE, || self.ended().is_some() || answers());
+        match self.ended() {
+            None if up => Ok(()),
+            None => Err(format!("It does not answer. Its log:\n{}", last_lines(log, 8))),
+            Some(status) => {
+                Err(format!("It ended at once ({status}). Its log:\n{}", last_lines(log, 8)))
+            }
+        }
+    }
+
     /// Kills the process with SIGKILL and returns its exit status. The files stay.
     pub fn kill(&self) -> Option<ExitStatus> {
         let mut child = lock(&self.slot).as_mut()?.child.take()?;
@@ -90,9 +102,6 @@ impl Process {
     }
 
     /// Sends the process a signal.
-    ///
-    /// # Errors
-    /// A message if the process does not run.
     pub fn signal(&self, signal: Signal) -> Result<(), String> {
         let pid = self.pid().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         let pid = pid.ok_or("This process was stopped before.")?;
@@ -134,6 +143,14 @@ fn clean_up_on_signals() {
             std::process::exit(128 + signal);
         }
     });
+}
+
+/// The ids of this machine's user and of their group.
+pub fn user_ids(name: &str) -> Option<(u32, u32)> {
+    let users = fs::read_to_string("/etc/passwd").ok()?;
+    let line = users.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+    let mut fields = line.split(':').skip(1).map(str::parse);
+    Some((fields.next()?.ok()?, fields.next()?.ok()?))
 }
 
 /// Locks a mutex, also if a thread panicked while holding it: cleaning up is needed then.

@@ -3,20 +3,15 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::process::Command;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::launch::launch;
-use super::process::{command_as, last_lines_of, Process};
+use super::launch::{self, launch};
+use super::process::{command, Process};
 use super::program::server_program;
-
-/// Lines of the log in an error message.
-const LOG_LINES: usize = 8;
+use super::wait::holds_within;
 
 /// Deadline for Sentinels to find each other. Each announces itself every 2 s.
 const DEADLINE: Duration = Duration::from_secs(60);
-const POLL_EVERY: Duration = Duration::from_millis(20);
 
 /// One Sentinel.
 pub struct Sentinel {
@@ -27,9 +22,6 @@ pub struct Sentinel {
 impl Sentinel {
     /// Starts a Sentinel with these further lines of configuration. The Sentinel knows the server
     /// at this loopback port as `mymaster`. `quorum` Sentinels must agree to declare it down.
-    ///
-    /// # Errors
-    /// A message, with the last lines of its log where there is one.
     pub fn start(primary: u16, quorum: usize, lines: &[&str]) -> Result<Sentinel, String> {
         let process = Process::in_folder(&std::env::temp_dir(), "seckill-sentinel-")?;
         let folder = process.folder().to_owned();
@@ -43,14 +35,11 @@ impl Sentinel {
             );
             // If the file can't be written, the server fails to start and logs the reason.
             let _ = fs::write(&conf, text);
-            let mut command: Command = command_as(None, &[server_program().as_os_str()]);
+            let mut command = command(&server_program());
             command.arg(&conf).arg("--sentinel");
             command
         });
-        let port = launched.map_err(|failure| {
-            format!("No Sentinel started: {}", last_lines_of(&failure.log, LOG_LINES))
-        })?;
-        Ok(Sentinel { process, port })
+        Ok(Sentinel { process, port: launched? })
     }
 
     /// The Sentinel's port on the loopback interface.
@@ -59,19 +48,11 @@ impl Sentinel {
     }
 
     /// Opens a new connection.
-    ///
-    /// # Errors
-    /// The error message of the client library.
     pub fn connect(&self) -> Result<redis::Connection, String> {
-        let client = redis::Client::open(format!("redis://127.0.0.1:{}/", self.port));
-        let client = client.map_err(|e| e.to_string())?;
-        client.get_connection().map_err(|e| format!("No connection to a Sentinel: {e}"))
+        launch::connect(self.port)
     }
 
     /// The port of the primary that the Sentinel reports.
-    ///
-    /// # Errors
-    /// A message if it reports none.
     pub fn named(&self) -> Result<u16, String> {
         let mut asked = redis::cmd("SENTINEL");
         asked.arg("GET-MASTER-ADDR-BY-NAME").arg("mymaster");
@@ -80,9 +61,6 @@ impl Sentinel {
     }
 
     /// The Sentinel's view of the primary: the fields of SENTINEL MASTER.
-    ///
-    /// # Errors
-    /// A message if it does not answer.
     pub fn knows(&self) -> Result<HashMap<String, String>, String> {
         let mut asked = redis::cmd("SENTINEL");
         asked.arg("MASTER").arg("mymaster");
@@ -101,9 +79,6 @@ pub struct Trio(pub Vec<Sentinel>);
 impl Trio {
     /// Starts three Sentinels with these further lines of configuration. Returns when each knows
     /// the others and this many replicas.
-    ///
-    /// # Errors
-    /// A message if one does not start, or they do not find each other.
     pub fn start(primary: u16, replicas: usize, lines: &[&str]) -> Result<Trio, String> {
         Trio::start_each(primary, replicas, || {
             lines.iter().map(|line| (*line).to_owned()).collect()
@@ -111,9 +86,6 @@ impl Trio {
     }
 
     /// As [`Trio::start`], with separate lines for each Sentinel.
-    ///
-    /// # Errors
-    /// As [`Trio::start`].
     pub fn start_each(
         primary: u16,
         replicas: usize,
@@ -126,14 +98,10 @@ impl Trio {
         };
         let all: Result<Vec<Sentinel>, String> = (0..3).map(one).collect();
         let trio = Trio(all?);
-        let deadline = Instant::now() + DEADLINE;
-        while !trio.is_settled(primary, replicas) {
-            if Instant::now() > deadline {
-                return Err("The Sentinels do not find each other.".into());
-            }
-            thread::sleep(POLL_EVERY);
+        match holds_within(DEADLINE, || trio.is_settled(primary, replicas)) {
+            true => Ok(trio),
+            false => Err("The Sentinels do not find each other.".into()),
         }
-        Ok(trio)
     }
 
     /// Whether all Sentinels report this primary port, reach it, and know this many replicas of it.
@@ -155,10 +123,13 @@ impl Trio {
         self.0.iter().filter_map(|one| one.named().ok()).find(|named| *named != port)
     }
 
+    /// The primary port that all report, if they agree.
+    pub fn agreed(&self) -> Option<u16> {
+        let named: Option<Vec<u16>> = self.0.iter().map(|one| one.named().ok()).collect();
+        named.filter(|named| named.iter().all(|port| *port == named[0])).map(|named| named[0])
+    }
+
     /// Sends `SENTINEL FAILOVER mymaster` and these further words to the first Sentinel.
-    ///
-    /// # Errors
-    /// The Sentinel's error reply.
     pub fn fail_over(&self, more: &[&str]) -> Result<(), String> {
         let mut redis = self.0.first().ok_or("There is no Sentinel.")?.connect()?;
         let mut asked = redis::cmd("SENTINEL");

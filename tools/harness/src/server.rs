@@ -8,7 +8,6 @@
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
 use std::process::ExitStatus;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::process::Signal;
 
@@ -20,7 +19,7 @@ use super::process::last_lines_of;
 use super::program;
 use super::reply::Reply;
 use super::valgrind::Logs;
-use super::wait::{holds_in_time, wait_until};
+use super::wait::{holds_in_time, unix_ms, wait_until};
 
 const LOG_TAIL_LINES: usize = 40;
 
@@ -128,8 +127,7 @@ impl Server {
         set_clock(self.folder(), ms);
         wait_until("the server reads its clock", || {
             let cached_us = self.info("server", "server_time_usec").parse::<i64>();
-            let machine = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock");
-            cached_us.is_ok_and(|us| (us / 1000 - ms).abs_diff(machine.as_millis() as i64) < 1000)
+            cached_us.is_ok_and(|us| (us / 1000 - ms).abs_diff(unix_ms() as i64) < 1000)
         });
     }
 
@@ -233,14 +231,6 @@ impl Server {
         let ended = holds_in_time(|| self.process.ended().is_some());
         assert!(ended, "the server did not shut down");
         self.process.kill();
-    }
-
-    /// Shuts the server down without saving, unless it has exited by itself.
-    #[track_caller]
-    pub fn stop_if_it_runs(&mut self) {
-        if self.process.pid().is_some() && self.process.ended().is_none() {
-            self.stop(false);
-        }
     }
 
     /// Adds a line of redis.conf for the next start.

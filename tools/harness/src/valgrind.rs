@@ -123,22 +123,27 @@ impl Logs {
     }
 }
 
+/// The texts of a folder's logs whose names begin with `name`.
+fn texts(folder: &Path, name: &str) -> Vec<String> {
+    let logs = fs::read_dir(folder).expect("logs").map(|log| log.expect("a log"));
+    let is_log = |log: &fs::DirEntry| {
+        let file = log.file_name().to_string_lossy().into_owned();
+        file.starts_with(name) && !file.ends_with(".supp")
+    };
+    let text = |log: fs::DirEntry| fs::read(log.path()).expect("a log");
+    let texts = logs.filter(is_log).map(text);
+    texts.map(|text| String::from_utf8_lossy(&text).into_owned()).collect()
+}
+
 /// Reports have stack traces: of the wrong use, the free and the allocation, of a leak, or of both
 /// threads. AddressSanitizer's reports are paragraphs. ThreadSanitizer's end in a line.
 fn reports_of_sanitizer(folder: &Path, name: &str) -> Reports {
     let mut reports = Reports::default();
-    for log in fs::read_dir(folder).expect("logs") {
-        let log = log.expect("a log");
-        if !log.file_name().to_string_lossy().starts_with(name) {
-            continue;
-        }
-        let text = String::from_utf8_lossy(&fs::read(log.path()).expect("a log")).into_owned();
+    for text in texts(folder, name) {
         let is_of_threads = text.contains("WARNING: ThreadSanitizer");
         let end = if is_of_threads { "==================\n" } else { "\n\n" };
         for part in text.split(end).filter(|part| part.contains("    #0 ")) {
-            let is_ours = part.contains("libseckill");
-            let list = if is_ours { &mut reports.ours } else { &mut reports.others };
-            list.push(part.to_owned());
+            reports.add(part, part.contains("libseckill"));
         }
     }
     reports
@@ -147,24 +152,22 @@ fn reports_of_sanitizer(folder: &Path, name: &str) -> Reports {
 /// The reports in the logs of a folder whose names begin with `name`.
 pub fn reports(folder: &Path, name: &str) -> Reports {
     let mut reports = Reports::default();
-    for log in fs::read_dir(folder).expect("logs") {
-        let log = log.expect("a log");
-        let is_meant = log.file_name().to_string_lossy().starts_with(name);
-        if !is_meant || log.path().extension().is_some_and(|ext| ext == "supp") {
-            continue;
-        }
-        let text = String::from_utf8_lossy(&fs::read(log.path()).expect("a log")).into_owned();
+    for text in texts(folder, name) {
         reports.ended += usize::from(text.contains("ERROR SUMMARY"));
         // A report is a paragraph whose lines begin with the process id.
         let lines = text.lines().map(|line| line.split_once("== ").map_or("", |(_, rest)| rest));
         let text = lines.collect::<Vec<_>>().join("\n");
         let is_report = |part: &&str| part.contains("   at 0x") || part.contains("   by 0x");
-        for part in text.split("\n\n").filter(is_report) {
-            let list = if is_ours(part) { &mut reports.ours } else { &mut reports.others };
-            list.push(part.to_owned());
-        }
+        text.split("\n\n").filter(is_report).for_each(|part| reports.add(part, is_ours(part)));
     }
     reports
+}
+
+impl Reports {
+    fn add(&mut self, report: &str, is_ours: bool) {
+        let list = if is_ours { &mut self.ours } else { &mut self.others };
+        list.push(report.to_owned());
+    }
 }
 
 /// Whether a report is about the module. The server keeps a pointer behind the header of a string,

@@ -1,7 +1,7 @@
 //! Waiting on conditions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::valgrind;
 
@@ -23,17 +23,28 @@ pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
 }
 
 /// Whether `condition` comes to hold before the deadline.
-pub fn holds_in_time(mut condition: impl FnMut() -> bool) -> bool {
-    let (start, deadline) = (Instant::now(), deadline());
+pub fn holds_in_time(condition: impl FnMut() -> bool) -> bool {
+    holds_within(deadline(), condition)
+}
+
+/// Whether `condition` comes to hold in this time.
+pub fn holds_within(time: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
     loop {
         if condition() {
             return true;
         }
-        if start.elapsed() > deadline {
+        if start.elapsed() > time {
             return false;
         }
         std::thread::sleep(PAUSE);
     }
+}
+
+/// The clock of this machine, which the servers use, too, in Unix ms.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis() as u64
 }
 
 /// Sets its flag when it is dropped, also in a panic. So a thread that waits for the flag ends with

@@ -57,7 +57,7 @@ impl Shop {
     /// A MySQL of its own.
     #[track_caller]
     pub fn with_mysql() -> Shop {
-        Shop::with_server(MariaDb::mysql().expect("MySQL"))
+        Shop::with_server(MariaDb::mysql_with(&["--skip-networking"]).expect("MySQL"))
     }
 
     #[track_caller]
