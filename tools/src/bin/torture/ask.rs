@@ -5,7 +5,7 @@ use std::time::Duration;
 use redis::{Client, Cmd, Connection, Value};
 use seckill_client::{MultiAnswer, Outcome};
 
-use crate::history::Answer;
+use crate::history::{Answer, Grant};
 
 /// Temporary errors: the server loads, is a replica now, has no replica in sync, or can't write to
 /// its disk.
@@ -26,17 +26,6 @@ pub enum Way {
     Module,
     /// Another module calls it from its own thread.
     Thread,
-}
-
-impl Way {
-    /// The words before the call.
-    pub fn word(self) -> &'static str {
-        match self {
-            Way::Direct => "",
-            Way::Module => "OTHER.CALL ",
-            Way::Thread => "OTHER.THREAD ",
-        }
-    }
 }
 
 /// The result of a call.
@@ -70,8 +59,12 @@ pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Cmd {
 /// Sends a client's call for this many sales and waits for the reply.
 pub fn ask(connection: &mut Connection, way: Way, line: &str, sales: usize) -> Reply {
     let strange = |text: String| Reply::Answers(vec![Answer::Strange(text); sales]);
-    let line = format!("{}{line}", way.word());
-    match command(line.split(' ')).query::<Value>(connection) {
+    let before = match way {
+        Way::Direct => "",
+        Way::Module => "OTHER.CALL ",
+        Way::Thread => "OTHER.THREAD ",
+    };
+    match command(before.split_terminator(' ').chain(line.split(' '))).query::<Value>(connection) {
         Ok(value) => {
             let answers = match sales {
                 1 => read(&value).map(|answer| vec![answer]),
@@ -105,7 +98,8 @@ fn read_several(value: &Value, sales: usize) -> Option<Vec<Answer>> {
     grants.filter(|grants| grants.len() == sales)
 }
 
-fn read(value: &Value) -> Option<Answer> {
+/// The answer in a reply.
+pub fn read(value: &Value) -> Option<Answer> {
     match value {
         Value::Okay => Some(Answer::Done),
         Value::Array(items) => match items.as_slice() {
@@ -121,42 +115,27 @@ fn read(value: &Value) -> Option<Answer> {
 }
 
 fn heard(told: seckill_client::Answer) -> Option<Answer> {
+    let grant = || {
+        let (seq, qty, state, deadline) = (told.seq?, told.qty?, told.state?, told.deadline_ms?);
+        Some(Grant { seq, qty, state, deadline })
+    };
     Some(match told.outcome {
-        Outcome::Granted => Answer::Granted {
-            seq: told.seq?,
-            qty: told.qty?,
-            state: told.state?,
-            deadline: told.deadline_ms?,
-            available: told.available?,
-            units: told.units.unwrap_or_default(),
-        },
-        Outcome::Taken => Answer::Taken { unit: told.unit? },
-        Outcome::Replay => Answer::Replay {
-            seq: told.seq?,
-            qty: told.qty?,
-            state: told.state?,
-            deadline: told.deadline_ms?,
-        },
-        Outcome::Already => Answer::Already {
-            seq: told.seq?,
-            qty: told.qty?,
-            state: told.state?,
-            deadline: told.deadline_ms?,
-        },
+        Outcome::Granted => {
+            let (grant, available) = (grant()?, told.available?);
+            Answer::Granted { grant, available, units: told.units.unwrap_or_default() }
+        }
+        Outcome::Replay => Answer::Replay(grant()?),
+        Outcome::Already => Answer::Already(grant()?),
         Outcome::SoldOut => Answer::SoldOut { held: told.held? },
         Outcome::Short => Answer::Short { available: told.available? },
         Outcome::OverLimit => Answer::OverLimit,
         Outcome::Waiting => Answer::Waiting { ticket: told.ticket?, ahead: told.ahead? },
+        Outcome::Taken => Answer::Taken { unit: told.unit? },
         Outcome::Busy => Answer::Busy,
         Outcome::Paused => Answer::Paused,
         Outcome::NotOpen => Answer::NotOpen,
         // No sale of these tests closes for good or denies users.
         Outcome::Closed | Outcome::Denied => return None,
-        _ => Answer::Stands {
-            seq: told.seq?,
-            qty: told.qty?,
-            state: told.state?,
-            deadline: told.deadline_ms?,
-        },
+        _ => Answer::Stands(grant()?),
     })
 }

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::history::{
-    answers, Answer, Answered, Deed, Evidence, Keeper, Kind, Op, Promise, State, Try,
+    answers, Answer, Answered, Deed, Evidence, Grant, Keeper, Kind, Op, Promise, Row, State, Try,
 };
 use crate::order::{Change, Order};
 use crate::places;
@@ -31,6 +31,19 @@ pub struct Verdict {
     pub violations: Vec<String>,
 }
 
+impl Verdict {
+    /// Adds the verdict on another sale.
+    pub fn add(&mut self, sale: &str, other: Verdict) {
+        self.granted += other.granted;
+        self.changed += other.changed;
+        self.granted_lost += other.granted_lost;
+        self.changed_lost += other.changed_lost;
+        self.doubled += other.doubled;
+        let violations = other.violations.iter().map(|what| format!("{sale}: {what}"));
+        self.violations.extend(violations);
+    }
+}
+
 /// Checks one sale.
 pub fn check(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
@@ -40,7 +53,9 @@ pub fn check(evidence: &Evidence) -> Verdict {
             for op in &evidence.ops {
                 asked.entry((&op.user, &op.req)).or_default().push(op);
             }
-            Checker::new(evidence, &story, &asked, &mut verdict).run();
+            let (story, asked, verdict) = (&story, &asked, &mut verdict);
+            let (changes, seen, lost) = (Vec::new(), HashMap::new(), HashMap::new());
+            Checker { evidence, story, asked, verdict, changes, seen, lost }.run();
         }
         Err(why) => {
             verdict.doubled = u64::from(why.contains("DOUBLED") || why.contains("OVERSOLD"));
@@ -80,7 +95,7 @@ pub fn check_together(all: &[Evidence]) -> Vec<String> {
 /// The fact in the history that confirms an answer.
 enum Ground<'a> {
     /// The change that the answer reports.
-    Step(u64, &'a Step),
+    Step(u64, Step<'a>),
     /// The restock with this rev.
     Restock(u64),
     /// The user joined the waiting list.
@@ -100,28 +115,19 @@ type Asked<'a> = HashMap<(&'a str, &'a str), Vec<&'a Op>>;
 
 struct Checker<'a> {
     evidence: &'a Evidence,
-    story: &'a Story,
+    story: &'a Story<'a>,
     verdict: &'a mut Verdict,
     asked: &'a Asked<'a>,
     /// Changes whose callers are known, with the times of the calls.
     changes: Vec<Change>,
-    /// For each seq, the times at which clients saw its grant, with the rev.
-    seen: HashMap<u64, Vec<Change>>,
+    /// For each seq, the times at which clients saw its grant, with the rev. If losses are
+    /// allowed, by the primary that showed it.
+    seen: HashMap<(u64, Option<u64>), Vec<Change>>,
     /// For each reign, the time of the first reply whose change was lost.
     lost: HashMap<u64, u64>,
 }
 
 impl<'a> Checker<'a> {
-    fn new(
-        evidence: &'a Evidence,
-        story: &'a Story,
-        asked: &'a Asked<'a>,
-        verdict: &'a mut Verdict,
-    ) -> Checker<'a> {
-        let (changes, seen, lost) = (Vec::new(), HashMap::new(), HashMap::new());
-        Checker { evidence, story, verdict, asked, changes, seen, lost }
-    }
-
     fn run(mut self) {
         let evidence = self.evidence;
         for op in &evidence.ops {
@@ -161,17 +167,9 @@ impl<'a> Checker<'a> {
         self.verdict.violations.push(what);
     }
 
-    /// The newest grant of this order. There are several if the order was sent again in a later
-    /// round, after the first grant was no longer kept.
-    fn newest(&self, op: &Op) -> Option<&'a Tale> {
-        let order = (op.user.clone(), op.req.clone());
-        self.tale(op, *self.story.orders.get(&order)?)
-    }
-
-    /// The grant with this seq, if it belongs to this order.
-    fn tale(&self, op: &Op, seq: u64) -> Option<&'a Tale> {
-        let tale = self.story.tales.get((seq as usize).wrapping_sub(1));
-        tale.filter(|tale| tale.row.user == op.user && tale.row.req == op.req)
+    /// The newest grant of this order.
+    fn newest(&self, op: &Op) -> Option<&'a Tale<'a>> {
+        self.story.newest(&op.user, &op.req)
     }
 
     /// Whether the sale drops old grants with their REQs.
@@ -194,14 +192,14 @@ impl<'a> Checker<'a> {
             return self.violation(op, &format!("was answered {:?}.", answered.answer));
         }
         let ground = match self.ground(op, call, &answered.answer) {
-            Ground::Step(_, step) if !self.is_of(call, answered, step) => Ground::Missing,
+            Ground::Step(_, step) if !self.is_of(call, &answered.answer, step) => Ground::Missing,
             ground => ground,
         };
         self.acknowledge(op, call, answered, &ground);
         match ground {
             Ground::Step(seq, step) => {
                 self.made(op, call, answered, step);
-                self.saw(seq, call, answered, step.rev);
+                self.saw(seq, call, answered, step.entry.rev);
             }
             Ground::Restock(rev) if answered.kept => {
                 let (invoked, reign) = (op.tries[0].invoked, reign_of(op));
@@ -209,14 +207,14 @@ impl<'a> Checker<'a> {
             }
             Ground::NoGrant => {
                 if let Some(tale) = self.newest(op).filter(|_| !self.forgets()) {
-                    self.saw(tale.row.seq, call, answered, 0);
+                    self.saw(tale.row().seq, call, answered, 0);
                 }
             }
             Ground::Fence => {
                 let promised = self.evidence.promise == Promise::Everything && answered.kept;
                 // An IMPORT is not stopped by a fence, other than a GRAB.
-                let is_grabbed = |tale: &Tale| ["GRANT", "OFFER"].contains(&&*tale.steps[0].event);
-                let is_grabbed = self.newest(op).is_some_and(is_grabbed);
+                let first = self.newest(op).map(|tale| tale.first().entry.event.as_str());
+                let is_grabbed = matches!(first, Some("GRANT" | "OFFER"));
                 if promised && is_grabbed && !self.forgets() {
                     self.violation(op, "was told that it is fenced off, and it was granted.");
                 }
@@ -226,62 +224,52 @@ impl<'a> Checker<'a> {
     }
 
     fn ground(&self, op: &Op, call: &Try, answer: &Answer) -> Ground<'a> {
-        let mine = match answer {
-            Answer::Granted { seq, .. }
-            | Answer::Replay { seq, .. }
-            | Answer::Stands { seq, .. } => self.tale(op, *seq),
-            _ => None,
-        };
-        let found = match answer {
-            Answer::Granted { seq, qty, state, deadline, available, units } => {
-                let step = mine.and_then(|tale| step_of(tale, *seq, *qty, *state, *deadline));
-                step.filter(|step| step.units == *units && self.tells(step.rev, *available))
+        let (grant, req) = match answer {
+            Answer::Replay(Grant { seq: 0, .. }) => return Ground::Fence,
+            Answer::Stands(Grant { seq: 0, state: State::Cancelled, .. }) => return Ground::Fence,
+            Answer::Stands(Grant { seq: 0, .. }) => return Ground::NoGrant,
+            Answer::Granted { grant, .. } | Answer::Replay(grant) | Answer::Stands(grant) => {
+                (grant, Some(&op.req))
             }
-            Answer::Waiting { ticket, .. } => return self.joined(op, call, *ticket),
-            Answer::Replay { seq: 0, .. } => return Ground::Fence,
-            Answer::Stands { seq: 0, state: State::Cancelled, .. } => return Ground::Fence,
-            Answer::Stands { seq: 0, .. } => return Ground::NoGrant,
-            Answer::Replay { seq, qty, state, deadline }
-            | Answer::Stands { seq, qty, state, deadline } => {
-                mine.and_then(|tale| step_of(tale, *seq, *qty, *state, *deadline))
-            }
-            Answer::Already { seq, qty, state, deadline } => {
-                let tale = self.story.tales.get((*seq as usize).wrapping_sub(1));
-                let own = tale.filter(|tale| tale.row.user == op.user);
-                let step = own.and_then(|tale| step_of(tale, *seq, *qty, *state, *deadline));
-                return step.map_or(Ground::Missing, |step| Ground::Step(*seq, step));
+            Answer::Already(grant) => (grant, None),
+            Answer::Waiting { ticket, .. } => {
+                // The ticket must have been given out before.
+                let joined = places::joined(self.evidence, self.story, op, call, *ticket);
+                return joined.map_or(Ground::Missing, |_| Ground::Joined);
             }
             Answer::Restocked { applied, available } => {
                 return self.restock(op, *applied, *available)
             }
             _ => return Ground::Other,
         };
-        match (found, mine) {
-            (Some(step), Some(tale)) => Ground::Step(tale.row.seq, step),
-            _ => Ground::Missing,
-        }
-    }
-
-    /// The ticket in a PLACE reply must have been given out before.
-    fn joined(&self, op: &Op, call: &Try, ticket: u64) -> Ground<'a> {
-        match places::joined(self.evidence, self.story, op, call, ticket) {
-            Some(_) => Ground::Joined,
-            None => Ground::Missing,
-        }
+        let is_its = |row: &Row| row.user == op.user && req.is_none_or(|req| row.req == *req);
+        let tale = self.story.tale(grant.seq).filter(|tale| is_its(tale.row()));
+        // The first step after which the grant had these values.
+        let mut steps = tale.into_iter().flat_map(|tale| &tale.0);
+        let step = steps.find(|Step { row, .. }| {
+            (row.qty, row.state, row.deadline) == (grant.qty, grant.state, grant.deadline)
+        });
+        let fits = |step: &&Step<'_>| match answer {
+            Answer::Granted { available, units, .. } => {
+                step.row.units == *units && self.tells(step.entry.rev, *available)
+            }
+            _ => true,
+        };
+        step.filter(fits).map_or(Ground::Missing, |step| Ground::Step(grant.seq, *step))
     }
 
     /// Whether this can be the change in the reply. A later primary may have granted lost numbers
     /// again.
-    fn is_of(&self, call: &Try, answered: &Answered, step: &Step) -> bool {
-        let made_in = self.evidence.reign_of(step.epoch);
-        match answered.answer {
+    fn is_of(&self, call: &Try, answer: &Answer, step: Step<'_>) -> bool {
+        let made_in = self.evidence.reign_of(step.entry.epoch);
+        match answer {
             Answer::Granted { .. } => (call.since..=call.reign).contains(&made_in),
             _ => made_in <= call.reign,
         }
     }
 
     fn restock(&self, op: &Op, applied: i64, available: u64) -> Ground<'a> {
-        let rev = self.story.restocks.get(&op.req).copied();
+        let rev = self.story.restocks.get(op.req.as_str()).copied();
         let fits = |rev: &u64| {
             let moment = &self.story.moments[*rev as usize - 1];
             moment.applied == applied && self.tells(*rev, available)
@@ -302,7 +290,7 @@ impl<'a> Checker<'a> {
         if !answered.kept || matches!(ground, Ground::Other | Ground::NoGrant | Ground::Fence) {
             return;
         }
-        let is_grant = matches!(answered.answer, Answer::Granted { .. } | Answer::Replay { .. });
+        let is_grant = matches!(answered.answer, Answer::Granted { .. } | Answer::Replay(_));
         let missing = matches!(ground, Ground::Missing);
         let verdict = &mut *self.verdict;
         let (all, lost) = match is_grant {
@@ -315,16 +303,16 @@ impl<'a> Checker<'a> {
             return;
         }
         if self.evidence.promise == Promise::Everything {
-            let tale = self.newest(op).cloned();
-            self.violation(op, &format!("LOST: was told {:?}, now {tale:?}.", answered.answer));
+            let now = self.newest(op).map(Tale::row);
+            self.violation(op, &format!("LOST: was told {:?}, now {now:?}.", answered.answer));
         }
         let first = self.lost.entry(call.reign).or_insert(u64::MAX);
         *first = answered.returned.min(*first);
     }
 
     /// Records the op that made the change, if its reply shows that.
-    fn made(&mut self, op: &'a Op, call: &Try, answered: &Answered, step: &Step) {
-        let its_own = op.deed.events().contains(&step.event.as_str());
+    fn made(&mut self, op: &'a Op, call: &Try, answered: &Answered, step: Step<'_>) {
+        let its_own = op.deed.events().contains(&step.entry.event.as_str());
         let fresh = matches!(answered.answer, Answer::Granted { .. });
         if !its_own || !(fresh || answered.kept && !op.deed.is_grab()) {
             return;
@@ -338,7 +326,8 @@ impl<'a> Checker<'a> {
             invoked = makers().map(|op| op.tries[0].invoked).min().unwrap_or(op.tries[0].invoked);
             reign = reign_of(op).filter(|reign| makers().all(|op| reign_of(op) == Some(*reign)));
         }
-        self.changes.push(Change { rev: step.rev, invoked, returned: answered.returned, reign });
+        let (rev, returned) = (step.entry.rev, answered.returned);
+        self.changes.push(Change { rev, invoked, returned, reign });
     }
 
     fn saw(&mut self, seq: u64, call: &Try, answered: &Answered, rev: u64) {
@@ -346,8 +335,13 @@ impl<'a> Checker<'a> {
             return;
         }
         let reign = call.of_one_reign();
+        let by = match self.evidence.promise {
+            Promise::Everything => None,
+            Promise::AllButTheTail if reign.is_none() => return,
+            Promise::AllButTheTail => reign,
+        };
         let seen = Change { rev, invoked: call.invoked, returned: answered.returned, reign };
-        self.seen.entry(seq).or_default().push(seen);
+        self.seen.entry((seq, by)).or_default().push(seen);
     }
 
     /// The calls for an order.
@@ -358,10 +352,10 @@ impl<'a> Checker<'a> {
     /// Checks that some client's call can have caused each change.
     fn causes(&mut self) {
         for tale in &self.story.tales {
-            let ops = self.asked_for(&tale.row.user, &tale.row.req);
-            for step in tale.steps.iter().filter(|step| step.event != "EXPIRE") {
-                if !ops.iter().any(|op| may_have_made(op, step)) {
-                    let entry = self.entry(step.rev);
+            let ops = self.asked_for(&tale.row().user, &tale.row().req);
+            for step in tale.0.iter().filter(|step| step.entry.event != "EXPIRE") {
+                if !ops.iter().any(|op| may_have_made(op, *step)) {
+                    let entry = self.entry(step.entry.rev);
                     let what = format!("UNASKED: nobody can have caused {entry}, of {ops:?}.");
                     self.verdict.violations.push(what);
                 }
@@ -393,7 +387,9 @@ impl<'a> Checker<'a> {
         let mut owners: HashMap<(u64, u64), (&str, &str)> = HashMap::new();
         for op in &self.evidence.ops {
             for (call, answered) in answers(op) {
-                let Answer::Granted { seq, .. } = answered.answer else { continue };
+                let Answer::Granted { grant: Grant { seq, .. }, .. } = answered.answer else {
+                    continue;
+                };
                 let Some(reign) = call.of_one_reign() else { continue };
                 let order = (op.user.as_str(), op.req.as_str());
                 let owner = *owners.entry((reign, seq)).or_insert(order);
@@ -421,19 +417,12 @@ impl<'a> Checker<'a> {
 
     /// Checks that no answer shows an older state of a grant than an earlier answer.
     fn went_back(&mut self) {
-        for (seq, seen) in std::mem::take(&mut self.seen) {
-            for reign in 0..self.evidence.reigns.len() as u64 {
-                let by_time = self.evidence.promise == Promise::Everything;
-                let here = seen.iter().filter(|seen| by_time || seen.reign == Some(reign));
-                if let Some((first, second)) = Order::of(here.copied().collect()).turned() {
-                    self.verdict.violations.push(format!(
-                        "WENT BACK: grant {seq} was seen as of rev {} and later as of rev {}.",
-                        first.rev, second.rev
-                    ));
-                }
-                if by_time {
-                    break;
-                }
+        for ((seq, _), seen) in std::mem::take(&mut self.seen) {
+            if let Some((first, second)) = Order::of(seen).turned() {
+                self.verdict.violations.push(format!(
+                    "WENT BACK: grant {seq} was seen as of rev {} and later as of rev {}.",
+                    first.rev, second.rev
+                ));
             }
         }
     }
@@ -460,7 +449,9 @@ impl<'a> Checker<'a> {
                         (_, Answer::SoldOut { held }) => {
                             (stock.available, stock.held) == (0, *held)
                         }
-                        (_, Answer::Busy) => is_full(kind, moment.waiting),
+                        (_, Answer::Busy) => {
+                            matches!(kind, Kind::Listed(list) if moment.waiting >= list.max)
+                        }
                         // The longest run, if units have numbers.
                         (_, Answer::Short { available }) if is_numbered => {
                             stock.available >= *available
@@ -469,7 +460,9 @@ impl<'a> Checker<'a> {
                         (_, Answer::Paused) | (Deed::Pause, _) => moment.paused,
                         (Deed::Resume, _) => !moment.paused,
                         (Deed::Alter, _) => moment.limits.are(&op.req),
-                        (_, Answer::NotOpen) => has_gaps(kind),
+                        (_, Answer::NotOpen) => matches!(
+                            kind, Kind::Rounds { every_ms, lasts_ms } if lasts_ms < every_ms
+                        ),
                         _ => true,
                     }
                 });
@@ -489,50 +482,31 @@ fn reign_of(op: &Op) -> Option<u64> {
     first.filter(|first| op.tries.iter().all(|call| call.of_one_reign() == Some(*first)))
 }
 
-/// Whether the waiting list is full.
-fn is_full(kind: &Kind, waiting: u64) -> bool {
-    matches!(kind, Kind::Listed(list) if waiting >= list.max)
-}
-
-/// Whether the sale is closed between rounds.
-fn has_gaps(kind: &Kind) -> bool {
-    matches!(kind, Kind::Rounds { every_ms, lasts_ms } if lasts_ms < every_ms)
-}
-
-/// The first step after which the grant had these values.
-fn step_of(tale: &Tale, seq: u64, qty: u64, state: State, deadline: u64) -> Option<&Step> {
-    let mut steps = tale.steps.iter().filter(|_| tale.row.seq == seq);
-    steps.find(|step| (step.qty, step.state, step.deadline) == (qty, state, deadline))
-}
-
 /// Whether this reply is possible for the deed: CONFIRM can't leave a grant HELD.
 fn is_sensible(deed: Deed, answer: &Answer) -> bool {
     match (deed, answer) {
-        (Deed::Grab | Deed::Mgrab, answer) => match answer {
-            Answer::Already { state, .. } => state.is_live(),
-            Answer::Granted { .. } | Answer::Replay { .. } => true,
-            Answer::SoldOut { .. } | Answer::Short { .. } | Answer::OverLimit => true,
-            Answer::Paused | Answer::NotOpen => true,
-            Answer::Elsewhere => deed == Deed::Mgrab,
-            Answer::Waiting { .. } => true,
-            Answer::Busy | Answer::Taken { .. } => deed == Deed::Grab,
-            _ => false,
-        },
-        (Deed::Import, Answer::Granted { state, .. }) => *state == State::Sold,
-        (Deed::Import, Answer::Replay { state, .. }) => {
-            matches!(state, State::Sold | State::Refunded)
+        (Deed::Grab | Deed::Mgrab, Answer::Already(grant)) => grant.state.is_live(),
+        (Deed::Grab | Deed::Mgrab, Answer::Granted { .. } | Answer::Replay(_)) => true,
+        (Deed::Grab | Deed::Mgrab, Answer::SoldOut { .. } | Answer::Short { .. }) => true,
+        (Deed::Grab | Deed::Mgrab, Answer::OverLimit | Answer::Waiting { .. }) => true,
+        (Deed::Grab | Deed::Mgrab, Answer::Paused | Answer::NotOpen) => true,
+        (Deed::Mgrab, Answer::Elsewhere) => true,
+        (Deed::Grab, Answer::Busy | Answer::Taken { .. }) => true,
+        (Deed::Import, Answer::Granted { grant, .. }) => grant.state == State::Sold,
+        (Deed::Import, Answer::Replay(grant)) => {
+            matches!(grant.state, State::Sold | State::Refunded)
         }
         (Deed::Import, Answer::Short { .. } | Answer::Taken { .. }) => true,
-        (Deed::Confirm | Deed::Cancel, Answer::Stands { state, .. }) => *state != State::Held,
-        (Deed::Refund, Answer::Stands { state, .. }) => *state != State::Sold,
-        (Deed::Keep(by, units), Answer::Stands { seq, qty, state, .. }) => match (by, state) {
+        (Deed::Confirm | Deed::Cancel, Answer::Stands(grant)) => grant.state != State::Held,
+        (Deed::Refund, Answer::Stands(grant)) => grant.state != State::Sold,
+        (Deed::Keep(by, units), Answer::Stands(grant)) => match (by, grant.state) {
             // An order that may have been granted gets no fence.
-            (_, State::Cancelled) => *seq > 0,
-            (Keeper::Confirm, state) => *state != State::Held,
-            (Keeper::Cancel, State::Held) | (Keeper::Refund, State::Sold) => *qty <= units,
+            (_, State::Cancelled) => grant.seq > 0,
+            (Keeper::Confirm, state) => state != State::Held,
+            (Keeper::Cancel, State::Held) | (Keeper::Refund, State::Sold) => grant.qty <= units,
             _ => true,
         },
-        (Deed::Extend, Answer::Stands { .. }) => true,
+        (Deed::Extend, Answer::Stands(_)) => true,
         (Deed::Place, Answer::Waiting { .. } | Answer::Nowhere) => true,
         (Deed::Restock, Answer::Restocked { .. }) => true,
         (Deed::Alter | Deed::Pause | Deed::Resume, Answer::Done) => true,
@@ -542,23 +516,23 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
 
 /// Whether a try of this op can have made the change: the reply says so, there is no reply, or the
 /// reply may be lost.
-fn may_have_made(op: &Op, step: &Step) -> bool {
+fn may_have_made(op: &Op, Step { entry, row }: Step<'_>) -> bool {
     let leaves = match op.deed {
         Deed::Keep(by, units) => {
             let state = if by == Keeper::Cancel { State::Held } else { State::Sold };
-            let is_left = if step.returned > 0 { step.qty == units } else { step.qty <= units };
-            step.state == state && is_left
+            let is_left = if entry.returned > 0 { row.qty == units } else { row.qty <= units };
+            row.state == state && is_left
         }
-        _ => step.returned == 0,
+        _ => entry.returned == 0,
     };
     leaves
-        && op.deed.events().contains(&step.event.as_str())
+        && op.deed.events().contains(&entry.event.as_str())
         && op.tries.iter().any(|call| match &call.answered {
             Some(Answered { answer: Answer::Granted { .. }, .. }) => true,
             // A waiter gets an offer later, after any other replies.
-            Some(_) if step.event == "OFFER" => true,
+            Some(_) if entry.event == "OFFER" => true,
             // A library retries before it answers, and reports its own grant.
-            Some(Answered { answer: Answer::Replay { .. }, .. }) if call.by_library => true,
+            Some(Answered { answer: Answer::Replay(_), .. }) if call.by_library => true,
             // A library that reports another outcome has no grant from an attempt that it did not
             // report.
             Some(answered) => !op.deed.is_grab() || !(answered.kept || call.by_library),

@@ -16,7 +16,7 @@ use redis::Connection;
 
 use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
-use crate::history::{Answer, Answered, Deed, Kind, Limits, Op, Promise, Terms, Try};
+use crate::history::{Answer, Answered, Deed, Kind, Limits, List, Op, Promise, Terms, Try};
 use crate::library::{Flavour, Library};
 use crate::seats;
 use crate::setting::Setting;
@@ -54,7 +54,9 @@ impl Open {
             Kind::Plain => String::new(),
             Kind::Numbered => " NUMBERED".to_owned(),
             Kind::Drawn(draw) => format!(" {}", draw.words()),
-            Kind::Listed(list) => format!(" {}", list.words()),
+            Kind::Listed(List { max, offer_ms, overtake }) => {
+                format!(" WAITLIST {max} OFFER {offer_ms} OVERTAKE {overtake}")
+            }
             Kind::Rounds { every_ms, lasts_ms } => format!(" EVERY {every_ms} LASTS {lasts_ms}"),
         };
         let stream = self.stream();
@@ -136,9 +138,6 @@ impl Crowd {
 
     /// Stops new requests and returns when all others are answered. Returns one history for each
     /// sale.
-    ///
-    /// # Errors
-    /// A message if a thread failed.
     pub fn finish(self, sales: usize) -> Result<Vec<Vec<Op>>, String> {
         self.shared.over.store(true, Ordering::SeqCst);
         let mut all = vec![Vec::new(); sales];

@@ -3,10 +3,10 @@
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
+use seckill_harness::wait::unix_ms;
 use seckill_harness::watch::Breaks;
 use seckill_random::Random;
 
-use crate::clock::unix_ms;
 use crate::servers::{kill, pause};
 use crate::world::World;
 

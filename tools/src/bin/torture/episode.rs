@@ -46,9 +46,6 @@ pub struct Episode<'a> {
 
 impl Episode<'_> {
     /// Runs the episode and counts its results.
-    ///
-    /// # Errors
-    /// A message if the servers do not recover.
     pub fn play(&self, tally: &mut Tally) -> Result<(), String> {
         let mut random = Random(self.seed);
         let shared = Arc::new(Shared::default());
@@ -69,7 +66,7 @@ impl Episode<'_> {
         tally.answers += shared.answers.load(Ordering::Relaxed);
         let compared = befell.and_then(|()| self.compare(&mut world, &sales, tally));
         // Differences between the servers at the end.
-        tally.violations.extend(compared.err());
+        tally.verdict.violations.extend(compared.err());
         tally.tail_ms = tally.tail_ms.max(world.tail_ms);
         self.judge(&mut world, &sales, histories, tally)
     }
@@ -107,14 +104,14 @@ impl Episode<'_> {
             let mut redis = world.connect(primary)?;
             let promise = self.setting.promise();
             let evidence = read::evidence(&mut redis, sale, promise, ops, &world.crownings)?;
-            tally.note(&evidence);
-            tally.add(&sale.key, check(&evidence));
+            tally.met.note(&evidence);
+            tally.verdict.add(&sale.key, check(&evidence));
             all.push(evidence);
         }
-        tally.violations.extend(check_together(&all));
+        tally.verdict.violations.extend(check_together(&all));
         match world.refused()? {
             0 => {}
-            refused => tally.violations.push(format!("{refused} APPLYs were refused.")),
+            refused => tally.verdict.violations.push(format!("{refused} APPLYs were refused.")),
         }
         Ok(())
     }
@@ -148,14 +145,14 @@ impl Episode<'_> {
         }
         for other in others.iter().filter(|other| **other != mine) {
             let what = format!("The servers differ: digests {mine:?} and {other:?}.");
-            tally.violations.push(what);
+            tally.verdict.violations.push(what);
         }
         for number in std::iter::once(primary).chain(world.replicas()) {
             for sale in sales {
                 let audit = audit(&mut world.connect(number)?, &sale.key)?;
                 if !audit.ok {
                     let what = format!("AUDIT finds {} wrong: {}", sale.key, audit.text);
-                    tally.violations.push(what);
+                    tally.verdict.violations.push(what);
                 }
             }
         }

@@ -3,7 +3,6 @@
 use seckill_random::Random;
 
 use crate::disks;
-use crate::links;
 use crate::memory;
 use crate::promotions::{self, HandOver, Return};
 use crate::servers::{self, one_of};
@@ -50,79 +49,31 @@ pub enum Fault {
 
 use Fault::*;
 
-/// Faults for all settings.
-const COMMON: &[Fault] = &[
-    Freeze,
-    Tear,
-    Rewrite,
-    KillRewrite,
-    Snapshot,
-    Reload,
-    DiskFull,
-    SlowDisk,
-    BrokenDisk,
-    MemoryFull,
-    Stall,
-    HoldBack,
-];
-
-/// Further faults for servers with replicas.
-const OF_REPLICAS: &[Fault] = &[
-    KillReplica,
-    ReplaceReplica,
-    NetworkOneWay,
-    NetworkSlow,
-    NetworkLossy,
-    HangUp,
-    FreezeReplica,
-    BrokenDiskReplica,
-];
-
-/// Further faults for a primary with one replica.
-const OF_TWO: &[Fault] = &[KillPromote, KillPromote, Shutdown, Handover, NetworkCut, TwoPrimaries];
-
-/// Further faults for three servers with Sentinels.
-const WITH_SENTINELS: &[Fault] = &[
-    TakeOver,
-    TakeOver,
-    TakeOver,
-    TakeOverStale,
-    CutOff,
-    PausedFailover,
-    PausedFailover,
-    PausedFailover,
-    Coordinated,
-    Coordinated,
-];
-
-/// Faults of a single server with `appendfsync always`.
-pub fn of_one() -> Vec<Fault> {
-    [COMMON, &[Kill, Kill, Shutdown, PowerCut, PowerCut]].concat()
-}
-
-/// Faults that a primary with a replica must survive if answers count only after WAIT.
-pub fn of_two() -> Vec<Fault> {
-    [COMMON, OF_REPLICAS, OF_TWO].concat()
-}
-
-/// Faults of two servers that may lose the last changes.
-pub fn of_two_without_promise() -> Vec<Fault> {
-    [COMMON, OF_REPLICAS, OF_TWO, &[Kill, PowerCut, PowerCut]].concat()
-}
-
-/// Faults that a primary with two replicas must survive under Sentinels, if answers count only
-/// after WAIT 1.
-pub fn of_three() -> Vec<Fault> {
-    [COMMON, OF_REPLICAS, WITH_SENTINELS].concat()
-}
-
-/// Faults that three servers do not survive, because the replica that is not promoted still answers
-/// WAIT for the old primary.
-pub fn of_three_against_advice() -> Vec<Fault> {
-    vec![FailoverAtOnce, FailoverAtOnce, Hang]
-}
-
 impl Fault {
+    /// How often the fault is drawn from all: of a single server with `appendfsync always`, of a
+    /// primary and a replica if answers count only after WAIT, of two that may lose the last
+    /// changes, of three under Sentinels if answers count only after WAIT 1, and of three against
+    /// advice. The last ones do not survive, because the replica that is not promoted still answers
+    /// WAIT for the old primary.
+    pub fn odds(self) -> [usize; 5] {
+        match self {
+            Freeze | Tear | Rewrite | KillRewrite | Snapshot | Reload | DiskFull | SlowDisk
+            | BrokenDisk | MemoryFull | Stall | HoldBack => [1, 1, 1, 1, 0],
+            KillReplica | ReplaceReplica | NetworkOneWay | NetworkSlow | NetworkLossy | HangUp
+            | FreezeReplica | BrokenDiskReplica => [0, 1, 1, 1, 0],
+            KillPromote => [0, 2, 2, 0, 0],
+            Handover | NetworkCut | TwoPrimaries => [0, 1, 1, 0, 0],
+            Shutdown => [1, 1, 1, 0, 0],
+            Kill => [2, 0, 1, 0, 0],
+            PowerCut => [2, 0, 2, 0, 0],
+            TakeOver | PausedFailover => [0, 0, 0, 3, 0],
+            Coordinated => [0, 0, 0, 2, 0],
+            TakeOverStale | CutOff => [0, 0, 0, 1, 0],
+            FailoverAtOnce => [0, 0, 0, 0, 2],
+            Hang => [0, 0, 0, 0, 1],
+        }
+    }
+
     /// The name in the table.
     pub fn name(self) -> &'static str {
         match self {
@@ -164,11 +115,9 @@ impl Fault {
     }
 
     /// Causes the fault. False if that was impossible here or had no effect.
-    ///
-    /// # Errors
-    /// A message if the servers do not recover.
     pub fn befall(self, world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
         let primary = world.primary;
+        let done = |line: &str| world.ask::<()>(primary, line).map(|()| true);
         match self {
             Kill => servers::kill(world, primary),
             TakeOver => promotions::kill(world, Return::AsReplica),
@@ -187,10 +136,10 @@ impl Fault {
             PowerCut => disks::power_cut(world, random),
             Handover => servers::hand_over(world),
             NetworkCut => servers::network_cut(world, random),
-            NetworkOneWay => links::one_way(world, random),
-            NetworkSlow => links::slow(world, random),
-            NetworkLossy => links::lossy(world, random),
-            HangUp => links::hang_up(world),
+            NetworkOneWay => servers::one_way(world, random),
+            NetworkSlow => servers::late(world, random, false),
+            NetworkLossy => servers::late(world, random, true),
+            HangUp => servers::hang_up(world),
             TwoPrimaries => servers::two_primaries(world, random),
             Freeze => servers::freeze(world, Some(primary), random),
             FreezeReplica => servers::freeze(world, one_of(world, random), random),
@@ -202,20 +151,14 @@ impl Fault {
             Rewrite => Ok(world.ask::<String>(primary, "BGREWRITEAOF").is_ok()),
             KillRewrite => servers::kill_rewrite(world, random),
             Snapshot => Ok(world.ask::<String>(primary, "BGSAVE").is_ok()),
-            Reload => world.ask::<()>(primary, "DEBUG RELOAD").map(|()| true),
+            Reload => done("DEBUG RELOAD"),
             DiskFull => disks::full(world, random),
             SlowDisk => disks::slow(world, random),
             BrokenDisk => disks::broken(world, Some(primary), random),
             BrokenDiskReplica => disks::broken(world, one_of(world, random), random),
             MemoryFull => memory::full(world, random),
-            Stall => {
-                let line = format!("DEBUG SLEEP 0.{}", 1 + random.below(8));
-                world.ask::<()>(primary, &line).map(|()| true)
-            }
-            HoldBack => {
-                let line = format!("CLIENT PAUSE {} WRITE", 50 + random.below(600));
-                world.ask::<()>(primary, &line).map(|()| true)
-            }
+            Stall => done(&format!("DEBUG SLEEP 0.{}", 1 + random.below(8))),
+            HoldBack => done(&format!("CLIENT PAUSE {} WRITE", 50 + random.below(600))),
         }
     }
 }

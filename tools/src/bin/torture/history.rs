@@ -7,7 +7,6 @@
 pub use seckill_client::State;
 
 use crate::draws::{Draw, Stock};
-use crate::list::{List, Waiter};
 pub use seckill_oracle::oracle::Keeper;
 
 /// The requests of a client.
@@ -105,53 +104,38 @@ pub struct Answered {
     pub kept: bool,
 }
 
+/// A grant as a reply shows it. Seq 0: there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    pub seq: u64,
+    pub qty: u64,
+    pub state: State,
+    pub deadline: u64,
+}
+
 /// The answer to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    Granted {
-        seq: u64,
-        qty: u64,
-        state: State,
-        deadline: u64,
-        available: u64,
-        /// The numbers of its units, if units have numbers.
-        units: Vec<u64>,
-    },
+    /// GRANTED, with the available units and, if units have numbers, those of the grant.
+    Granted { grant: Grant, available: u64, units: Vec<u64> },
     /// REPLAY of this REQ.
-    Replay {
-        seq: u64,
-        qty: u64,
-        state: State,
-        deadline: u64,
-    },
+    Replay(Grant),
     /// ALREADY: the user's newest live grant, perhaps of another REQ.
-    Already {
-        seq: u64,
-        qty: u64,
-        state: State,
-        deadline: u64,
-    },
+    Already(Grant),
+    /// The grant after CONFIRM, CANCEL, EXTEND or REFUND.
+    Stands(Grant),
     /// SOLDOUT, with the held units.
-    SoldOut {
-        held: u64,
-    },
+    SoldOut { held: u64 },
     /// SHORT, with the available units.
-    Short {
-        available: u64,
-    },
+    Short { available: u64 },
     /// OVERLIMIT.
     OverLimit,
     /// WAITING, with the ticket and the number of waiters before it.
-    Waiting {
-        ticket: u64,
-        ahead: u64,
-    },
+    Waiting { ticket: u64, ahead: u64 },
     /// NONE: the user does not wait.
     Nowhere,
     /// TAKEN: this number is taken.
-    Taken {
-        unit: u64,
-    },
+    Taken { unit: u64 },
     /// BUSY: the waiting list is full.
     Busy,
     /// PAUSED.
@@ -160,17 +144,8 @@ pub enum Answer {
     NotOpen,
     /// MGRAB: another one of its sales refused.
     Elsewhere,
-    /// The grant after CONFIRM, CANCEL, EXTEND or REFUND; seq 0 if there is none.
-    Stands {
-        seq: u64,
-        qty: u64,
-        state: State,
-        deadline: u64,
-    },
-    Restocked {
-        applied: i64,
-        available: u64,
-    },
+    /// RESTOCK: the change of the supply, and the available units.
+    Restocked { applied: i64, available: u64 },
     /// OK.
     Done,
     /// An answer that no client should get.
@@ -217,6 +192,17 @@ pub struct Entry {
     pub wait: Option<Waiter>,
 }
 
+/// The waiter in an entry.
+#[derive(Clone, Debug)]
+pub struct Waiter {
+    pub ticket: u64,
+    pub user: String,
+    pub req: String,
+    pub qty: u64,
+    pub until: u64,
+    pub reason: String,
+}
+
 /// The terms that ALTER can change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
@@ -261,6 +247,14 @@ pub enum Kind {
         every_ms: u64,
         lasts_ms: u64,
     },
+}
+
+/// WAITLIST, OFFER and OVERTAKE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct List {
+    pub max: u64,
+    pub offer_ms: u64,
+    pub overtake: u64,
 }
 
 /// The promise of a setting.

@@ -5,13 +5,19 @@
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 
+use redis::Value as Word;
 use seckill_harness::driver::Driver;
 use seckill_harness::process::command;
-use serde_json::{json, Map, Value};
+use serde_json::{json, Value};
 
+use crate::ask;
 use crate::crowd::WAIT_MS;
 use crate::history::{Answer, Answered, State, Try};
 use crate::shared::Shared;
+
+/// Fields of answers, in the order of replies.
+const FIELDS: &str = "seq qty state deadline_ms available allowance held opens_in_ms ticket ahead \
+    units_ahead unit";
 
 /// A library, or a wrong version of it.
 #[derive(Clone)]
@@ -60,9 +66,6 @@ struct Heard {
 
 impl Library {
     /// Starts the driver with a client for this port. The driver ends with this thread.
-    ///
-    /// # Errors
-    /// A message if it does not start.
     pub fn start(flavour: &Flavour, port: u16) -> Result<Library, String> {
         let told = json!({
             "port": port, "flavour": flavour.name, "resp": 2, "text": false, "prefix": "",
@@ -105,17 +108,13 @@ fn order(line: &str) -> Option<Value> {
     if !named.contains(&call.as_str()) {
         return None;
     }
-    let (key, user) = (words.next()?, words.next()?);
-    let durable = json!({"mark": "torture:count", "replicas": 1, "timeout_ms": WAIT_MS});
-    let mut order = Map::new();
-    let mut set = |name: &str, value: Value| order.insert(name.to_owned(), value);
-    set("key", key.into());
-    set("user", user.into());
-    set("durable", durable);
+    let mut order = json!({
+        "call": call, "key": words.next()?, "user": words.next()?,
+        "durable": {"mark": "torture:count", "replicas": 1, "timeout_ms": WAIT_MS},
+    });
     if call == "extend" {
-        set("ms", number(words.next()?)?);
+        order["ms"] = number(words.next()?)?;
     }
-    set("call", call.into());
     while let Some(word) = words.next() {
         // An option with several values: their number, or the values.
         let name = word.to_lowercase();
@@ -127,17 +126,17 @@ fn order(line: &str) -> Option<Value> {
                     units.push(number(unit)?);
                 }
                 let are_named = line.contains(" UNITS ");
-                set(&name, if are_named { units.into() } else { units.pop()? });
+                order[name] = if are_named { units.into() } else { units.pop()? };
             }
-            "QTY" | "UPTO" => drop(set(&name, number(words.next()?)?)),
-            "REQ" => drop(set("req", words.next()?.into())),
-            "UNTIL" => drop(set("until_ms", number(words.next()?)?)),
-            "WAIT" => drop(set("call", "wait".into())),
-            "ADJACENT" | "RECLAIM" => drop(set(&name, true.into())),
+            "QTY" | "UPTO" => order[name] = number(words.next()?)?,
+            "REQ" => order["req"] = words.next()?.into(),
+            "UNTIL" => order["until_ms"] = number(words.next()?)?,
+            "WAIT" => order["call"] = "wait".into(),
+            "ADJACENT" | "RECLAIM" => order[name] = true.into(),
             _ => return None,
         }
     }
-    Some(order.into())
+    Some(order)
 }
 
 fn number(word: &str) -> Option<Value> {
@@ -145,8 +144,7 @@ fn number(word: &str) -> Option<Value> {
 }
 
 impl Heard {
-    /// # Errors
-    /// The text that is no valid answer.
+    /// An error is the text that is no valid answer.
     fn read(said: &Value) -> Result<Heard, String> {
         let lost = said.get("lost").and_then(Value::as_u64).unwrap_or(0);
         let answer = match said.get("error").and_then(Value::as_str) {
@@ -158,59 +156,37 @@ impl Heard {
     }
 }
 
+/// The answer, read as the reply that it was made of.
 fn answer(said: &Value) -> Option<Answer> {
-    let number = |name: &str| said.get(name)?.as_u64();
-    let state = |name: &str| State::read(said.get(name)?.as_str()?.as_bytes());
-    let Some(outcome) = said.get("outcome").and_then(Value::as_str) else {
-        // PLACE without an entry has no ticket.
-        let place = number("ticket").zip(number("ahead"));
-        let waiting = |(ticket, ahead)| Answer::Waiting { ticket, ahead };
-        return Some(place.map_or(Answer::Nowhere, waiting));
-    };
-    let is_live = state("state").is_some_and(State::is_live);
-    if said.get("won").and_then(Value::as_bool) != Some(is_live) {
+    let text = |name: &str| said.get(name).and_then(Value::as_str);
+    let (outcome, state) = (text("outcome"), text("state"));
+    let is_live = state.and_then(|state| State::read(state.as_bytes())).is_some_and(State::is_live);
+    if outcome.is_some() && said.get("won").and_then(Value::as_bool) != Some(is_live) {
         return None;
     }
-    let (seq, qty, deadline) = (number("seq"), number("qty"), number("deadline_ms"));
-    let units = said.get("units").and_then(Value::as_array);
-    let units = units.map(|units| units.iter().filter_map(Value::as_u64).collect());
-    Some(match outcome {
-        "GRANTED" => Answer::Granted {
-            seq: seq?,
-            qty: qty?,
-            state: state("state")?,
-            deadline: deadline?,
-            available: number("available")?,
-            units: units.unwrap_or_default(),
-        },
-        "REPLAY" => {
-            let (state, deadline) = (state("state")?, deadline?);
-            Answer::Replay { seq: seq?, qty: qty?, state, deadline }
+    // PLACE without an entry has no ticket.
+    let place = if said.get("ticket").is_some_and(Value::is_u64) { "WAITING" } else { "NONE" };
+    let bulk = |text: &str| Word::BulkString(text.as_bytes().to_vec());
+    let mut words = vec![bulk(outcome.unwrap_or(place))];
+    // The first word of some replies is the state.
+    for name in FIELDS.split(' ').filter(|name| *name != "state" || state != outcome) {
+        match said.get(name) {
+            Some(Value::String(word)) => words.push(bulk(word)),
+            Some(Value::Number(number)) => words.push(Word::Int(number.as_i64()?)),
+            _ => {}
         }
-        "ALREADY" => {
-            let (state, deadline) = (state("state")?, deadline?);
-            Answer::Already { seq: seq?, qty: qty?, state, deadline }
-        }
-        "SOLDOUT" => Answer::SoldOut { held: number("held")? },
-        "SHORT" => Answer::Short { available: number("available")? },
-        "OVERLIMIT" => Answer::OverLimit,
-        "TAKEN" => Answer::Taken { unit: number("unit")? },
-        "WAITING" => Answer::Waiting { ticket: number("ticket")?, ahead: number("ahead")? },
-        "BUSY" => Answer::Busy,
-        "PAUSED" => Answer::Paused,
-        "NOTOPEN" => Answer::NotOpen,
-        // No sale of these tests closes for good or denies users.
-        "CLOSED" | "DENIED" => return None,
-        _ => {
-            let (state, deadline) = (state("state")?, deadline?);
-            Answer::Stands { seq: seq?, qty: qty?, state, deadline }
-        }
-    })
+    }
+    if let Some(units) = said.get("units").and_then(Value::as_array) {
+        let units = units.iter().map(|unit| unit.as_i64().map(Word::Int));
+        words.push(Word::Array(units.collect::<Option<_>>()?));
+    }
+    ask::read(&Word::Array(words))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::Grant;
 
     #[test]
     fn a_command_becomes_an_order() {
@@ -225,24 +201,17 @@ mod tests {
             all.as_object_mut()?.extend(more.as_object()?.clone());
             Some(all)
         };
-        assert_eq!(told("SECKILL.GRAB k u REQ r"), grab(json!({})));
-        assert_eq!(told("SECKILL.GRAB k u QTY 2 REQ r"), grab(json!({"qty": 2})));
-        assert_eq!(
-            told("SECKILL.GRAB k u UNITS 3 4 REQ r ADJACENT"),
-            grab(json!({"units": [3, 4], "adjacent": true}))
-        );
-        assert_eq!(
-            told("SECKILL.GRAB k u REQ r WAIT UNTIL 9"),
-            grab(json!({"call": "wait", "until_ms": 9}))
-        );
-        assert_eq!(
-            told("SECKILL.CONFIRM k u REQ r KEEP UNITS 3 4"),
-            grab(json!({"call": "confirm", "keep": [3, 4]}))
-        );
-        assert_eq!(
-            told("SECKILL.CANCEL k u REQ r KEEP 2"),
-            grab(json!({"call": "cancel", "keep": 2}))
-        );
+        let cases = [
+            ("GRAB k u REQ r", json!({})),
+            ("GRAB k u QTY 2 REQ r", json!({"qty": 2})),
+            ("GRAB k u UNITS 3 4 REQ r ADJACENT", json!({"units": [3, 4], "adjacent": true})),
+            ("GRAB k u REQ r WAIT UNTIL 9", json!({"call": "wait", "until_ms": 9})),
+            ("CONFIRM k u REQ r KEEP UNITS 3 4", json!({"call": "confirm", "keep": [3, 4]})),
+            ("CANCEL k u REQ r KEEP 2", json!({"call": "cancel", "keep": 2})),
+        ];
+        for (line, more) in cases {
+            assert_eq!(told(&format!("SECKILL.{line}")), grab(more), "{line}");
+        }
         assert_eq!(told("SECKILL.MGRAB u 2 a b REQ r"), None);
         assert_eq!(told("SECKILL.GRAB k u REQ r NEW"), None);
     }
@@ -252,8 +221,16 @@ mod tests {
         let sold = json!({"outcome": "SOLD", "won": true, "state": "SOLD", "seq": 1, "qty": 2,
             "deadline_ms": 0, "durable": true, "lost": 2});
         let heard = Heard::read(&sold).expect("an answer");
-        let stands = Answer::Stands { seq: 1, qty: 2, state: State::Sold, deadline: 0 };
+        let stands = Answer::Stands(Grant { seq: 1, qty: 2, state: State::Sold, deadline: 0 });
         assert_eq!((heard.lost, heard.answer, heard.durable), (2, Some(stands), Some(true)));
+        let held = json!({"outcome": "GRANTED", "won": true, "state": "HELD", "seq": 1, "qty": 2,
+            "deadline_ms": 9, "available": 3, "held": null, "units": [4, 5]});
+        let grant = Grant { seq: 1, qty: 2, state: State::Held, deadline: 9 };
+        let granted = Answer::Granted { grant, available: 3, units: vec![4, 5] };
+        assert_eq!(answer(&held), Some(granted));
+        let waiting = json!({"ticket": 7, "ahead": 1, "units_ahead": 4});
+        assert_eq!(answer(&waiting), Some(Answer::Waiting { ticket: 7, ahead: 1 }));
+        assert_eq!(answer(&json!({})), Some(Answer::Nowhere));
         let unanswered = json!({"error": "Unanswered", "req": "r", "lost": 1});
         let heard = Heard::read(&unanswered).expect("nothing strange");
         assert_eq!((heard.lost, heard.answer, heard.durable), (1, None, None));

@@ -14,7 +14,6 @@
 
 mod ask;
 mod check;
-mod clock;
 mod crowd;
 mod disk;
 mod disks;
@@ -24,8 +23,6 @@ mod episode;
 mod faults;
 mod history;
 mod library;
-mod links;
-mod list;
 mod memory;
 mod order;
 mod places;
@@ -46,13 +43,13 @@ mod tls;
 mod waiting;
 mod world;
 
-use std::io::{stderr, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
+use seckill_crowd::screen::progress_bar;
+use seckill_harness::wait::unix_ms;
 
 use disk::Disk;
 use episode::Episode;
@@ -121,7 +118,7 @@ fn main() -> ExitCode {
 
 /// Returns whether all promises were kept.
 fn run(options: &Options, module: &Path) -> Result<bool, String> {
-    let seed = options.seed.unwrap_or_else(new_seed);
+    let seed = options.seed.unwrap_or_else(|| unix_ms() % 1_000_000_007);
     let disks = [0, 1, 2].map(Disk::mount);
     println!("Seed {seed}.");
     if !disks.iter().all(Disk::is_limited) {
@@ -142,8 +139,9 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     }
     let mut tallies: Vec<(Setting, Tally)> =
         settings.into_iter().map(|setting| (setting, Tally::default())).collect();
+    let more: Vec<String> = options.set.iter().flatten().cloned().collect();
     let wanted = Duration::from_secs(options.seconds);
-    let (started, bar) = (Instant::now(), progress_bar(options.seconds));
+    let (started, bar) = (Instant::now(), progress_bar(options.seconds, "seconds"));
     let count = tallies.len();
     for number in 0.. {
         let is_first_round = number < count;
@@ -151,12 +149,12 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
             break;
         }
         let (setting, tally) = &mut tallies[number % count];
-        show(&bar, started, number, *setting);
+        bar.set_position(started.elapsed().as_secs().min(options.seconds));
         let episode = Episode {
             module,
             disks: &disks,
             setting: *setting,
-            settings: &settings_of(options),
+            settings: &more,
             has_tls: options.tls,
             fault: options.fault,
             clients: options.clients.into(),
@@ -165,12 +163,12 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
             lasts: setting.lasts().min(wanted / (2 * count as u32)),
         };
         let played = episode.play(tally);
-        tally.violations.extend(played.err());
+        tally.verdict.violations.extend(played.err());
         tally.episodes += 1;
-        if !tally.violations.is_empty() {
+        if !tally.verdict.violations.is_empty() {
             bar.finish_and_clear();
             println!("Episode {number}, {}: {}", setting.name(), tally.last_faults.join("; "));
-            tell(&tally.violations);
+            tell(&tally.verdict.violations);
             break;
         }
     }
@@ -183,17 +181,13 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     if has_missed {
         println!("NEVER MET: {}.", unmet.join("; "));
     }
-    let is_clean = tallies.iter().all(|(_, tally)| tally.violations.is_empty());
+    let is_clean = tallies.iter().all(|(_, tally)| tally.verdict.violations.is_empty());
     Ok(is_clean && !has_missed)
 }
 
 fn parse_setting(text: &str) -> Result<[String; 2], String> {
     let (name, value) = text.split_once('=').ok_or("NAME=VALUE")?;
     Ok([format!("--{name}"), value.to_owned()])
-}
-
-fn settings_of(options: &Options) -> Vec<String> {
-    options.set.iter().flatten().cloned().collect()
 }
 
 fn tell(violations: &[String]) {
@@ -203,27 +197,4 @@ fn tell(violations: &[String]) {
     if violations.len() > VIOLATIONS_SHOWN {
         println!("and {} more", violations.len() - VIOLATIONS_SHOWN);
     }
-}
-
-fn new_seed() -> u64 {
-    use std::time::{SystemTime, UNIX_EPOCH};
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    since.as_millis() as u64 % 1_000_000_007
-}
-
-/// A progress bar on a terminal; nothing if the output is a file.
-fn progress_bar(seconds: u64) -> ProgressBar {
-    if !stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new(seconds);
-    let style = ProgressStyle::with_template("{elapsed_precise} [{bar:40}] {percent}% {msg}");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(500));
-    bar
-}
-
-fn show(bar: &ProgressBar, started: Instant, number: usize, setting: Setting) {
-    bar.set_position(started.elapsed().as_secs().min(bar.length().unwrap_or_default()));
-    bar.set_message(format!("episode {number}: {}", setting.name()));
 }

@@ -7,15 +7,21 @@ use crate::story::Story;
 
 /// The number of waiters before the user when they joined with this ticket. `None` if no primary so
 /// far gave that ticket out.
-pub fn joined(evidence: &Evidence, story: &Story, op: &Op, call: &Try, ticket: u64) -> Option<u64> {
-    let (epoch, ahead) = story.joined.get(&(op.user.clone(), ticket))?;
+pub fn joined(
+    evidence: &Evidence,
+    story: &Story<'_>,
+    op: &Op,
+    call: &Try,
+    ticket: u64,
+) -> Option<u64> {
+    let (epoch, ahead) = story.joined.get(&(op.user.as_str(), ticket))?;
     (evidence.reign_of(*epoch) <= call.reign).then_some(*ahead)
 }
 
 /// Checks that a waiter only moves forward: one primary never reports more waiters before a user
 /// than it reported earlier, and none more than when they joined. Replies of another primary are
 /// not compared, because a failover may lose a LEAVE.
-pub fn moved_back(evidence: &Evidence, story: &Story) -> Vec<String> {
+pub fn moved_back(evidence: &Evidence, story: &Story<'_>) -> Vec<String> {
     type Told<'a> = (&'a Try, u64, u64);
     let mut told: BTreeMap<(u64, &str, u64), Vec<Told<'_>>> = BTreeMap::new();
     let mut wrong = Vec::new();

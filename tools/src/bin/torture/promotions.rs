@@ -4,13 +4,16 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use seckill_harness::link::Link;
+use seckill_harness::program::{release, Server};
 use seckill_random::Random;
 
 use crate::sentinels::{Sentinels, QUIET};
 use crate::world::World;
 
-/// The pause of docs/sentinel.md, long enough for changes in flight to reach the replicas.
-const PAUSED_FOR: Duration = Duration::from_millis(500);
+/// The pause of docs/sentinel.md, and the time from it to the failover: long enough for changes in
+/// flight to reach the replicas.
+pub const PAUSE: &str = "CLIENT PAUSE 4000 WRITE";
+pub const PAUSED_FOR: Duration = Duration::from_millis(500);
 
 /// The way in which the old primary comes back.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,21 +57,31 @@ pub enum HandOver {
     Coordinated,
 }
 
+impl HandOver {
+    /// The words after `SENTINEL FAILOVER mymaster`.
+    pub fn words(self) -> &'static [&'static str] {
+        if self == HandOver::Coordinated {
+            &["COORDINATED"]
+        } else {
+            &[]
+        }
+    }
+}
+
 /// Sends `SENTINEL FAILOVER`.
 pub fn hand_over(world: &mut World<'_>, how: HandOver) -> Result<bool, String> {
-    let is_known = how != HandOver::Coordinated || is_valkey_9(world);
+    let is_known = how != HandOver::Coordinated || is_valkey_9(world.server(world.primary)?);
     if !is_known || sentinels(world)?.demoted.elapsed() < QUIET {
         return Ok(false);
     }
-    let words: &[&str] = if how == HandOver::Coordinated { &["COORDINATED"] } else { &[] };
     let old_door = world.reign(|world| {
         if how == HandOver::Paused {
-            world.ask::<()>(world.primary, "CLIENT PAUSE 4000 WRITE")?;
+            world.ask::<()>(world.primary, PAUSE)?;
             thread::sleep(PAUSED_FOR);
         }
         // A Sentinel refuses for a short time if it has no recent news of the replicas.
         world.until("SENTINEL FAILOVER is accepted", || {
-            sentinels(world)?.trio.fail_over(words).map(|()| true)
+            sentinels(world)?.trio.fail_over(how.words()).map(|()| true)
         })?;
         promoted(world)
     })?;
@@ -76,10 +89,10 @@ pub fn hand_over(world: &mut World<'_>, how: HandOver) -> Result<bool, String> {
     demoted(world)
 }
 
-fn is_valkey_9(world: &World<'_>) -> bool {
-    let version = world.info(world.primary, "server", "valkey_version").unwrap_or_default();
-    let major = version.split('.').next().and_then(|number| number.parse::<u32>().ok());
-    major.is_some_and(|major| major >= 9)
+/// Whether the server, and its Sentinels, know the word COORDINATED.
+pub fn is_valkey_9(server: &Server) -> bool {
+    let release = server.title().ok().and_then(|title| release(&title));
+    release.is_some_and(|(family, version)| family == "valkey" && version[0] >= 9)
 }
 
 /// Freezes the primary until another one is promoted; then it executes what clients had sent.

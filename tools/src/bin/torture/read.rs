@@ -8,17 +8,13 @@ use serde_json::Value as Json;
 use crate::ask::command;
 use crate::crowd::Open;
 use crate::draws::Stock;
-use crate::history::{Crowning, Entry, Evidence, Limits, Op, Promise, Row, State};
-use crate::list::Waiter;
+use crate::history::{Crowning, Entry, Evidence, Limits, Op, Promise, Row, State, Waiter};
 
 const PAGE: u64 = 1_000;
 /// Replica and primary are compared by the server's digest of all their bytes.
 const DIGEST: [&str; 2] = ["DEBUG", "DIGEST-VALUE"];
 
 /// Reads everything that the checker needs.
-///
-/// # Errors
-/// A message if a reply can't be parsed; also the errors of other functions.
 pub fn evidence(
     redis: &mut Connection,
     sale: &Open,

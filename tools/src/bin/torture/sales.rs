@@ -2,8 +2,7 @@
 
 use crate::crowd::Open;
 use crate::draws::Draw;
-use crate::history::{Kind, Limits, Terms};
-use crate::list::List;
+use crate::history::{Kind, Limits, List, Terms};
 use seckill_random::Random;
 
 fn some(random: &mut Random, from: u64, to: u64) -> u64 {
@@ -37,10 +36,12 @@ pub fn new(random: &mut Random) -> Vec<Open> {
         limits: limits(some(random, 1, 4), 0, some(random, 50, 900)),
         kind: Kind::Rounds { every_ms, lasts_ms },
     };
+    let (max, offer_ms) = (some(random, 5, 65), some(random, 20, 200));
     let listed = Terms {
         supply: some(random, 2, 30),
         limits: limits(some(random, 0, 5), 0, some(random, 20, 400)),
-        kind: Kind::Listed(List::new(random)),
+        // Short offers, so that unpaid units go to the next waiter.
+        kind: Kind::Listed(List { max, offer_ms, overtake: random.below(4) }),
     };
     let seats = Terms {
         supply: some(random, 20, 200),

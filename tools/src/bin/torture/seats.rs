@@ -62,9 +62,6 @@ pub struct Seats(HashMap<u64, u64>);
 
 impl Seats {
     /// Records a grant after an entry; `before` is its state before, if it existed.
-    ///
-    /// # Errors
-    /// A message if two grants have one number, or a grant has another number of units.
     pub fn read(&mut self, kind: &Kind, before: Option<&Row>, row: &Row) -> Result<(), String> {
         let qty = if matches!(kind, Kind::Numbered) { row.qty } else { 0 };
         if row.units.len() as u64 != qty {

@@ -23,8 +23,6 @@ pub struct Sentinels {
 }
 
 impl Sentinels {
-    /// # Errors
-    /// A message; also for all other functions.
     pub fn start(ways: Vec<Link>, tls: Option<&Tls>) -> Result<Sentinels, String> {
         let trio = Trio::start_each(ways[0].port(), ways.len() - 1, || {
             let own = LINES.iter().map(|line| (*line).to_owned());

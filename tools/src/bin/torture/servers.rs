@@ -1,11 +1,17 @@
-//! Faults of whole servers: they die, freeze, or lose their links. Each fault is repaired here.
+//! Faults of whole servers and of the links between them. Each fault is repaired here.
 
 use std::thread;
 use std::time::Duration;
 
+use seckill_harness::link::{Link, Towards};
 use seckill_random::Random;
 
 use crate::world::World;
+
+/// One-way delay to the other side of the world: a round trip takes 200 ms.
+const FAR: Duration = Duration::from_millis(100);
+/// One of this many packets is lost. TCP resends it, and later packets wait.
+const LOST_ONE_OF: u64 = 5;
 
 /// Sleeps for a random number of these milliseconds.
 pub fn pause(random: &mut Random, from: u64, to: u64) {
@@ -43,8 +49,7 @@ pub fn kill_promote(world: &mut World<'_>) -> Result<bool, String> {
     world.kill(old)?;
     world.reign(|world| world.ask::<()>(new, "REPLICAOF NO ONE").map(|()| new))?;
     world.restart(old)?;
-    world.follow()?;
-    Ok(true)
+    world.follow().map(|()| true)
 }
 
 pub fn one_of(world: &World<'_>, random: &mut Random) -> Option<usize> {
@@ -84,17 +89,51 @@ pub fn hand_over(world: &mut World<'_>) -> Result<bool, String> {
         })?;
         Ok(new)
     })?;
-    world.follow()?;
-    Ok(true)
+    world.follow().map(|()| true)
 }
 
-pub fn network_cut(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
-    let Some(link) = &world.link else { return Ok(false) };
-    link.cut();
+/// The link by which replicas, and Sentinels if any, reach the primary.
+fn way<'w>(world: &'w World<'_>) -> Option<&'w Link> {
+    let of_sentinels = world.sentinels.as_ref().map(|all| &all.ways[world.primary]);
+    of_sentinels.or(world.link.as_ref())
+}
+
+pub fn network_cut(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
+    cut(world, random, &[Towards::Server, Towards::Caller])
+}
+
+/// Cuts one direction: the replicas', so that WAIT is never confirmed, or the primary's.
+pub fn one_way(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
+    let all = [Towards::Server, Towards::Caller];
+    let one = all[random.below(2) as usize];
+    cut(world, random, &[one])
+}
+
+fn cut(world: &World<'_>, random: &mut Random, ways: &[Towards]) -> Result<bool, String> {
+    let Some(way) = way(world) else { return Ok(false) };
+    ways.iter().for_each(|to| way.cut_towards(*to));
     pause(random, 100, 1_000);
-    link.mend();
-    world.wait_for_replicas()?;
-    Ok(true)
+    way.mend();
+    world.wait_for_replicas().map(|()| true)
+}
+
+/// Delays all bytes, or loses packets.
+pub fn late(world: &World<'_>, random: &mut Random, is_lossy: bool) -> Result<bool, String> {
+    let Some(way) = way(world) else { return Ok(false) };
+    match is_lossy {
+        true => way.lose_one_of(LOST_ONE_OF),
+        false => way.slow_down(FAR),
+    }
+    pause(random, 500, 1_500);
+    way.lose_one_of(0);
+    way.slow_down(Duration::ZERO);
+    world.wait_for_replicas().map(|()| true)
+}
+
+/// Closes the connection; the replica reconnects and gets the missing changes.
+pub fn hang_up(world: &World<'_>) -> Result<bool, String> {
+    let ended = world.ask::<u64>(world.primary, "CLIENT KILL TYPE replica")?;
+    world.wait_for_replicas().map(|()| ended > 0)
 }
 
 /// The old primary still sells to connected clients until the network is back.
@@ -105,8 +144,7 @@ pub fn two_primaries(world: &mut World<'_>, random: &mut Random) -> Result<bool,
     let old_door = world.reign(|world| world.ask::<()>(new, "REPLICAOF NO ONE").map(|()| new))?;
     pause(random, 50, 500);
     drop(old_door);
-    world.follow()?;
-    Ok(true)
+    world.follow().map(|()| true)
 }
 
 pub fn freeze(
@@ -118,6 +156,5 @@ pub fn freeze(
     world.server(number)?.freeze()?;
     pause(random, 50, 1_500);
     world.server(number)?.thaw()?;
-    world.wait_for_replicas()?;
-    Ok(true)
+    world.wait_for_replicas().map(|()| true)
 }

@@ -1,15 +1,15 @@
 //! The settings of servers, with the promise of each.
 
+use std::iter::repeat_n;
 use std::time::Duration;
 
-use crate::faults::{self, Fault};
+use clap::ValueEnum;
+
+use crate::faults::Fault;
 use crate::history::Promise;
 use crate::library::Flavour;
 use crate::tls::Tls;
 use crate::world::Setup;
-
-/// One-way delay to the replica, as across a city.
-const DELAY: Duration = Duration::from_millis(2);
 
 /// A setting of servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -67,8 +67,16 @@ impl Setting {
         !matches!(self, Setting::Always | Setting::Plain)
     }
 
+    fn replicas(self) -> usize {
+        match self {
+            Setting::Always => 0,
+            Setting::Wait | Setting::Plain | Setting::Python | Setting::Node => 1,
+            Setting::Sentinel | Setting::AgainstAdvice => 2,
+        }
+    }
+
     pub fn has_sentinels(self) -> bool {
-        matches!(self, Setting::Sentinel | Setting::AgainstAdvice)
+        self.replicas() == 2
     }
 
     /// The library of the buyers.
@@ -90,39 +98,29 @@ impl Setting {
         Duration::from_secs(if self.has_sentinels() { 30 } else { 7 })
     }
 
-    fn faults(self) -> Vec<Fault> {
-        match self {
-            Setting::Always => faults::of_one(),
-            Setting::Wait | Setting::Python | Setting::Node => faults::of_two(),
-            Setting::Sentinel => faults::of_three(),
-            Setting::AgainstAdvice => faults::of_three_against_advice(),
-            Setting::Plain => faults::of_two_without_promise(),
-        }
-    }
-
     /// Faults of this setting, or only the named one.
     pub fn draws(self, only: Option<Fault>) -> impl Iterator<Item = Fault> {
-        self.faults().into_iter().filter(move |fault| only.is_none_or(|only| only == *fault))
+        let column = match self {
+            Setting::Always => 0,
+            Setting::Wait | Setting::Python | Setting::Node => 1,
+            Setting::Plain => 2,
+            Setting::Sentinel => 3,
+            Setting::AgainstAdvice => 4,
+        };
+        let all = Fault::value_variants().iter().copied();
+        let faults = all.filter(move |fault| only.is_none_or(|only| only == *fault));
+        faults.flat_map(move |fault| repeat_n(fault, fault.odds()[column]))
     }
 
     /// The servers of this setting; `more` are further settings of all servers.
     pub fn setup(self, more: &[String], tls: Option<Tls>) -> Setup {
-        let settings: &[&str] = match self {
-            Setting::Always => &["--appendfsync", "always"],
-            Setting::Wait | Setting::Plain | Setting::Python | Setting::Node => {
-                &["--appendfsync", "everysec"]
-            }
-            Setting::Sentinel | Setting::AgainstAdvice => {
-                &["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"]
-            }
-        };
-        let replicas = match self {
-            Setting::Always => 0,
-            Setting::Wait | Setting::Plain | Setting::Python | Setting::Node => 1,
-            Setting::Sentinel | Setting::AgainstAdvice => 2,
+        let settings: &[&str] = match self.replicas() {
+            0 => &["--appendfsync", "always"],
+            1 => &["--appendfsync", "everysec"],
+            _ => &["--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"],
         };
         let settings = settings.iter().map(|word| (*word).to_owned()).chain(more.iter().cloned());
-        let has_sentinels = self.has_sentinels();
-        Setup { settings: settings.collect(), replicas, has_sentinels, delay: DELAY, tls }
+        let (replicas, has_sentinels) = (self.replicas(), self.has_sentinels());
+        Setup { settings: settings.collect(), replicas, has_sentinels, tls }
     }
 }

@@ -1,8 +1,9 @@
-//! Rare situations that a long run must reach; a situation that no run reaches is untested.
+//! Counts entries and answers. A long run must reach each rare situation (`sometimes`); a situation
+//! that no run reaches is untested.
 
 use std::collections::BTreeMap;
 
-use crate::history::{answers, Answer, Deed, Entry, Evidence, Op, Row, State};
+use crate::history::{answers, Answer, Deed, Entry, Evidence, Grant, Kind, Op, Row, State};
 
 /// An entry about a grant, and the grant before it.
 struct Seen<'a> {
@@ -28,11 +29,32 @@ impl Seen<'_> {
     }
 }
 
+/// A kind of entries: the sale, the entry before, and the entry.
+type Counted = (&'static str, fn(&Evidence, &Entry, &Entry) -> bool);
+
 /// A rare situation in an entry.
 type Told = (&'static str, fn(&Seen<'_>) -> bool);
 
 /// A rare situation in an answer.
 type Heard = (&'static str, fn(&Op, &Answer) -> bool);
+
+/// Each MGRAB makes two or three grants.
+const COUNTED: [Counted; 8] = [
+    ("grants by MGRAB, all or none", |_, _, entry| {
+        entry.event == "GRANT" && entry.grant.as_ref().is_some_and(|row| row.req.starts_with('m'))
+    }),
+    ("amounts drawn", |sale, _, entry| {
+        entry.event == "GRANT" && matches!(sale.terms.kind, Kind::Drawn(_))
+    }),
+    ("rounds begun", |_, _, entry| entry.event == "ROUND"),
+    ("entries on a waiting list", |_, _, entry| entry.event == "WAIT"),
+    ("offers to them", |_, _, entry| entry.event == "OFFER"),
+    ("IMPORTs", |_, _, entry| entry.event == "IMPORT"),
+    ("of them beyond the supply", |_, before, entry| {
+        entry.event == "IMPORT" && entry.stock.supply > before.stock.supply
+    }),
+    ("ALTERs", |_, _, entry| entry.event == "ALTER"),
+];
 
 /// Situations in the outbox.
 const TOLD: [Told; 14] = [
@@ -63,52 +85,59 @@ const TOLD: [Told; 14] = [
 /// Situations in answers to clients.
 const HEARD: [Heard; 8] = [
     ("sometimes: KEEP of what is not granted", |op, answer| {
-        matches!((op.deed, answer), (Deed::Keep(..), Answer::Stands { seq: 0, .. }))
+        matches!((op.deed, answer), (Deed::Keep(..), Answer::Stands(Grant { seq: 0, .. })))
     }),
     ("sometimes: a GRAB comes behind its CANCEL", |op, answer| {
-        op.deed == Deed::Grab && matches!(answer, Answer::Replay { seq: 0, .. })
+        op.deed == Deed::Grab && matches!(answer, Answer::Replay(Grant { seq: 0, .. }))
     }),
     ("sometimes: a lost answer is told again", |op, answer| {
-        op.tries.len() > 1 && matches!(answer, Answer::Replay { seq: 1.., .. })
+        op.tries.len() > 1 && matches!(answer, Answer::Replay(Grant { seq: 1.., .. }))
     }),
-    ("sometimes: ALREADY", |_, answer| matches!(answer, Answer::Already { .. })),
+    ("sometimes: ALREADY", |_, answer| matches!(answer, Answer::Already(_))),
     ("sometimes: a sale refuses an MGRAB for all", |_, answer| *answer == Answer::Elsewhere),
     ("sometimes: a seat is taken", |_, answer| matches!(answer, Answer::Taken { .. })),
     ("sometimes: the list is full", |_, answer| *answer == Answer::Busy),
     ("sometimes: a round is over", |_, answer| *answer == Answer::NotOpen),
 ];
 
-/// How often each situation was reached.
-#[derive(Debug)]
-pub struct Met(pub BTreeMap<&'static str, u64>);
-
-impl Default for Met {
-    fn default() -> Met {
-        let told = TOLD.iter().map(|(name, _)| *name);
-        Met(told.chain(HEARD.iter().map(|(name, _)| *name)).map(|name| (name, 0)).collect())
-    }
+/// All names, in the order of the table.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let told = COUNTED.iter().map(|(name, _)| *name).chain(TOLD.iter().map(|(name, _)| *name));
+    told.chain(HEARD.iter().map(|(name, _)| *name))
 }
 
+/// How often each of them was met.
+#[derive(Debug, Default)]
+pub struct Met(BTreeMap<&'static str, u64>);
+
 impl Met {
-    /// Counts the situations of one sale.
+    pub fn times(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    fn count(&mut self, name: &'static str, is_met: bool) {
+        *self.0.entry(name).or_default() += u64::from(is_met);
+    }
+
+    /// Counts the entries and answers of one sale.
     pub fn note(&mut self, sale: &Evidence) {
+        for (before, entry) in sale.entries.iter().zip(sale.entries.iter().skip(1)) {
+            COUNTED.iter().for_each(|(name, is_met)| self.count(name, is_met(sale, before, entry)));
+        }
         let mut grants: BTreeMap<u64, (&Entry, &Row)> = BTreeMap::new();
         let next = sale.entries.iter().skip(1).map(Some).chain([None]);
         for (entry, next) in sale.entries.iter().zip(next) {
             let Some(row) = &entry.grant else { continue };
-            let known = grants.insert(row.seq, (entry, row));
+            let known = grants.get(&row.seq).copied();
             let (made, before) = known.map_or((entry, None), |(made, row)| (made, Some(row)));
             grants.insert(row.seq, (made, row));
             let seen = Seen { entry, row, before, made, next };
-            for (name, is_met) in &TOLD {
-                *self.0.entry(name).or_default() += u64::from(is_met(&seen));
-            }
+            TOLD.iter().for_each(|(name, is_met)| self.count(name, is_met(&seen)));
         }
         for op in &sale.ops {
             for (_, answered) in answers(op) {
-                for (name, is_met) in &HEARD {
-                    *self.0.entry(name).or_default() += u64::from(is_met(op, &answered.answer));
-                }
+                let answer = &answered.answer;
+                HEARD.iter().for_each(|(name, is_met)| self.count(name, is_met(op, answer)));
             }
         }
     }

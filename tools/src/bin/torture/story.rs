@@ -12,22 +12,22 @@ use crate::waiting;
 
 /// The history of a sale, from its outbox.
 #[derive(Debug, Default)]
-pub struct Story {
+pub struct Story<'a> {
     /// The state after each entry, beginning with rev 1.
     pub moments: Vec<Moment>,
     /// Grants in the order of seq, from seq 1 on.
-    pub tales: Vec<Tale>,
+    pub tales: Vec<Tale<'a>>,
     /// The newest seq of each (user, REQ).
-    pub orders: HashMap<(String, String), u64>,
+    orders: HashMap<(&'a str, &'a str), u64>,
     /// The rev of each restock, by its REQ.
-    pub restocks: HashMap<String, u64>,
+    pub restocks: HashMap<&'a str, u64>,
     /// Users who joined the waiting list, by ticket: their epoch, and the number of waiters before
     /// them.
-    pub joined: HashMap<(String, u64), (u64, u64)>,
+    pub joined: HashMap<(&'a str, u64), (u64, u64)>,
     /// Waiters, if the sale has a waiting list.
-    pub turns: Option<Turns>,
+    turns: Option<Turns>,
     /// Live units by round and user.
-    users: HashMap<(u64, String), Live>,
+    users: HashMap<(u64, &'a str), Live>,
     epoch: u64,
     paused: bool,
     limits: Limits,
@@ -57,29 +57,27 @@ pub struct Moment {
     pub waiting: u64,
 }
 
-/// The history of one grant.
+/// The entries about one grant.
 #[derive(Clone, Debug)]
-pub struct Tale {
-    /// The grant in its current state.
-    pub row: Row,
-    /// Units when it was granted.
-    first: u64,
-    pub steps: Vec<Step>,
-}
+pub struct Tale<'a>(pub Vec<Step<'a>>);
 
 /// An entry about a grant, and the grant after it.
-#[derive(Clone, Debug)]
-pub struct Step {
-    pub rev: u64,
-    pub epoch: u64,
-    pub event: String,
-    pub qty: u64,
-    /// Units returned by KEEP.
-    pub returned: u64,
-    pub state: State,
-    pub deadline: u64,
-    /// The numbers of its units.
-    pub units: Vec<u64>,
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    pub entry: &'a Entry,
+    pub row: &'a Row,
+}
+
+impl<'a> Tale<'a> {
+    /// The first entry, which made the grant.
+    pub fn first(&self) -> Step<'a> {
+        self.0[0]
+    }
+
+    /// The grant in its current state.
+    pub fn row(&self) -> &'a Row {
+        self.0[self.0.len() - 1].row
+    }
 }
 
 /// The units of a user.
@@ -89,14 +87,10 @@ struct Live {
     grants: u64,
 }
 
-impl Story {
+impl<'a> Story<'a> {
     /// Reads all entries.
-    ///
-    /// # Errors
-    /// A message with the first impossible entry and its rev.
-    pub fn of(evidence: &Evidence) -> Result<Story, String> {
-        let turns = waiting::begun(&evidence.terms.kind);
-        let mut story = Story { turns, ..Story::default() };
+    pub fn of(evidence: &'a Evidence) -> Result<Story<'a>, String> {
+        let mut story = Story::default();
         for entry in &evidence.entries {
             let told = story.tell(entry, evidence);
             told.map_err(|why| format!("{why} Entry: {entry:?}"))?;
@@ -105,14 +99,25 @@ impl Story {
         Ok(story)
     }
 
-    fn tell(&mut self, entry: &Entry, evidence: &Evidence) -> Rule {
+    /// The grant with this seq.
+    pub fn tale(&self, seq: u64) -> Option<&Tale<'a>> {
+        self.tales.get((seq as usize).wrapping_sub(1))
+    }
+
+    /// The newest grant of an order. There are several if the order was sent again in a later
+    /// round, after the first grant was no longer kept.
+    pub fn newest(&self, user: &str, req: &str) -> Option<&Tale<'a>> {
+        self.tale(*self.orders.get(&(user, req))?)
+    }
+
+    fn tell(&mut self, entry: &'a Entry, evidence: &Evidence) -> Rule {
         let rev = self.moments.len() as u64 + 1;
         ensure(entry.rev == rev, || format!("The outbox has a gap: rev {rev} should come."))?;
         ensure(entry.id == evidence.id, || "An entry of another sale is in the outbox.".into())?;
         ensure(entry.epoch >= self.epoch, || "The epoch went back.".into())?;
         self.epoch = entry.epoch;
-        if let (Some(turns), Kind::Listed(list)) = (&mut self.turns, &evidence.terms.kind) {
-            waiting::read(turns, entry, list)?;
+        if let Kind::Listed(list) = &evidence.terms.kind {
+            waiting::read(self.turns.get_or_insert_default(), entry, list)?;
         }
         let mut applied = 0;
         match (&entry.grant, &entry.restock) {
@@ -150,7 +155,7 @@ impl Story {
     }
 
     /// Reads an entry that is not about a grant.
-    fn other(&mut self, entry: &Entry, terms: &Terms) -> Rule {
+    fn other(&mut self, entry: &'a Entry, terms: &Terms) -> Rule {
         let Stock { available, held, .. } = self.stock;
         let somebody_waits = self.waiting() > 0;
         let fits = match entry.event.as_str() {
@@ -176,14 +181,13 @@ impl Story {
     }
 
     /// A user joins the waiting list.
-    fn join(&mut self, entry: &Entry) -> bool {
-        let Some(waiter) = &entry.wait else { return false };
-        let turns = self.turns.as_ref();
-        let Some(its) = turns.and_then(|turns| turns.waiting.get(&waiter.ticket)) else {
-            return false;
-        };
-        let place = (waiter.user.clone(), waiter.ticket);
-        self.joined.insert(place, (entry.epoch, its.ahead)).is_none()
+    fn join(&mut self, entry: &'a Entry) -> bool {
+        let waiting = self.turns.as_ref().map(|turns| &turns.waiting);
+        let joined = entry.wait.as_ref().and_then(|waiter| {
+            let ahead = waiting?.get(&waiter.ticket)?.ahead;
+            Some(self.joined.insert((&waiter.user, waiter.ticket), (entry.epoch, ahead)))
+        });
+        joined == Some(None)
     }
 
     fn begin_sale(&mut self, t: u64, terms: &Terms) {
@@ -220,7 +224,7 @@ impl Story {
         row.round >= last || row.state == State::Held
     }
 
-    fn restock(&mut self, rev: u64, req: &str, applied: i64) -> Rule {
+    fn restock(&mut self, rev: u64, req: &'a str, applied: i64) -> Rule {
         let paid = self.deficit.min(applied.max(0).unsigned_abs());
         self.deficit -= paid;
         let by = |units: u64| units.checked_add_signed(applied - paid as i64);
@@ -230,49 +234,39 @@ impl Story {
         };
         self.stock = Stock { supply, available, ..self.stock };
         self.base = self.base.saturating_add_signed(applied);
-        let twice = self.restocks.insert(req.to_owned(), rev).is_some();
+        let twice = self.restocks.insert(req, rev).is_some();
         ensure(!twice, || format!("The restock {req} was made twice."))
     }
 
-    fn grant(&mut self, entry: &Entry, row: &Row, terms: &Terms) -> Rule {
-        let known = self.tales.get((row.seq as usize).wrapping_sub(1)).map(|tale| &tale.row);
-        let before = match (entry.event.as_str(), known) {
+    fn grant(&mut self, entry: &'a Entry, row: &'a Row, terms: &Terms) -> Rule {
+        let before = match (entry.event.as_str(), self.tale(row.seq)) {
             ("GRANT" | "OFFER", _) | ("IMPORT", None) => {
                 self.begin(entry, row, terms)?;
                 None
             }
-            _ => Some(self.known(entry, row)?.clone()),
+            (_, None) => return Err("An entry about a grant that was never made.".into()),
+            (_, Some(tale)) => Some(known(tale, entry, row)?),
         };
-        follows(entry, row, before.as_ref())?;
-        self.seats.read(&terms.kind, before.as_ref(), row)?;
-        let (from, had) = match &before {
-            Some(before) if before.state.is_live() => (Some(before.state), before.qty),
-            before => (before.as_ref().map(|before| before.state), 0),
-        };
+        follows(entry, row, before)?;
+        self.seats.read(&terms.kind, before, row)?;
+        let from = before.map(|before| before.state);
+        let had = before.filter(|before| before.state.is_live()).map_or(0, |before| before.qty);
         if entry.event == "IMPORT" {
             self.cover(row.qty.saturating_sub(had));
         }
         self.draw(entry, row, from)?;
         self.transfer(row, from, had)?;
         self.count(entry, row, had)?;
-        let step = Step {
-            rev: entry.rev,
-            epoch: entry.epoch,
-            event: entry.event.clone(),
-            qty: row.qty,
-            returned: entry.returned,
-            state: row.state,
-            deadline: row.deadline,
-            units: row.units.clone(),
-        };
-        let tale = &mut self.tales[row.seq as usize - 1];
-        tale.row = row.clone();
-        tale.steps.push(step);
+        let step = Step { entry, row };
+        match self.tales.get_mut(row.seq as usize - 1) {
+            Some(tale) => tale.0.push(step),
+            None => self.tales.push(Tale(vec![step])),
+        }
         Ok(())
     }
 
-    /// Adds a new grant.
-    fn begin(&mut self, entry: &Entry, row: &Row, terms: &Terms) -> Rule {
+    /// Checks a new grant.
+    fn begin(&mut self, entry: &Entry, row: &'a Row, terms: &Terms) -> Rule {
         let seq = self.tales.len() as u64 + 1;
         ensure(row.seq == seq, || format!("seq {seq} should come."))?;
         ensure(row.born == entry.epoch, || "A grant of another epoch was made.".into())?;
@@ -285,11 +279,10 @@ impl Story {
             let due = if hold_ms == 0 { 0 } else { row.at + hold_ms };
             ensure(row.deadline == due, || format!("The deadline should be {due}."))?;
         }
-        let earlier = self.orders.insert((row.user.clone(), row.req.clone()), seq);
-        let earlier = earlier.and_then(|seq| self.tales.get(seq as usize - 1));
-        let twice = earlier.is_some_and(|tale| self.is_kept(&tale.row));
+        let earlier = self.newest(&row.user, &row.req);
+        let twice = earlier.is_some_and(|tale| self.is_kept(tale.row()));
         ensure(!twice, || format!("DOUBLED: {} was granted {} twice.", row.user, row.req))?;
-        self.tales.push(Tale { row: row.clone(), first: row.qty, steps: Vec::new() });
+        self.orders.insert((&row.user, &row.req), seq);
         Ok(())
     }
 
@@ -300,25 +293,6 @@ impl Story {
         let begun = self.round * every_ms;
         let open = (begun..begun + lasts_ms).contains(&t);
         ensure(open, || format!("A unit was sold when the round {} was not open.", self.round))
-    }
-
-    /// The grant before the entry, if the entry is about it. An IMPORT restores all units of the
-    /// grant. Other entries lack only the units that they report as returned.
-    fn known(&self, entry: &Entry, row: &Row) -> Result<&Row, String> {
-        let tale = self.tales.get((row.seq as usize).wrapping_sub(1));
-        let tale = tale.ok_or("An entry about a grant that was never made.")?;
-        let known = &tale.row;
-        let (qty, had) = match entry.event.as_str() {
-            "IMPORT" => (tale.first, tale.steps.first().map_or(&[][..], |step| &step.units)),
-            _ => (known.qty.saturating_sub(entry.returned), &known.units[..]),
-        };
-        let Row { state, deadline, ref units, .. } = *row;
-        let same = Row { qty, state, deadline, units: units.clone(), ..known.clone() } == *row;
-        if same && units.iter().all(|unit| had.contains(unit)) {
-            Ok(known)
-        } else {
-            Err(format!("The grant was another one: {known:?}."))
-        }
     }
 
     /// Adds the missing units of an import to the deficit.
@@ -377,9 +351,9 @@ impl Story {
 
     /// Counts the user's units. ALTER or IMPORT may put a user over the limit, but the user's own
     /// calls can't.
-    fn count(&mut self, entry: &Entry, row: &Row, had: u64) -> Rule {
+    fn count(&mut self, entry: &Entry, row: &'a Row, had: u64) -> Rule {
         let Limits { limit, grabs, .. } = self.limits;
-        let live = self.users.entry((row.round, row.user.clone())).or_default();
+        let live = self.users.entry((row.round, &row.user)).or_default();
         let has = if row.state.is_live() { row.qty } else { 0 };
         live.units = live.units + has - had;
         live.grants = live.grants + u64::from(has > 0) - u64::from(had > 0);
@@ -401,15 +375,28 @@ impl Story {
         }
         let (owed, shown) = (self.deficit, evidence.deficit);
         ensure(owed == shown, || format!("STATUS has a deficit of {shown}, the outbox {owed}."))?;
-        let kept: Vec<&Row> =
-            self.tales.iter().map(|tale| &tale.row).filter(|row| self.is_kept(row)).collect();
-        for (i, row) in kept.iter().enumerate() {
-            let listed = evidence.rows.get(i);
-            ensure(listed == Some(row), || format!("WINNERS has {listed:?}, the outbox {row:?}."))?;
+        let kept = self.tales.iter().map(Tale::row).filter(|row| self.is_kept(row));
+        let mut listed = evidence.rows.iter();
+        for row in kept.map(Some).chain([None]) {
+            let shown = listed.next();
+            ensure(shown == row, || format!("WINNERS has {shown:?}, the outbox {row:?}."))?;
         }
-        let more = evidence.rows.get(kept.len());
-        ensure(more.is_none(), || format!("WINNERS has {more:?}, the outbox does not."))
+        Ok(())
     }
+}
+
+/// The grant before the entry, if the entry is about it. An IMPORT restores all units of the grant.
+/// Other entries lack only the units that they report as returned.
+fn known<'a>(tale: &Tale<'a>, entry: &Entry, row: &Row) -> Result<&'a Row, String> {
+    let known = tale.row();
+    let (qty, had) = match entry.event.as_str() {
+        "IMPORT" => (tale.first().row.qty, &tale.first().row.units),
+        _ => (known.qty.saturating_sub(entry.returned), &known.units),
+    };
+    let Row { state, deadline, ref units, .. } = *row;
+    let same = Row { qty, state, deadline, units: units.clone(), ..known.clone() } == *row;
+    let is_it = same && units.iter().all(|unit| had.contains(unit));
+    ensure(is_it, || format!("The grant was another one: {known:?}.")).map(|()| known)
 }
 
 /// Whether the event is possible for the grant and leaves the state in the entry.

@@ -11,9 +11,6 @@ pub struct Tls(TempDir);
 
 impl Tls {
     /// Makes the certificate.
-    ///
-    /// # Errors
-    /// A message if that fails.
     pub fn make() -> Result<Tls, String> {
         let folder = tempfile::tempdir().map_err(|e| format!("No folder: {e}"))?;
         let mut openssl = Command::new("openssl");

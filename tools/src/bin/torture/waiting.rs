@@ -1,12 +1,11 @@
 //! A sale with a waiting list: its terms, its requests, and the check of its outbox. `make sim`
 //! uses the same checker.
 
+use seckill_harness::wait::unix_ms;
 use seckill_oracle::turns::{self, Told, Turns};
 use seckill_random::Random;
 
-use crate::clock::unix_ms;
-use crate::history::{Deed, Entry, Evidence, Kind};
-use crate::list::List;
+use crate::history::{Deed, Entry, Evidence, Kind, List};
 
 /// Further options of a GRAB: mostly WAIT, with or without a time limit.
 pub fn words(kind: &Kind, amount: &str, random: &mut Random) -> String {
@@ -28,11 +27,6 @@ pub fn deeds(kind: &Kind, amount: &str, random: &mut Random) -> Vec<Deed> {
         Kind::Listed(_) => vec![Deed::Place, Deed::Place, Deed::Grab],
         _ => Vec::new(),
     }
-}
-
-/// The list before its first entry, if the sale has one.
-pub fn begun(kind: &Kind) -> Option<Turns> {
-    matches!(kind, Kind::Listed(_)).then(Turns::default)
 }
 
 /// Reads the next entry.

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 use redis::{Connection, FromRedisValue};
 
 use crate::ask::{command, connect};
-use crate::clock::unix_ms;
 use crate::disk::Disk;
 use crate::history::Crowning;
 use crate::sentinels::Sentinels;
@@ -24,6 +23,7 @@ use crate::tls::Tls;
 use seckill_harness::link::Link;
 use seckill_harness::other_module;
 use seckill_harness::program::Server;
+use seckill_harness::wait::unix_ms;
 use seckill_harness::watch::Watch;
 use seckill_harness::Options;
 
@@ -32,6 +32,8 @@ const POLL_EVERY: Duration = Duration::from_millis(3);
 /// Timeout for a server's answer; then the run fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// One-way delay between primary and replica, as across a city.
+const DELAY: Duration = Duration::from_millis(2);
 /// A port without a listener.
 const NOWHERE: u16 = 0;
 
@@ -40,25 +42,13 @@ pub struct Setup {
     pub settings: Vec<String>,
     pub replicas: usize,
     pub has_sentinels: bool,
-    /// One-way delay between primary and replica.
-    pub delay: Duration,
     /// Servers and Sentinels use TLS between each other.
     pub tls: Option<Tls>,
 }
 
 /// Options of every server.
-const SETTINGS: [&str; 10] = [
-    "--enable-debug-command",
-    "yes",
-    "--appendonly",
-    "yes",
-    "--repl-diskless-sync-delay",
-    "0",
-    "--auto-aof-rewrite-min-size",
-    "16mb",
-    "--maxmemory-policy",
-    "noeviction",
-];
+const SETTINGS: &str = "--enable-debug-command yes --appendonly yes --repl-diskless-sync-delay 0 \
+    --auto-aof-rewrite-min-size 16mb --maxmemory-policy noeviction";
 
 /// Arguments of the other module: it calls commands as a script does, and a replica refuses its
 /// writes.
@@ -88,29 +78,24 @@ pub struct World<'a> {
 
 impl<'a> World<'a> {
     /// Starts the servers; clients can connect.
-    ///
-    /// A message that says what failed; so for all functions below.
-    /// A message; also for all other functions.
     pub fn start(
         module: &Path,
         setup: &'a Setup,
         disks: &'a [Disk],
         shared: Arc<Shared>,
     ) -> Result<World<'a>, String> {
+        let mut settings: Vec<String> = SETTINGS.split(' ').map(str::to_owned).collect();
+        settings.extend_from_slice(&setup.settings);
         let other_module = other_module::path().display().to_string();
-        let mut settings = SETTINGS.to_vec();
-        settings.extend(setup.settings.iter().map(String::as_str));
-        settings.extend(["--loadmodule", &other_module].into_iter().chain(OTHER_MODULE));
+        settings.extend(["--loadmodule".into(), other_module]);
+        settings.extend(OTHER_MODULE.map(str::to_owned));
         let (from_ms, mut servers, mut tls_ports) = (unix_ms(), Vec::new(), Vec::new());
         for disk in &disks[..=setup.replicas] {
             let watch = disk.watch.as_ref().map_or(Vec::new(), Watch::words);
-            let watch: Vec<&str> = watch.iter().map(String::as_str).collect();
             let (tls, port) = setup.tls.as_ref().map(Tls::settings).unzip();
             let tls = tls.into_iter().flatten();
-            let tls: Vec<String> =
-                tls.flat_map(|(name, value)| [format!("--{name}"), value]).collect();
-            let own: Vec<&str> =
-                settings.iter().copied().chain(tls.iter().map(String::as_str)).collect();
+            let tls = tls.flat_map(|(name, value)| [format!("--{name}"), value]);
+            let own: Vec<String> = settings.iter().cloned().chain(tls).collect();
             let options = Options::of_program(Some(module), &own);
             servers.push(Some(options.below(disk.place()).through(&watch).run()?));
             tls_ports.push(port);
@@ -120,12 +105,11 @@ impl<'a> World<'a> {
         shared.open_door(0, door.port());
         shared.address.store(address.port(), Ordering::SeqCst);
         let crownings = vec![Crowning { began: shared.moment(), from_ms }];
-        let (primary, refused, tail_ms) = (0, 0, 0);
         let mut world = World {
             servers,
             tls_ports,
             disks,
-            primary,
+            primary: 0,
             setup,
             link: None,
             sentinels: None,
@@ -133,8 +117,8 @@ impl<'a> World<'a> {
             address,
             shared,
             crownings,
-            refused,
-            tail_ms,
+            refused: 0,
+            tail_ms: 0,
         };
         match setup.has_sentinels {
             true => world.watch_over()?,
@@ -244,7 +228,7 @@ impl<'a> World<'a> {
 
     /// Makes replicas follow the primary, and Sentinels watch them, over links that can be cut.
     fn watch_over(&mut self) -> Result<(), String> {
-        let way = |number| Link::to(self.port(number)?, self.setup.delay);
+        let way = |number| Link::to(self.port(number)?, DELAY);
         let ways: Result<Vec<Link>, String> = (0..self.servers.len()).map(way).collect();
         let ways = ways?;
         for replica in self.replicas() {
@@ -344,7 +328,7 @@ impl<'a> World<'a> {
             Some(sentinels) => sentinels.way(self.primary),
             None if self.setup.replicas == 0 => return Ok(()),
             None => {
-                let link = Link::to(self.port(self.primary)?, self.setup.delay)?;
+                let link = Link::to(self.port(self.primary)?, DELAY)?;
                 self.link.insert(link).port()
             }
         };

@@ -40,9 +40,6 @@ pub struct Buyers {
 
 impl Buyers {
     /// Starts all buyers. A grant counts only after the confirmation `wait`.
-    ///
-    /// # Errors
-    /// A message if a connection fails.
     pub fn start(server: &Server, wait: Wait) -> Result<Buyers, String> {
         let (acknowledged, over) = (Arc::<AtomicU64>::default(), Arc::<AtomicBool>::default());
         let mut threads = Vec::new();
@@ -60,9 +57,6 @@ impl Buyers {
     }
 
     /// Returns when `count` grants were acknowledged.
-    ///
-    /// # Errors
-    /// A message if that takes too long.
     pub fn reach(&self, count: u64) -> Result<(), String> {
         holds_in_time(|| self.acknowledged() >= count || self.all_gave_up());
         match self.acknowledged() {
@@ -88,9 +82,6 @@ impl Buyers {
 
     /// The users who got GRANTED. Call this when the server is gone, refuses calls, or after
     /// `leave`.
-    ///
-    /// # Errors
-    /// A message if a buyer failed.
     pub fn winners(self) -> Result<HashSet<String>, String> {
         let mut all = HashSet::new();
         for thread in self.threads {
@@ -153,9 +144,6 @@ pub fn has_waitaof(server: &Server) -> bool {
 }
 
 /// The users in WINNERS; empty if the sale is missing.
-///
-/// # Errors
-/// A message if AUDIT finds a difference or the server does not answer.
 pub fn listed(server: &Server) -> Result<HashSet<String>, String> {
     let mut connection = server.connect()?;
     let kind: String =

@@ -20,9 +20,11 @@ use clap::Args;
 use comfy_table::{presets, Table};
 
 use buyers::{Buyers, Wait};
-use nodes::{has_coordinated, How, Nodes};
+use nodes::Nodes;
 use seckill_harness::program::Server;
 use seckill_harness::watch::Watch;
+
+use crate::promotions::{is_valkey_9, HandOver};
 
 /// Time that a primary without its replica continues before the replica is promoted.
 const PARTITION: Duration = Duration::from_secs(6);
@@ -58,11 +60,11 @@ enum Disaster {
     /// The link is cut, the primary continues for some time, then the replica is promoted.
     Partition,
     /// Sentinels promote one of this many replicas on request.
-    Failover(usize, How, Wait),
+    Failover(usize, HandOver, Wait),
 }
 
 use Disaster::{Failover, HostDies, Kill, KillAfterSnapshot, KillOnSlowDisk, Partition};
-use How::{AtOnce, Coordinated, PauseFirst};
+use HandOver::{AtOnce, Coordinated, Paused};
 
 const SNAPSHOTS: &[&str] = &["--save", "3600 1"];
 const NO: &[&str] = &["--appendonly", "yes", "--appendfsync", "no"];
@@ -106,7 +108,7 @@ const CASES: [Case; 17] = [
         "two replicas, the same, `WAIT 2 1000` after each GRAB",
         NEAR,
     ),
-    (Failover(2, PauseFirst, Wait::No), "two replicas, the same", NEAR),
+    (Failover(2, Paused, Wait::No), "two replicas, the same", NEAR),
     (Failover(2, Coordinated, Wait::No), "two replicas, the same", NEAR),
 ];
 
@@ -119,7 +121,7 @@ impl Disaster {
             HostDies(_) => "host dies, replica promoted",
             Partition => "link cut for 6 s, then replica promoted",
             Failover(_, AtOnce, _) => "`SENTINEL FAILOVER`",
-            Failover(_, PauseFirst, _) => {
+            Failover(_, Paused, _) => {
                 "`CLIENT PAUSE 4000 WRITE`, half a second, `SENTINEL FAILOVER`"
             }
             Failover(_, Coordinated, _) => "`SENTINEL FAILOVER mymaster COORDINATED`",
@@ -145,7 +147,7 @@ impl Disaster {
     fn is_offered(self, module: &Path) -> Result<bool, String> {
         match self {
             HostDies(Wait::ReplicaDisk) => Ok(buyers::has_waitaof(&Server::start(module, &[])?)),
-            Failover(_, Coordinated, _) => has_coordinated(module),
+            Failover(_, Coordinated, _) => Ok(is_valkey_9(&Server::start(module, &[])?)),
             _ => Ok(true),
         }
     }
@@ -164,9 +166,6 @@ struct Loss {
 }
 
 /// The table of the chosen cases.
-///
-/// # Errors
-/// A message if a server fails unexpectedly.
 pub fn run(options: &Options, module: &Path) -> Result<Table, String> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_header([

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use seckill_harness::link::Link;
 use seckill_harness::program::Server;
-use seckill_harness::sentinel::{Sentinel, Trio};
+use seckill_harness::sentinel::Trio;
 use seckill_harness::wait::holds_in_time;
 use seckill_harness::Options;
 
 use crate::ask::command;
+use crate::promotions::{HandOver, PAUSE, PAUSED_FOR};
 
 pub const KEY: &str = "sale:durability";
 pub const POLL_EVERY: Duration = Duration::from_millis(5);
@@ -19,19 +20,6 @@ const STOCK: u64 = 100_000_000;
 const LINK_DELAY: Duration = Duration::from_millis(5);
 const LINES: [&str; 2] =
     ["sentinel down-after-milliseconds mymaster 5000", "sentinel failover-timeout mymaster 60000"];
-/// Time from CLIENT PAUSE to SENTINEL FAILOVER, as in docs/sentinel.md.
-const PAUSED_FOR: Duration = Duration::from_millis(500);
-
-/// The operator's kind of failover.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum How {
-    /// SENTINEL FAILOVER alone.
-    AtOnce,
-    /// CLIENT PAUSE 4000 WRITE on the primary, and SENTINEL FAILOVER 0.5 s later.
-    PauseFirst,
-    /// SENTINEL FAILOVER mymaster COORDINATED, of Valkey 9 and newer.
-    Coordinated,
-}
 
 /// The servers, with the link to each.
 pub struct Nodes {
@@ -43,9 +31,6 @@ pub struct Nodes {
 
 impl Nodes {
     /// Starts the servers, each with `through` before its command line, and creates the sale.
-    ///
-    /// # Errors
-    /// A message; also for all other functions.
     pub fn start(
         module: &Path,
         settings: &[&str],
@@ -54,8 +39,7 @@ impl Nodes {
         through: &[String],
     ) -> Result<Nodes, String> {
         let all = [&["--repl-diskless-sync-delay", "0"], settings].concat();
-        let through: Vec<&str> = through.iter().map(String::as_str).collect();
-        let start = |_| Options::of_program(Some(module), &all).through(&through).run();
+        let start = |_| Options::of_program(Some(module), &all).through(through).run();
         let servers = (0..=replicas).map(start).collect::<Result<Vec<_>, _>>()?;
         let way = |server: &Server| Link::to(server.port(), LINK_DELAY);
         let links = servers.iter().map(way).collect::<Result<Vec<_>, _>>()?;
@@ -104,38 +88,22 @@ impl Nodes {
     }
 
     /// Returns once all Sentinels name the new primary.
-    pub fn fail_over(&mut self, how: How) -> Result<(), String> {
+    pub fn fail_over(&mut self, how: HandOver) -> Result<(), String> {
         let old = self.links[0].port();
         let sentinels = self.sentinels.as_ref().ok_or("There are no Sentinels.")?;
-        if how == How::PauseFirst {
-            tell(self.primary(), "CLIENT PAUSE 4000 WRITE")?;
+        if how == HandOver::Paused {
+            tell(self.primary(), PAUSE)?;
             thread::sleep(PAUSED_FOR);
         }
-        sentinels.fail_over(if how == How::Coordinated { &["COORDINATED"] } else { &[] })?;
+        sentinels.fail_over(how.words())?;
         let promoted = || {
-            let named: Vec<u16> = sentinels.0.iter().filter_map(|one| one.named().ok()).collect();
-            let new = *named.first()?;
-            let agree = named.len() == 3 && named.iter().all(|one| *one == new) && new != old;
-            self.links.iter().position(|link| agree && link.port() == new)
+            let named = sentinels.agreed().filter(|named| *named != old)?;
+            self.links.iter().position(|link| link.port() == named)
         };
-        let mut new = None;
-        holds_in_time(|| {
-            new = promoted();
-            new.is_some()
-        });
-        self.primary = new.ok_or("No replica was promoted.")?;
+        holds_in_time(|| promoted().is_some());
+        self.primary = promoted().ok_or("No replica was promoted.")?;
         Ok(())
     }
-}
-
-/// Whether this server's Sentinel knows the word COORDINATED. If it does, its error is that no
-/// primary has this name.
-pub fn has_coordinated(module: &Path) -> Result<bool, String> {
-    let server = Server::start(module, &[])?;
-    let sentinel = Sentinel::start(server.port(), 1, &LINES)?;
-    let asked = command("SENTINEL FAILOVER nobody COORDINATED".split(' '));
-    let said = asked.query::<redis::Value>(&mut sentinel.connect()?);
-    Ok(said.is_err_and(|error| error.to_string().contains("No such master")))
 }
 
 /// Sends a command whose reply must be OK.
