@@ -82,10 +82,10 @@ fn names(options: &Options) -> Result<Vec<String>, String> {
         let name = entry.file_name().into_string().ok()?;
         let is_server = entry.path().join("server").is_file();
         let is_wanted = options.only.as_ref().is_none_or(|only| name.starts_with(only));
-        (is_server && is_wanted && table::version(&name)? >= [7, 0].to_vec()).then_some(name)
+        (is_server && is_wanted && table::version(&name)?.1 >= [7, 0].to_vec()).then_some(name)
     };
     let mut names: Vec<String> = there.filter_map(|entry| name(entry.ok()?)).collect();
-    names.sort_by_key(|name| (table::family(name).to_owned(), table::version(name), name.clone()));
+    names.sort_by_key(|name| (table::version(name), name.clone()));
     match names.is_empty() {
         true => Err(format!("There is no server in {}", options.servers.display())),
         false => Ok(names),

@@ -7,17 +7,12 @@ use comfy_table::{presets, Table};
 use seckill_harness::program::release;
 use seckill_harness::skipped;
 
-/// The family of a server: `redis` of `redis-7.0.15`.
-pub fn family(name: &str) -> &str {
-    name.split_once('-').map_or(name, |(family, _)| family)
-}
-
 /// Ends the name of a server that uses four I/O threads.
 const THREADS: &str = "-threads";
 
-/// The version numbers of `redis-7.0.15`; `None` without a version, or for another server.
-pub fn version(name: &str) -> Option<Vec<u32>> {
-    release(name.strip_suffix(THREADS).unwrap_or(name)).map(|(_, version)| version)
+/// Family and version numbers of `redis-7.0.15`; `None` for another server or without a version.
+pub fn version(name: &str) -> Option<(String, Vec<u32>)> {
+    release(name.strip_suffix(THREADS).unwrap_or(name))
 }
 
 /// The title in tables: `Redis 7.0.15`.
