@@ -279,18 +279,17 @@ impl Crowning {
     /// The reigns in the history of one sale. An epoch is no time (a restart draws one above the
     /// last), so each epoch belongs to the reign of its first change.
     pub fn reigns(crownings: &[Crowning], entries: &[Entry]) -> Vec<Reign> {
+        // The first entry of each epoch, by place: the history of a broken server has gaps in rev.
+        let first_ones = entries.chunk_by(|one, next| one.epoch == next.epoch).map(|of| &of[0]);
+        let first_ones: Vec<&Entry> = first_ones.collect();
         let mut later = u64::MAX;
         let mut ends = vec![u64::MAX];
         ends.extend(crownings.iter().skip(1).rev().map(|next| next.from_ms));
         let reigns = crownings.iter().rev().zip(ends).map(|(crowning, end)| {
-            let own = |entry: &&Entry| (crowning.from_ms..end).contains(&entry.t);
-            let is_new = |entry: &&Entry| match entry.rev {
-                1 => true,
-                rev => entries[rev as usize - 2].epoch != entry.epoch,
-            };
-            let first = entries.iter().filter(own).find(is_new).map(|entry| entry.epoch);
+            let own = crowning.from_ms..end;
+            let first = first_ones.iter().find(|entry| own.contains(&entry.t));
             // A reign without a change has no epoch; entries belong to the next reign.
-            later = first.unwrap_or(later);
+            later = first.map_or(later, |entry| entry.epoch);
             Reign { began: crowning.began, epoch_from: later }
         });
         let mut reigns: Vec<Reign> = reigns.collect();
