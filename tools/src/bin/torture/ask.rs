@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use redis::{Client, Cmd, Connection, Value};
+use redis::{Client, Cmd, Connection, RedisResult, Value};
 use seckill_client::{MultiAnswer, Outcome};
 
 use crate::history::{Answer, Grant};
@@ -39,12 +39,12 @@ pub enum Reply {
 }
 
 /// Connects to a loopback port. `patience` is the timeout for connecting and for each call.
-pub fn connect(port: u16, patience: Duration) -> Option<Connection> {
-    let client = Client::open(format!("redis://127.0.0.1:{port}/")).ok()?;
-    let connection = client.get_connection_with_timeout(patience).ok()?;
-    connection.set_read_timeout(Some(patience)).ok()?;
-    connection.set_write_timeout(Some(patience)).ok()?;
-    Some(connection)
+pub fn connect(port: u16, patience: Duration) -> RedisResult<Connection> {
+    let client = Client::open(format!("redis://127.0.0.1:{port}/"))?;
+    let connection = client.get_connection_with_timeout(patience)?;
+    connection.set_read_timeout(Some(patience))?;
+    connection.set_write_timeout(Some(patience))?;
+    Ok(connection)
 }
 
 /// A command from its words.

@@ -419,7 +419,7 @@ impl Client {
     fn call(&mut self, line: &str, sales: usize) -> Vec<Try> {
         if self.connection.is_none() {
             let (reign, port) = *lock(&self.shared.door);
-            self.connection = connect(port, PATIENCE).map(|connection| (reign, connection));
+            self.connection = connect(port, PATIENCE).ok().map(|connection| (reign, connection));
         }
         let Some((reign, mut connection)) = self.connection.take() else { return Vec::new() };
         self.shared.calls.fetch_add(1, Ordering::Relaxed);

@@ -159,7 +159,7 @@ impl<'a> World<'a> {
     /// A connection without the clients' port and the link.
     pub fn connect(&self, number: usize) -> Result<Connection, String> {
         let port = self.server(number)?.port();
-        connect(port, PATIENCE).ok_or_else(|| "A server does not answer.".into())
+        connect(port, PATIENCE).map_err(|e| format!("A server does not answer: {e}."))
     }
 
     /// A field of INFO.
