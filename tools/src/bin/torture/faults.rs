@@ -50,10 +50,10 @@ pub enum Fault {
 use Fault::*;
 
 impl Fault {
-    /// How often the fault is drawn from all: of a single server with `appendfsync always`, of a
-    /// primary and a replica if answers count only after WAIT, of two that may lose the last
-    /// changes, of three under Sentinels if answers count only after WAIT 1, and of three against
-    /// advice. The last ones do not survive, because the replica that is not promoted still answers
+    /// How often the fault is drawn in each setting: a single server with `appendfsync always`, a
+    /// primary and a replica if answers count only after WAIT, two that may lose the last changes,
+    /// three under Sentinels if answers count only after WAIT 1, and three against advice. The last
+    /// setting loses what was answered after WAIT: the replica that is not promoted still answers
     /// WAIT for the old primary.
     pub fn odds(self) -> [usize; 5] {
         match self {
