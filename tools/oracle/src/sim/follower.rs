@@ -16,21 +16,24 @@ struct Line {
     user: Vec<u8>,
     req: Vec<u8>,
     state: Vec<u8>,
-    /// Units, time, deadline, epoch and round.
-    numbers: [u64; 5],
+    qty: u64,
+    at: u64,
+    deadline: u64,
+    epoch: u64,
+    round: u64,
 }
 
 impl Line {
-    fn numbers(grant: &Grant<'_>) -> [u64; 5] {
-        [grant.qty, grant.at, grant.view().deadline, grant.epoch, grant.round]
-    }
-
     fn of(grant: &Grant<'_>) -> Line {
         Line {
             user: grant.user.to_vec(),
             req: grant.req_id().unwrap_or_default().to_vec(),
             state: grant.state.name().into(),
-            numbers: Line::numbers(grant),
+            qty: grant.qty,
+            at: grant.at,
+            deadline: grant.view().deadline,
+            epoch: grant.epoch,
+            round: grant.round,
         }
     }
 
@@ -39,7 +42,11 @@ impl Line {
         self.user == grant.user
             && self.req == grant.req_id().unwrap_or_default()
             && self.state == grant.state.name().as_bytes()
-            && self.numbers == Line::numbers(grant)
+            && self.qty == grant.qty
+            && self.at == grant.at
+            && self.deadline == grant.view().deadline
+            && self.epoch == grant.epoch
+            && self.round == grant.round
     }
 }
 
@@ -102,13 +109,15 @@ impl Follower {
         }
         if entry.has("seq") {
             self.round = entry.number_or_0("round")?;
-            let (qty, at, born) =
-                (entry.number("qty")?, entry.number("at")?, entry.number("born")?);
             let line = Line {
                 user: entry.raw(Field::User).to_vec(),
                 req: entry.raw(Field::Req).to_vec(),
                 state: entry.word("state").into(),
-                numbers: [qty, at, entry.number_or_0("deadline")?, born, self.round],
+                qty: entry.number("qty")?,
+                at: entry.number("at")?,
+                deadline: entry.number_or_0("deadline")?,
+                epoch: entry.number("born")?,
+                round: self.round,
             };
             let seq = entry.number("seq")?;
             self.grants = self.grants.max(seq);
