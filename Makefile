@@ -141,7 +141,7 @@ shop-test: deps shop-deps ## test: Play the shop's visitors in a browser, then `
 	@NODE_PATH=$(CURDIR)/target/shop-test/node_modules exec node examples/shop/test/test.js $(SHOP)
 
 durability: deps ## more: Measure what is lost when a server dies, setting by setting
-	$(BUILD) -p seckill-tools --bin torture
+	$(BUILD) -p seckill-torture --bin torture
 	target/release/torture durability
 
 broken: deps ## more: Break the code on purpose, and see that sim and torture tell (5 minutes)
@@ -152,7 +152,7 @@ broken: deps ## more: Break the code on purpose, and see that sim and torture te
 torture: export PYTHONPATH := $(CURDIR)/clients/python/src:$(CLIENT_LIBRARIES)/python:$(PYTHONPATH)
 torture: export NODE_PATH := $(CLIENT_LIBRARIES)/node_modules:$(NODE_PATH)
 torture: deps ## test: Kill, freeze, cut off and promote servers that sell, and check what they promised
-	$(BUILD) -p seckill-tools --bin torture
+	$(BUILD) -p seckill-torture --bin torture
 	target/release/torture $(TORTURE)
 
 # SECKILL_TEST_SERVER names another server; docs/ has a run of each.
@@ -245,7 +245,7 @@ cluster-test: deps ## more: Move slots, kill primaries, lose a part in clusters 
 	cargo test --workspace --test cluster -- --ignored --nocapture --test-threads=1
 
 sim: deps ## test: Simulate sales, nodes and faults in memory against an oracle (SIM="--seconds 60")
-	cargo build --release -p seckill -p seckill-tools --bin sim
+	cargo build --release -p seckill -p seckill-sim --bin sim
 	target/release/sim $(SIM)
 
 # Newer nodes write a made-up form (tests/upgrade), older ones refuse it.
@@ -253,11 +253,11 @@ sim-upgrade: deps ## more: Simulate nodes of two versions of the module, and pro
 	.ci/upgrade-test sim $(or $(SIM),--seconds 60)
 
 sim-parts: ## more: Simulate a rush on a split sale, with and without a balancer, against what is promised
-	cargo build --release -p seckill-parts --bin sim_parts
+	cargo build --release -p seckill-proof --bin sim_parts
 	target/release/sim_parts --picture docs/parts-units.svg
 
 proof-parts: ## more: Go through all states of small split sales (PROOF=--small: what the tests search)
-	cargo build --release -p seckill-parts --bin prove_parts
+	cargo build --release -p seckill-proof --bin prove_parts
 	target/release/prove_parts $(PROOF)
 
 fuzz: deps ## more: Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
@@ -280,14 +280,14 @@ sanitize: deps ## more: Run the server tests with server and module built with a
 	@.ci/memcheck $(SANITIZE)
 
 soak: deps ## more: Run the slow tests, ten minutes or SECKILL_SOAK_SECONDS of them
-	cargo test --release -p seckill -p seckill-tools --test server -- --exact soak::soak --ignored --nocapture
-	$(BUILD) -p seckill-tools --bin torture
+	cargo test --release -p seckill -p seckill-torture --test server -- --exact soak::soak --ignored --nocapture
+	$(BUILD) -p seckill-torture --bin torture
 	target/release/torture --seconds 15
 
 lint: deps ## test: Check formatting, warnings, house rules, and that each rule of commands.md has a test
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
-	cargo test --quiet --workspace --bin commands_md --bin bench the_pages_are_up_to_date
+	cargo test --quiet --workspace --bin pages --bin bench the_pages_are_up_to_date
 	cargo test --quiet --workspace --test tidy
 
 # DIST="x86_64-gnu aarch64-gnu" chooses systems; the default is all.
@@ -314,8 +314,8 @@ fmt: ## more: Format the sources
 	cargo fmt --all
 
 docs: ## docs: Write the pages that come from the module's tables and from bench.json, and draw docs/*.dot
-	cargo build --quiet --workspace --bin commands_md --bin bench
-	target/debug/commands_md
+	cargo build --quiet --workspace --bin pages --bin bench
+	target/debug/pages
 	target/debug/bench --tables
 	@if command -v dot >/dev/null; then \
 		for drawing in docs/*.dot; do dot -Tsvg $$drawing -o $${drawing%.dot}.svg; done; \

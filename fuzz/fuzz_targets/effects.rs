@@ -2,7 +2,7 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
-use seckill_oracle::sound;
+use seckill_model::sound;
 
 seckill_fuzz::target!(check);
 

@@ -3,7 +3,7 @@
 
 #![cfg_attr(fuzzing, no_main)]
 
-use seckill_oracle::{rebuild, sound};
+use seckill_model::{rebuild, sound};
 
 seckill_fuzz::target!(check);
 

@@ -8,7 +8,7 @@
 use std::cell::LazyCell;
 use std::process::ExitCode;
 
-use seckill_oracle::sim::{samples, Sample};
+use seckill_model::sim::{samples, Sample};
 
 /// The main function of a target: `check` gets the fuzzer's bytes. Without cargo-fuzz it gets the
 /// bytes of files that the fuzzer has written.

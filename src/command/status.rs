@@ -78,7 +78,7 @@ mod tests {
     use seckill_domain::request::{Terms, UnitKind};
     use seckill_domain::rounds::Schedule;
     use seckill_domain::waitlist::WaitTerms;
-    use seckill_oracle::sales::{at, created};
+    use seckill_model::sales::{at, created};
 
     #[test]
     fn the_docs_name_every_field() {

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use seckill_oracle::rebuild;
+use seckill_model::rebuild;
 
 use super::persistence::fill;
 use crate::support::logs::{rewrite, rewritten_applies};

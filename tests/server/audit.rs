@@ -1,7 +1,7 @@
 //! AUDIT of a large sale runs while other clients change the sale. AUDIT does not report changes of
 //! other clients as differences.
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::{bulk, wait_until, Conn, Reply, Server};
 

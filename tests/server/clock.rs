@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::shop::number;
 use crate::support::valgrind::slowed;

@@ -1,7 +1,7 @@
 //! Active defragmentation moves the blocks of a sale, too: those of the current round, of older
 //! rounds and of user lists. Readers see no change.
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use super::round_end::{hourly, send_to};
 use crate::support::bulk::{base36, grow};

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::{Conn, Server};
 

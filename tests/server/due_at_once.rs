@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::shop::{assert_whole, counter, entries, number};

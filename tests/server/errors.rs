@@ -1,6 +1,6 @@
 //! Every error that a caller can get, word for word; an error changes nothing.
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::calls::{changes_a_sale, spec_of};
 use crate::support::calls::{self, ONE_EACH};

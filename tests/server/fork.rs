@@ -1,7 +1,7 @@
 //! A child that saves frees a sale's memory after saving it. So the parent's writes copy little
 //! memory. The saved sale is complete, and the parent's sale is unchanged.
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::{wait_until, Options, Server};

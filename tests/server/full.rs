@@ -8,7 +8,7 @@ use seckill_domain::request::{Init, Now, Terms};
 use seckill_domain::rounds::Schedule;
 use seckill_domain::snapshot::Piece;
 use seckill_domain::waitlist::WaitTerms;
-use seckill_oracle::rebuild;
+use seckill_model::rebuild;
 
 use crate::support::shop::{counter, number, state_of, wait_for_clock};
 use crate::support::valgrind::slowed;

@@ -1,7 +1,7 @@
 //! A sale is a key like others: it can be renamed, moved, swapped, expired and deleted, but not
 //! copied. Also keyspace notifications.
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::shop::{counter, wait_for_no_holds};

@@ -1,7 +1,7 @@
 //! More due holds than one call can expire. The call expires some and replies TRYAGAIN, or succeeds
 //! if the others make no difference.
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::shop::{counter, number};

@@ -1,6 +1,6 @@
 //! MEMORY USAGE of a sale is compared with the growth of the server's memory.
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::shop::counter;

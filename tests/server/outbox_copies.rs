@@ -2,7 +2,7 @@
 //! equal bytes and equal ids. If a stream refuses an entry there, the change is still made and INFO
 //! counts it.
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::shop::{entries, events, number, wait_for_no_holds};
 use crate::support::{logs, Conn, Options, ReplicationStream, Server};

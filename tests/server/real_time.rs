@@ -6,8 +6,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use seckill_oracle::linear::{linearization, Call, Found, Told};
-use seckill_oracle::oracle::{Ask, Deed, ListRules, Op, Oracle, Pick, Rules};
+use seckill_model::linear::{linearization, Call, Found, Told};
+use seckill_model::oracle::{Ask, Deed, ListRules, Op, Oracle, Pick, Rules};
 
 use crate::support::{Conn, Random, Reply, Server};
 

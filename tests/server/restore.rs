@@ -1,7 +1,7 @@
 //! Payloads that were truncated or altered. The server does not crash: it refuses them, or has a
 //! sale that obeys the law.
 
-use seckill_oracle::rebuild;
+use seckill_model::rebuild;
 
 use super::persistence::fill;
 use crate::support::payload::{assembled, pieces, restore, TRAILER_BYTES};

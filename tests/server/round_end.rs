@@ -4,7 +4,7 @@
 //! APPLY moves the sale's time ahead of the server's clock, as in `clock`. Then the sale uses its
 //! own time, which the test sets to the millisecond.
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::bulk::{grow, position};
 use crate::support::shop::number;

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use super::conf_example::{assert_refused, start};
 use crate::support::calls::{self, EVERY_OPTION};

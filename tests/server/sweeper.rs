@@ -2,7 +2,7 @@
 //! without long pauses.
 
 use seckill_domain::effect::{Change, Effect};
-use seckill_oracle::shorthand::effect;
+use seckill_model::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::client::encode;

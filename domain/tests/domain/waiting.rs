@@ -14,7 +14,7 @@ use seckill_domain::request::{
 };
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
-use seckill_oracle::sales::{self, created, run};
+use seckill_model::sales::{self, created, run};
 
 const LIST: WaitTerms = WaitTerms { max: 9, offer_ms: 0, overtake: 0 };
 

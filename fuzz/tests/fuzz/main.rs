@@ -24,7 +24,7 @@ mod snapshots;
 use std::time::Instant;
 
 use seckill_harness as support;
-use seckill_oracle::{rebuild, sim, sound};
+use seckill_model::{rebuild, sim, sound};
 use seckill_random as random;
 
 /// The seed, by default a fixed one.

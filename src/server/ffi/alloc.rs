@@ -201,7 +201,7 @@ mod tests {
     use seckill_domain::admission::{Admission, List, Modulo, Sample};
     use seckill_domain::outcome::{Mask, Outcome};
     use seckill_domain::request::{Amount, Grab, ListChange, Request, Terms};
-    use seckill_oracle::sales::{at, created, run};
+    use seckill_model::sales::{at, created, run};
 
     #[test]
     fn allocations_are_counted() {

@@ -117,7 +117,7 @@ pub struct Arg {
     pub kind: ArgKind,
     /// The meaning, in a few words; empty if the name is enough.
     pub about: &'static str,
-    /// The sentence in Chinese, if it is not in tools/commands_md/src/zh.txt.
+    /// The sentence in Chinese, if it is not in tools/pages/src/zh.txt.
     pub about_zh: &'static str,
     /// The placeholder in grammars and hints, if it is not the name: `n`.
     pub shown: Option<&'static str>,

@@ -1,0 +1,121 @@
+//! Sells 1,000,000 units of a split sale at 5,000,000 calls a second, in memory, with and without a
+//! balancer. Compares the result with the promised figures.
+//!
+//! ```text
+//! make sim-parts
+//! cargo run --release -p seckill-proof --bin sim_parts -- --parts 64 --interval 20
+//! ```
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Parser;
+use seckill_chart::units::{self, Run};
+use seckill_proof::sim::{run, Outcome, Setting};
+use seckill_proof::table;
+
+/// Simulates a rush on a split sale
+#[derive(Parser)]
+struct Options {
+    /// Numbers of parts
+    #[arg(long, value_delimiter = ',', default_values_t = [16, 64, 256, 1024])]
+    parts: Vec<usize>,
+    /// Milliseconds between two passes of the balancer; 0: no balancer
+    #[arg(long, value_delimiter = ',', default_values_t = [0.0, 5.0, 20.0])]
+    interval: Vec<f64>,
+    /// Write the picture of 64 parts, without a balancer and with one each 20 ms
+    #[arg(long)]
+    picture: Option<PathBuf>,
+}
+
+const SEEDS: u64 = 3;
+/// The bars for 64 parts: balancer interval in ms, and largest percentage of calls that got SOLDOUT
+/// too early.
+const BARS: [(f64, f64); 2] = [(5.0, 1.0), (20.0, 1.2)];
+const MOVED_PERCENT_MAX: f64 = 14.0;
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let head = ["SOLDOUT too early", "units moved", "transfers", "unsold", "sold in"];
+    let mut table = table(&["parts", "balancer"], &head);
+    let mut broken = Vec::new();
+    for parts in &options.parts {
+        for interval in &options.interval {
+            let worst = worst(*parts, *interval);
+            table.add_row(row(*parts, *interval, &worst));
+            broken.extend(judge(*parts, *interval, &worst));
+        }
+    }
+    println!(
+        "1,000,000 units, 5,000,000 calls a second, parts asked 0.5 to 1.5 times the average,"
+    );
+    println!("round trip 0.5 ms, worst of {SEEDS} seeds:\n{table}");
+    if let Some(file) = &options.picture {
+        if let Err(error) = draw(file) {
+            eprintln!("{error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    for wrong in &broken {
+        println!("NOT KEPT: {wrong}");
+    }
+    if broken.is_empty() {
+        println!("OK: what is promised is kept.");
+    }
+    ExitCode::from(u8::from(!broken.is_empty()))
+}
+
+/// Draws the units of each part over time, without a balancer and with one.
+fn draw(file: &Path) -> Result<(), String> {
+    let bare = Setting::rush(64, None);
+    let title = format!("Units by part: {} parts, {} units", bare.parts, bare.units);
+    let below = format!(
+        "Simulated, {:.0} calls a second; the most asked part is asked {:.1} times as much as the \
+         least",
+        bare.calls,
+        (1.0 + bare.skew) / (1.0 - bare.skew)
+    );
+    let runs = [None, Some(0.02)].map(|interval| run(&Setting { interval, ..bare }));
+    let [without, with] = runs.each_ref().map(|run| (&run.samples[..], run.seconds));
+    let shown = [("Without a balancer", without), ("With one each 20 ms", with)];
+    let shown = shown.map(|(name, (samples, seconds))| Run { name, samples, seconds });
+    units::write(file, &title, &below, &shown)
+}
+
+/// The run with the most calls that got SOLDOUT too early.
+fn worst(parts: usize, interval: f64) -> Outcome {
+    let interval = (interval > 0.0).then_some(interval / 1e3);
+    let runs = (1..=SEEDS).map(|seed| run(&Setting { seed, ..Setting::rush(parts, interval) }));
+    let worse = |a: &Outcome, b: &Outcome| a.too_early_percent().total_cmp(&b.too_early_percent());
+    runs.max_by(worse).unwrap_or_default()
+}
+
+fn row(parts: usize, interval: f64, run: &Outcome) -> [String; 7] {
+    [
+        parts.to_string(),
+        if interval > 0.0 { format!("each {interval} ms") } else { "none".to_owned() },
+        format!("{:.2} %", run.too_early_percent()),
+        format!("{:.2} %", run.moved_percent(1_000_000)),
+        run.transfers.to_string(),
+        run.unsold.to_string(),
+        format!("{:.0} ms", run.seconds * 1e3),
+    ]
+}
+
+fn judge(parts: usize, interval: f64, run: &Outcome) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if run.unsold > 0 {
+        wrong.push(format!("{parts} parts, {interval} ms: {} units unsold", run.unsold));
+    }
+    let bar = BARS.iter().find(|(at, _)| *at == interval);
+    if let (64, Some((_, bar))) = (parts, bar) {
+        let (early, moved) = (run.too_early_percent(), run.moved_percent(1_000_000));
+        if early > *bar {
+            wrong.push(format!("each {interval} ms: {early:.2} % too early, {bar} % promised"));
+        }
+        if moved > MOVED_PERCENT_MAX {
+            wrong.push(format!("{moved:.1} % moved, {MOVED_PERCENT_MAX} % promised"));
+        }
+    }
+    wrong
+}
