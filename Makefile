@@ -156,7 +156,7 @@ torture: deps ## test: Kill, freeze, cut off and promote servers that sell, and 
 	target/release/torture $(TORTURE)
 
 # SECKILL_TEST_SERVER names another server; docs/ has a run of each.
-bench: deps ## measure: Measure beside scripts that do the same work (9 minutes; BENCH=--quick: 90 s)
+bench: deps ## measure: Measure beside scripts that do the same work (15 to 30 minutes; BENCH=--quick: 90 s)
 	$(BUILD) -p seckill-noop -p seckill-bench -p seckill-cli --bin bench --bin seckill
 	target/release/bench --docs $(BENCH)
 
@@ -169,7 +169,7 @@ bench-profile: bench-instructions ## more: Show where instructions (valgrind) an
 # The lab is a separate workspace that shares the target folder, where it finds the module.
 LAB_BUILD := $(BUILD) -p rush && cargo build --release --manifest-path lab/Cargo.toml --target-dir target
 
-lab: deps orders-deps ## measure: Run every strategy of the posts beside the module (16 minutes; LAB=--quick: 90 s)
+lab: deps orders-deps ## measure: Run every strategy of the posts beside the module (14 minutes; LAB=--quick: 90 s)
 	$(if $(LAB),,@.ci/deps postgres && .ci/servers mysql-9.7.4)
 	$(LAB_BUILD) --bin lab
 	target/release/lab $(if $(LAB),$(LAB),--docs docs)
@@ -229,7 +229,7 @@ test-server: deps ## test: Run the server tests (SERVER=valkey-9.1.2: on that se
 test-release: build ## more: Run the server tests against the release build (SERVER=valkey-9.1.2)
 	$(MAKE) test-server SERVER=$(SERVER) SECKILL_MODULE=$(MODULE)
 
-matrix: deps ## test: Run the server tests on eight servers, Redis 7.0 to Valkey 9.1, and mix them
+matrix: deps ## test: Run the server tests on eight versions, two also with I/O threads, and mix them
 	@.ci/deps languages
 	@.ci/servers
 	cargo build --workspace --bin matrix
