@@ -276,7 +276,7 @@ fn detours_lead_nowhere() {
     assert_eq!(admin.cmd("SECKILL.STATUS sale:1").field("version"), Reply::Int(1));
 }
 
-/// HELP, the command without a key, shows the docs and no data of a sale.
+/// HELP and HOME, the commands without a key, show the docs and no data of a sale.
 #[test]
 fn help_tells_nothing_of_sales() {
     let (server, mut admin) = with_two_sales();
