@@ -101,6 +101,9 @@ pub struct TermsChange {
     /// OUTBOX, which can be set once.
     #[serde(deserialize_with = "name")]
     pub outbox: Option<Box<[u8]>>,
+    /// The stream that OUTBOX names is missing: an entry makes it, even if no term changes.
+    #[serde(skip)]
+    pub remakes_outbox: bool,
     /// ALLOWLIST, MOD, SAMPLE, ADMIT, MASK.
     pub admission: AdmissionChange,
     /// WAITLIST, OFFER, OVERTAKE.

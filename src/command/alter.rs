@@ -38,8 +38,12 @@ pub const SPEC: Spec = Spec {
 };
 
 fn run(call: &mut Call<'_>) {
-    let request = parse(call.args()).map(Request::Alter);
-    pipeline::run(call, request);
+    let mut change = parse(call.args());
+    if let Ok(change) = &mut change {
+        let stream = change.outbox.as_deref().map(|name| call.outbox().stream(name, true));
+        change.remakes_outbox = stream.is_some_and(|stream| stream.is_missing());
+    }
+    pipeline::run(call, change.map(Request::Alter));
 }
 
 fn parse(args: &[&[u8]]) -> Parsed<TermsChange> {

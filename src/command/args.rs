@@ -100,17 +100,15 @@ impl<'a> Args<'a> {
         while let Some(unit) = self.next_number(&UNIT)? {
             units.push(unit);
         }
-        // A number beyond 32 bits becomes the largest one, which no sale has, so the sale refuses
-        // it.
-        let units: Vec<u32> =
-            units.iter().map(|it| u32::try_from(*it).unwrap_or(u32::MAX)).collect();
         let mut rising = units.clone();
         rising.sort_unstable();
         rising.dedup();
-        match rising.len() == units.len() {
-            true => Ok(units),
-            false => Err(errors::UNITS_REPEAT.into()),
+        if rising.len() < units.len() {
+            return Err(errors::UNITS_REPEAT.into());
         }
+        // A number beyond 32 bits becomes the largest one, which no sale has, so the sale refuses
+        // it.
+        Ok(units.into_iter().map(|it| u32::try_from(it).unwrap_or(u32::MAX)).collect())
     }
 
     /// A number that may be negative but not 0, its size within the bounds of `row`. A plus sign is

@@ -63,6 +63,7 @@ impl Options {
             (_, Some(_)) => return Err(errors::MIN_NEEDS_PACKETS.into()),
             (_, None) => {}
         }
+        self.change.admission.keeps_salt = self.salt.is_none();
         self.change.admission.sample = match (self.permille, self.salt.take()) {
             (None, None) => None,
             (None, Some(_)) => return Err(errors::SALT_NEEDS_SAMPLE.into()),

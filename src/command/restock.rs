@@ -19,9 +19,10 @@ pub const SPEC: Spec = Spec {
     summary: "Adds units to a sale, or withdraws available ones",
     complexity: "O(N) where N is the number of restock ids kept, at most 1024",
     args: &[vocabulary::KEY, DELTA, vocabulary::REQ],
-    reply: "`[applied, available]`: by how much the supply changed, and what is available after \
-        it. Withdrawing takes at most what is available, so `applied` may be smaller in size than \
-        asked, 0 included. One of the last 1024 request ids replays its reply.",
+    reply: "`[applied, available]`: how many units were added, those that pay off a deficit \
+        included, or withdrawn, and what is available after it. Withdrawing takes at most what is \
+        available, so `applied` may be smaller in size than asked, 0 included. One of the last \
+        1024 request ids replays its reply.",
     errors: &[
         errors::NO_SALE,
         errors::WRONG_TYPE,

@@ -221,12 +221,22 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Notifies of the committed changes, in order: each kind of event in the class `d` of modules,
-    /// and new entries as XADD does. The server itself checks whether anybody subscribed, which is
-    /// as cheap as asking first. Foreign code may run in the notification, so it comes last, just
-    /// before the reply.
+    /// Notifies of the committed changes, in order: new entries as XADD does, then each kind of
+    /// event in the class `d` of modules. The server itself checks whether anybody subscribed,
+    /// which is as cheap as asking first. Foreign code may run in the notification, so it comes
+    /// last, just before the reply.
     #[inline]
     pub fn notify(&mut self, key_arg: usize, plan: &Plan<'_>, committed: &Committed<'_>) {
+        if let Appended { stream: Some(stream), len, .. } = &committed.entries {
+            let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
+            for _ in 0..*len {
+                let (name, event) = (stream.name.raw(), c"xadd".as_ptr());
+                // SAFETY: the stream's name is alive during the call, and the text ends in NUL.
+                unsafe {
+                    api!(RedisModule_NotifyKeyspaceEvent)(self.ctx.raw(), class, event, name)
+                };
+            }
+        }
         let Some(key) = self.name(key_arg) else { return };
         let class = raw::REDISMODULE_NOTIFY_MODULE as c_int;
         let mut last = None;
@@ -236,17 +246,10 @@ impl<'a> Call<'a> {
                 continue;
             }
             let Some(event) = EVENTS[event.kind as usize].notification else { continue };
-            // SAFETY: the key's name is alive during the call, and the text ends in NUL.
+            // SAFETY: as above.
             unsafe {
                 api!(RedisModule_NotifyKeyspaceEvent)(self.ctx.raw(), class, event.as_ptr(), key)
             };
-        }
-        let Appended { stream: Some(stream), len, .. } = &committed.entries else { return };
-        let class = raw::REDISMODULE_NOTIFY_STREAM as c_int;
-        for _ in 0..*len {
-            let (name, event) = (stream.name.raw(), c"xadd".as_ptr());
-            // SAFETY: as above.
-            unsafe { api!(RedisModule_NotifyKeyspaceEvent)(self.ctx.raw(), class, event, name) };
         }
     }
 

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     /// The fake server's clock, its number of created timers, and its number of sweeps.
-    static CLOCK: AtomicI64 = AtomicI64::new(1_000_000);
+    static CLOCK: AtomicI64 = AtomicI64::new(10_000_000);
     static TIMERS: AtomicUsize = AtomicUsize::new(0);
     static SWEEPS: AtomicUsize = AtomicUsize::new(0);
 
@@ -197,7 +197,7 @@ mod tests {
             SWEEPS.fetch_add(1, Ordering::SeqCst);
             panic!("seen by a test");
         });
-        timer::watch(lock, 0, b"k", 999_999);
+        timer::watch(lock, 0, b"k", 9_999_999);
         for turn in 1..=3 {
             assert_eq!(TIMERS.load(Ordering::SeqCst), turn, "a timer before turn {turn}");
             // SAFETY: the context goes to the functions above alone.
@@ -206,5 +206,10 @@ mod tests {
             CLOCK.fetch_add(2 * FAILED_MS as i64, Ordering::SeqCst);
         }
         assert_eq!(TIMERS.load(Ordering::SeqCst), 4);
+        // The sale is swept at once, too, when the clock was set back by an hour.
+        CLOCK.fetch_sub(3_600_000, Ordering::SeqCst);
+        // SAFETY: as above.
+        unsafe { tick(ptr::null_mut(), ptr::null_mut()) };
+        assert_eq!(SWEEPS.load(Ordering::SeqCst), 4);
     }
 }

@@ -13,7 +13,7 @@ const BUDGET: i64 = 1_000_000;
 const CONNECTIONS: usize = 500;
 const ROUNDS: i64 = 3;
 /// Largest amount for one user.
-const AMOUNT_MAX: u64 = 600;
+const AMOUNT_MAX: u64 = 1_200;
 /// Users of a connection; two connections ask for each user.
 const USERS: usize = 80;
 const PERIOD_MS: i64 = 3000;

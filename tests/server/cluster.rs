@@ -66,6 +66,16 @@ fn a_missing_stream_is_not_made_anew() {
     wait_for_no_holds(&server, "{x}a");
     assert_eq!(events(&mut conn, "{x}b"), ["INIT", "GRANT", "EXPIRE"]);
     assert_eq!(number(&mut conn, "{x}a", "outbox_error"), 0);
+    // ALTER names the stream, so it makes it, even if no term changes.
+    let version = number(&mut conn, "{x}a", "version");
+    for stream in ["{x}b", "{x}b"] {
+        conn.check(&[("DEL {x}b", "1"), ("SECKILL.GRAB {x}a v", NOT_HERE)]);
+        assert_eq!(conn.call(&format!("SECKILL.ALTER {{x}}a OUTBOX {stream}")), "+OK");
+        assert_eq!(conn.call(&format!("SECKILL.ALTER {{x}}a OUTBOX {stream}")), "+OK");
+        assert_eq!(events(&mut conn, "{x}b"), ["ALTER"]);
+    }
+    assert_eq!(number(&mut conn, "{x}a", "version"), version + 2, "once for each missing stream");
+    assert_eq!(conn.cmd("SECKILL.GRAB {x}a v").items()[0].text(), "GRANTED");
 }
 
 /// A node whose slot was moved away leaves its holds to the new owner, and expires them again when
@@ -87,17 +97,39 @@ fn only_the_owner_of_a_slot_lets_holds_expire() {
     assert_eq!(counter(&mut conn, "k", "expired"), 1);
 }
 
-/// The module calls no server command by name, so operators may rename commands.
-#[test]
-fn renamed_commands_are_not_missed() {
-    let renamed = ["XINFO", "XGROUP", "EXISTS", "XADD", "DEL"];
-    let lines = renamed.map(|name| format!("rename-command {name} \"\""));
-    let options = Options::new().line("cluster-enabled yes").line(&lines.join("\n"));
-    let server = options.start();
-    server.wait_for_log("XINFO is not there (rename-command)");
+/// A cluster of one node whose operator has taken commands away.
+fn without(renamed: &[&str]) -> (Server, Conn) {
+    let lines: Vec<String> =
+        renamed.iter().map(|name| format!("rename-command {name} \"\"")).collect();
+    let server = Options::new().line("cluster-enabled yes").line(&lines.join("\n")).start();
     let mut conn = server.conn();
     assert_eq!(conn.call("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
     wait_until("the cluster is up", || server.call("CLUSTER INFO").contains("cluster_state:ok"));
+    (server, conn)
+}
+
+/// What can't be checked without EXISTS is refused, and the log says so.
+#[test]
+fn several_keys_in_a_cluster_need_exists() {
+    const REFUSED: &str = "-ERR EXISTS is not there (rename-command): in a cluster a call with \
+        several keys needs it";
+    let (server, mut conn) = without(&["EXISTS"]);
+    server.wait_for_log("EXISTS is not there (rename-command)");
+    conn.check(&[
+        ("SECKILL.INIT {x}a 2 OUTBOX {x}b", REFUSED),
+        ("SECKILL.INIT {x}a 2", "+OK"),
+        ("SECKILL.INIT {x}c 2", "+OK"),
+        ("SECKILL.ALTER {x}a OUTBOX {x}b", REFUSED),
+        ("SECKILL.MGRAB u 2 {x}a {x}c", REFUSED),
+        ("SECKILL.MGRAB u 1 {x}a", "['GRANTED' [1 1 'SOLD' 0 1]]"),
+    ]);
+}
+
+/// The module calls no other server command, so operators may rename commands.
+#[test]
+fn renamed_commands_are_not_missed() {
+    let (server, mut conn) = without(&["XINFO", "XGROUP", "XADD", "DEL"]);
+    server.wait_for_log("XINFO is not there (rename-command)");
     let init = format!("SECKILL.INIT {{x}}a 2 HOLD {} OUTBOX {{x}}b", slowed(100));
     conn.check(&[(init.as_str(), "+OK")]);
     for user in ["a", "b"] {

@@ -11,12 +11,13 @@ use seckill_model::shorthand::effect;
 
 use crate::support::bulk::grow;
 use crate::support::shop::{assert_whole, counter, entries, number};
+use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Options, Server};
 
 /// Number of PINGs to the idle server.
 const IDLE_PINGS: u64 = 1000;
 /// Milliseconds from the first INIT to the deadline of all holds; filling must end before.
-const HOLD_MS: i64 = 4000;
+const HOLD_MS: u32 = 4000;
 
 /// Holds that fall due in one millisecond.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +75,7 @@ fn fill(conn: &mut Conn, crowd: Crowd) -> i64 {
         let told = if crowd.outbox { format!("OUTBOX s{sale}") } else { String::new() };
         assert_eq!(conn.call(&format!("SECKILL.INIT {key} 1000000 LIMIT 0 {told}")), "+OK");
         let created = number(conn, &key, "created_at");
-        let deadline = *deadline.get_or_insert(created + HOLD_MS);
+        let deadline = *deadline.get_or_insert(created + i64::from(slowed(HOLD_MS)));
         let span = deadline - created;
         grow(conn, &key, 0, crowd.holds, |number| effect(&format!("Gd{span}:user:{number}")));
     }

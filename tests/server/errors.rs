@@ -75,13 +75,18 @@ fn mistakes_have_their_text_and_change_nothing() {
     assert_eq!(conn.call("EXISTS new"), "0");
 }
 
-// Rules: 7bf7 5511
+// Rules: 7bf7 ec33 5511
 #[test]
 fn parsing_comes_before_the_key() {
     let (_server, mut conn) = Server::start().with_conn();
     assert_eq!(conn.call("SET sale string"), "+OK");
     for (line, error) in calls_of(MISTAKES).filter(|(line, _)| !line.contains("APPLY")) {
         assert_eq!(conn.ask(&args(&line)).to_string(), error, "{line} on a string");
+    }
+    for terms in ["EVERY 10 LASTS 20", "DRAW PACKETS 6", "PART 0 OF 1 SPLIT s TOTAL 1"] {
+        let init = |key| format!("SECKILL.INIT {key} 5 {terms}");
+        assert_eq!(conn.call(&init("sale")), WRONGTYPE, "{terms}");
+        assert!(conn.cmd(&init("new")).is_error(), "{terms}");
     }
 }
 

@@ -2,6 +2,7 @@
 //! late.
 
 use crate::support::shop::{counter, entries, events, number, wait_for_clock, wait_for_no_holds};
+use crate::support::valgrind::slowed;
 use crate::support::{logs, Conn, Options, Server};
 use crate::waitlist::told;
 
@@ -157,7 +158,8 @@ fn what_is_not_kept_goes_where_returns_go() {
 #[test]
 fn what_is_taken_again() {
     let (server, mut conn) = Server::start().with_conn();
-    conn.check(&[("SECKILL.INIT k 9 HOLD 40 LIMIT 9 OUTBOX s", "+OK")]);
+    let init = format!("SECKILL.INIT k 9 HOLD {} LIMIT 9 OUTBOX s", slowed(100));
+    conn.check(&[(init.as_str(), "+OK")]);
     for (user, seq) in [("late", 1), ("lost", 2)] {
         conn.cmd(&format!("SECKILL.GRAB k {user} QTY 4 REQ o"));
         assert_eq!(

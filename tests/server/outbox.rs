@@ -313,6 +313,6 @@ fn an_entry_is_signalled_like_an_xadd() {
         let message = listener.read().expect("a message");
         seen.push(format!("{} {}", message.items()[2].text(), message.items()[3].text()));
     }
-    let expected = ["k seckill.grant", "k seckill.soldout", "s xadd", "s xadd"];
+    let expected = ["s xadd", "s xadd", "k seckill.grant", "k seckill.soldout"];
     assert_eq!(seen, expected.map(|event| format!("__keyspace@0__:{event}")));
 }

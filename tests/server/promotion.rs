@@ -9,6 +9,7 @@ use std::thread;
 use crate::support::shop::{
     assert_whole, counter, entries, number, wait_for_clock, wait_for_no_holds,
 };
+use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Server};
 
 #[track_caller]
@@ -40,7 +41,8 @@ fn hold(conn: &mut Conn, count: usize) {
 fn a_replica_lets_nothing_expire() {
     let (primary, replica) = Server::pair();
     let mut conn = primary.conn();
-    conn.check(&[("SECKILL.INIT k 50 HOLD 300 OUTBOX s", "+OK")]);
+    let init = format!("SECKILL.INIT k 50 HOLD {} OUTBOX s", slowed(300));
+    conn.check(&[(init.as_str(), "+OK")]);
     hold(&mut conn, 20);
     let due = conn.cmd("SECKILL.USER k u19").items()[2].items()[0].items()[5].int();
     replica.wait_in_sync(&primary);

@@ -1,6 +1,7 @@
 //! Repeating sales: each round has its own supply, allowances and law. Older rounds stay unchanged.
 
 use crate::support::shop::{counter, entries, number, wait_for_clock};
+use crate::support::valgrind::slowed;
 use crate::support::{logs, wait_until, Conn, Options, Server};
 
 /// Milliseconds: long enough for a few commands in one round, also on a busy machine.
@@ -9,7 +10,7 @@ const LASTS_MS: i64 = 1000;
 
 /// Terms under which round 1000 begins shortly after the current time.
 fn terms(conn: &mut Conn) -> (String, i64) {
-    let start = conn.clock_ms() + 200;
+    let start = conn.clock_ms() + i64::from(slowed(200));
     let offset = start - 1000 * PERIOD_MS;
     (format!("EVERY {PERIOD_MS} OFFSET {offset} LASTS {LASTS_MS}"), start)
 }

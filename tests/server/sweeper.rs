@@ -252,8 +252,9 @@ fn a_replica_gives_back_the_memory_of_rounds_that_are_over() {
     const GRANTS: usize = 100_000;
     let (server, replica) = Server::pair();
     let mut conn = server.conn();
-    let closes = conn.clock_ms() + 15_000;
-    let rounds = format!("LIMIT 0 EVERY 3000 OFFSET {} CLOSEAT {closes}", closes % 3_000);
+    let period = i64::from(slowed(3_000));
+    let closes = conn.clock_ms() + 5 * period;
+    let rounds = format!("LIMIT 0 EVERY {period} OFFSET {} CLOSEAT {closes}", closes % period);
     assert_eq!(conn.call(&format!("SECKILL.INIT k 10000000 {rounds}")), "+OK");
     for part in 0..GRANTS / 1000 {
         let grab = |step| ["SECKILL.GRAB".into(), "k".into(), format!("user:{part}:{step}")];

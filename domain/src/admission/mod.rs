@@ -61,6 +61,9 @@ pub struct AdmissionChange {
     pub modulo: Option<Option<Box<Modulo>>>,
     /// Only a random share of all users.
     pub sample: Option<Option<Box<Sample>>>,
+    /// The share has the salt that the sale has, not `sample`'s. An effect names the salt.
+    #[serde(skip)]
+    pub keeps_salt: bool,
     /// Only the first `admit` distinct users; 0 is all.
     #[serde(deserialize_with = "wire::maybe_integer")]
     pub admit: Option<u64>,
@@ -71,10 +74,14 @@ pub struct AdmissionChange {
 impl Admission {
     /// The terms after `change`.
     pub fn altered(&self, change: &AdmissionChange) -> Admission {
+        let mut sample = change.sample.clone().unwrap_or_else(|| self.sample.clone());
+        if let (true, Some(changed), Some(now)) = (change.keeps_salt, &mut sample, &self.sample) {
+            changed.salt.clone_from(&now.salt);
+        }
         Admission {
             allowlist: change.allowlist.unwrap_or(self.allowlist),
             modulo: change.modulo.clone().unwrap_or_else(|| self.modulo.clone()),
-            sample: change.sample.clone().unwrap_or_else(|| self.sample.clone()),
+            sample,
             admit: change.admit.unwrap_or(self.admit),
             mask: change.mask.unwrap_or(self.mask),
         }

@@ -151,6 +151,26 @@ mod tests {
         }
     }
 
+    /// Without SALT the share changes alone, on other nodes, too.
+    #[test]
+    fn a_share_that_grows_keeps_its_salt() {
+        let sample = |permille, salt: &[u8]| Sample { permille, salt: salt.into() };
+        let mut sale =
+            gated(Admission { sample: Some(Box::new(sample(100, b"a"))), ..Admission::default() });
+        for (keeps_salt, stated, salt) in
+            [(true, &b""[..], &b"a"[..]), (false, b"b", b"b"), (false, b"", b""), (true, b"", b"")]
+        {
+            let admission = AdmissionChange {
+                sample: Some(Some(Box::new(sample(200, stated)))),
+                keeps_salt,
+                ..AdmissionChange::default()
+            };
+            let alter = Request::Alter(TermsChange { admission, ..TermsChange::default() });
+            assert_eq!(run(&mut sale, &alter), Outcome::Done);
+            assert_eq!(sale.terms().admission.sample, Some(Box::new(sample(200, salt))));
+        }
+    }
+
     #[test]
     fn all_terms_of_admission_survive_every_form() {
         let admission = Admission {
@@ -168,6 +188,7 @@ mod tests {
             sample: Some(None),
             admit: Some(0),
             mask: Some(false),
+            ..AdmissionChange::default()
         };
         let alter =
             TermsChange { admission: off, outbox: Some(b"s"[..].into()), ..TermsChange::default() };

@@ -290,9 +290,7 @@ fn join<'a>(
     refused: Outcome,
 ) -> Result<Outcome, Misuse> {
     let (sale, t, qty) = (plan.sale(), plan.t(), grab.amount.units());
-    // An UNTIL in the past: the user does not join.
-    let list = sale.waitlist().filter(|_| until == 0 || until > t);
-    let Some(list) = list else { return Ok(refused) };
+    let Some(list) = sale.waitlist() else { return Ok(refused) };
     let Balances { supply, available, .. } = plan.draft.balances;
     if qty > supply {
         return Ok(Outcome::Short { available });

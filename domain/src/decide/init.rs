@@ -48,8 +48,12 @@ pub(super) fn alter(plan: &mut Planning<'_, '_>, change: &TermsChange) -> Result
     }
     let terms = sale.terms.altered(change);
     sale.check_terms(&terms)?;
-    if terms != sale.terms {
-        plan.push(effect::Alter(Box::new(change.clone())))?;
+    if terms != sale.terms || change.remakes_outbox {
+        let mut change = Box::new(change.clone());
+        if change.admission.sample.is_some() {
+            change.admission.sample = Some(terms.admission.sample);
+        }
+        plan.push(effect::Alter(change))?;
     }
     Ok(Outcome::Done)
 }

@@ -82,7 +82,7 @@ fn together<'a>(
 ) -> MultiDecision<'a> {
     let outcome = match parts.iter().any(|(sale, grab)| waits_for(sale, grab, now)) {
         true => MultiOutcome::Misuse(Misuse::ReqMismatch),
-        false => outcome_of(&decisions),
+        false => outcome_of(&decisions, parts.iter().any(|(_, grab)| grab.req.is_some())),
     };
     let judged = match &outcome {
         MultiOutcome::Granted(_) => return MultiDecision { outcome, decisions },
@@ -97,7 +97,7 @@ fn together<'a>(
     MultiDecision { outcome, decisions }
 }
 
-fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
+fn outcome_of(decisions: &[Decision<'_>], has_req: bool) -> MultiOutcome {
     let misuse = decisions.iter().find_map(|decision| match decision.outcome {
         Outcome::Misuse(misuse) => Some(misuse),
         _ => None,
@@ -107,7 +107,7 @@ fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
     }
     // A sale with this outcome has not looked up the request id, so a replay is not yet known.
     let ending = |decision: &Decision<'_>| decision.outcome == Outcome::ManyOwnEnding;
-    if let Some(index) = decisions.iter().position(ending) {
+    if let Some(index) = decisions.iter().position(ending).filter(|_| has_req) {
         return MultiOutcome::Refused { index, outcome: Outcome::ManyOwnEnding };
     }
     let replayed: Vec<GrantView> = decisions
@@ -117,9 +117,13 @@ fn outcome_of(decisions: &[Decision<'_>]) -> MultiOutcome {
             _ => None,
         })
         .collect();
-    match replayed.len() {
-        0 => {}
-        known if known == decisions.len() => return MultiOutcome::Replayed(replayed),
+    // Known to all, or fenced in all. A fence is no grant, so it has no seq.
+    let fenced = replayed.iter().filter(|grant| grant.seq == 0).count();
+    match (replayed.len(), decisions.len()) {
+        (0, _) => {}
+        (known, all) if known == all && (fenced == 0 || fenced == all) => {
+            return MultiOutcome::Replayed(replayed);
+        }
         _ => return MultiOutcome::Misuse(Misuse::ReqMismatch),
     }
     let mut granted = Vec::with_capacity(decisions.len());
@@ -188,8 +192,8 @@ mod tests {
     use crate::admission::Admission;
     use crate::draw::Draw;
     use crate::model::outcome::State;
-    use crate::request::{Amount, Terms};
-    use crate::testing::{at, created, init};
+    use crate::request::{Amount, Deed, Request, Settle, Terms, Which};
+    use crate::testing::{self, at, created, init};
 
     fn sale(supply: u64, terms: Terms) -> Sale {
         created(&init(supply, terms), 1)
@@ -252,6 +256,47 @@ mod tests {
         let some = [part(1, Some(b"r")), part(1, Some(b"r"))];
         assert_eq!(run(&mut sales, &some, 5), MultiOutcome::Misuse(Misuse::ReqMismatch));
         assert_eq!(sold(&sales), [0, 1]);
+    }
+
+    /// A request that was cancelled before it came is known to no sale.
+    #[test]
+    fn a_request_is_fenced_in_all_or_in_none() {
+        let cancel = Settle { user: b"u", which: Which::Req(b"r"), deed: Deed::Cancel };
+        let both = [part(1, Some(b"r")); 2];
+        for granted in [true, false] {
+            let mut sales = [plain(3), plain(3)];
+            if granted {
+                let first = run(&mut sales[..1], &both[..1], 2);
+                assert!(matches!(first, MultiOutcome::Granted(_)));
+            } else {
+                testing::run(&mut sales[0], &Request::Settle(cancel), 2);
+            }
+            testing::run(&mut sales[1], &Request::Settle(cancel), 2);
+            match (granted, run(&mut sales, &both, 3)) {
+                (true, MultiOutcome::Misuse(Misuse::ReqMismatch)) => {}
+                (false, MultiOutcome::Replayed(rows)) => {
+                    assert!(rows.iter().all(|row| row.state == State::Cancelled));
+                }
+                (_, other) => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// Of sales that refuse the first one counts, unless one can't tell yet whether it knows the
+    /// request.
+    #[test]
+    fn many_own_holds_refuse_in_their_turn() {
+        let terms = || Terms { hold_ms: 10, limit: 2000, ..Terms::default() };
+        let mut full = sale(2000, terms());
+        for _ in 0..1001 {
+            testing::grab(&mut full, "u", 2);
+        }
+        let ending = MultiOutcome::Refused { index: 1, outcome: Outcome::ManyOwnEnding };
+        let out = MultiOutcome::Refused { index: 0, outcome: Outcome::SoldOut { held: 0 } };
+        for (req, expected) in [(None, out), (Some(&b"r"[..]), ending)] {
+            let mut sales = [plain(0), full.clone()];
+            assert_eq!(run(&mut sales, &[part(1, req); 2], 20), expected);
+        }
     }
 
     #[test]

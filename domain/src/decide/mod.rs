@@ -175,15 +175,13 @@ impl Sale {
         if self.awaits > 0 {
             return None;
         }
-        let deadline = match self.extras.is_some() {
-            // A change due by T is due now, even if this clock stepped back or is behind the former
-            // primary's.
-            true => match self.next_due()? {
-                due if due <= self.balances.t => due.min(clock_ms),
-                due => due,
-            },
+        let due = match self.extras.is_some() {
+            true => self.next_due()?,
             false => self.ledger.holds().next_deadline()?,
         };
+        // A change due by T is due now, even if this clock stepped back or is behind the former
+        // primary's.
+        let deadline = if due <= self.balances.t { due.min(clock_ms) } else { due };
         if self.look_at.is_some_and(|look_at| look_at <= deadline) {
             return None;
         }
@@ -213,7 +211,9 @@ fn judge<'a>(plan: &mut Planning<'_, 'a>, request: &Request<'a>) -> Result<Outco
     match request {
         Request::Grab(grab) => grab::grab(plan, grab, &Manner::ALONE),
         Request::Wait(Wait { grab, until }) => {
-            grab::grab(plan, grab, &Manner { until: Some(*until), ..Manner::ALONE })
+            // An UNTIL that has passed: as if WAIT were absent.
+            let until = Some(*until).filter(|until| *until == 0 || *until > plan.t());
+            grab::grab(plan, grab, &Manner { until, ..Manner::ALONE })
         }
         Request::Pick(it) => {
             pick::check_pick(plan.sale(), it)?;

@@ -162,10 +162,14 @@ impl Sale {
     }
 
     /// When the next round opens, Unix ms; `None` when the series is over or there are no rounds.
+    /// Before the series begins it is the moment at which the sale opens.
     pub fn next_round_at(&self, now: &Now) -> Option<u64> {
-        let schedule = self.terms.schedule.as_ref()?;
-        let round = schedule.round_at(self.time(now)).max(self.balances.round);
-        let at = schedule.start(round + 1);
+        let (schedule, t) = (self.terms.schedule.as_ref()?, self.time(now));
+        let begins = self.terms.open_at.max(schedule.offset_ms);
+        let at = match t < begins {
+            true => schedule.opens_at(begins),
+            false => schedule.start(schedule.round_at(t).max(self.balances.round) + 1),
+        };
         (self.terms.close_at == 0 || at < self.terms.close_at).then_some(at)
     }
 

@@ -72,6 +72,16 @@ fn when_the_next_round_opens() {
     for (now, next) in [(0, 1000), (999, 1000), (1000, 2000), (5500, 6000)] {
         assert_eq!(sale.next_round_at(&at(START + now)), Some(START + next), "{now}");
     }
+    // Before the series begins it is the moment at which GRAB will find the sale open.
+    let every = Every { period: 1000, offset: START + 200, lasts: 500, carry: false };
+    for (open_at, opens) in [(0, 200), (100, 200), (250, 250), (900, 1200), (2300, 2300)] {
+        let open_at = if open_at == 0 { 0 } else { START + open_at };
+        let rules = Rules { every: Some(every), open_at, ..Rules::default() };
+        let sale = opened(9, rules);
+        assert_eq!(sale.next_round_at(&at(START)), Some(START + opens), "{open_at}");
+        let next = (opens - 200) / 1000 * 1000 + 1200;
+        assert_eq!(sale.next_round_at(&at(START + opens)), Some(START + next), "{open_at}");
+    }
     let mut plain = opened(9, Rules { hold_ms: 50, ..Rules::default() });
     plain.forget_look();
     assert_eq!(
@@ -81,6 +91,10 @@ fn when_the_next_round_opens() {
     grab(&mut plain, 1, 7);
     assert_eq!((plain.next_due(), plain.next_look(START)), (Some(START + 57), Some(START + 57)));
     assert_eq!((plain.holds_len(), plain.round_totals().count()), (1, 0));
+    // Due by T is due now, whatever this clock says.
+    make(&mut plain, &Request::Pause, 60);
+    plain.forget_look();
+    assert_eq!(plain.next_look(START + 20), Some(START + 20));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Deadlines of keys: a key's deadline is the time at which the sweeper must look at its sale.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 use std::os::raw::c_int;
 use std::sync::Arc;
 
@@ -120,6 +121,18 @@ impl Deadlines {
         }
     }
 
+    /// Makes all deadlines up to `until` due at `now_ms`.
+    pub(crate) fn bring_forward(&mut self, until: u64, now_ms: u64) {
+        for database in self.databases.values_mut() {
+            let later = database.by_time.split_off(&(until.saturating_add(1), Name::from([])));
+            for (due, name) in mem::replace(&mut database.by_time, later) {
+                let due = due.min(now_ms);
+                database.by_name.insert(name.clone(), due);
+                database.by_time.insert((due, name));
+            }
+        }
+    }
+
     /// Counts the deadlines that are due, up to `most`.
     pub(crate) fn due(&self, now_ms: u64, most: usize) -> usize {
         let all = self
@@ -164,6 +177,19 @@ mod tests {
         let expected = [(1, 1, b"a".to_vec()), (2, 0, b"a".to_vec()), (3, 1, b"b".to_vec())];
         assert_eq!(taken(&mut deadlines, 5), expected);
         assert_eq!(deadlines.first(), Some(9));
+    }
+
+    #[test]
+    fn they_are_brought_forward_up_to_a_time() {
+        let mut deadlines = Deadlines::default();
+        for (db, name, due) in [(0, b"a", 2), (0, b"b", 8), (1, b"a", 9), (1, b"b", 10)] {
+            deadlines.set(db, name, due);
+        }
+        deadlines.bring_forward(9, 5);
+        let expected = [(2, 0, b"a".to_vec()), (5, 0, b"b".to_vec()), (5, 1, b"a".to_vec())];
+        assert_eq!(taken(&mut deadlines, 5), expected);
+        deadlines.set(1, b"b", 7);
+        assert_eq!(taken(&mut deadlines, 10), [(7, 1, b"b".to_vec())]);
     }
 
     #[test]

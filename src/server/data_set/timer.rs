@@ -59,6 +59,8 @@ struct Timer {
     /// Turns left in this round, or in the next one if none has begun.
     turns: usize,
     round: Option<Round>,
+    /// The clock when the last round began, Unix ms.
+    clock_ms: u64,
 }
 
 /// A round of the sweeper. Each turn sweeps one sale in a timer callback of its own. The server
@@ -81,6 +83,7 @@ static TIMER: Locked<Timer> = Locked::new(Timer {
     armed: None,
     turns: 0,
     round: None,
+    clock_ms: 0,
 });
 
 /// Registers `on_tick` as the callback of the timer.
@@ -184,6 +187,7 @@ pub(crate) fn begin_turn(lock: ServerLock<'_>, data: *mut c_void) -> Round {
             timer.turns = timer.turns.saturating_sub(1);
         } else {
             timer.armed = None;
+            timer.follow_clock(clock_ms());
         }
         *timer.round.get_or_insert_with(|| Round {
             started: Instant::now(),
@@ -224,6 +228,15 @@ pub(crate) fn end_turn(lock: ServerLock<'_>, round: Round, until: u64) {
 }
 
 impl Timer {
+    /// Notices that the clock was set back. A sale that is to be tried again soon would wait until
+    /// the clock is there again, so all sales that were due by then are looked at.
+    fn follow_clock(&mut self, now_ms: u64) {
+        if now_ms + CLOCK_CHECK_MS < self.clock_ms {
+            self.deadlines.bring_forward(self.clock_ms + CLOCK_CHECK_MS, now_ms);
+        }
+        self.clock_ms = now_ms;
+    }
+
     /// Arms the timer for the earliest deadline, not sooner than `pause_ms` from now.
     fn arm(&mut self, now_ms: u64, pause_ms: u64) {
         let first = match self.discarded.is_empty() {

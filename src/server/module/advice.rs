@@ -1,6 +1,7 @@
 //! Advice in the log when the module is loaded: server settings with which a sale may be lost.
 
 use std::ffi::CStr;
+use std::io;
 use std::os::raw::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,6 +18,10 @@ const MAY_EVICT: &str = "maxmemory-policy is an allkeys one: when memory runs ou
 
 const NO_XINFO: &str = "XINFO is not there (rename-command): where an outbox takes only a part of \
     the entries of a change, they are appended and taken back, which raises its last id";
+
+const NO_EXISTS: &str =
+    "EXISTS is not there (rename-command): in this cluster INIT and ALTER with \
+    OUTBOX, and MGRAB of several keys, are refused";
 
 const MAY_LOSE_TRANSACTIONS: &str = "user default may not run every command, and this server \
     checks the rights of that user while it loads its append-only file: transactions in the file \
@@ -39,8 +44,11 @@ pub(super) fn give(ctx: Ctx<'_>) {
     {
         log::warning(MAY_EVICT);
     }
-    if !has_xinfo(ctx) {
+    if !has_command(ctx, c"XINFO") {
         log::warning(NO_XINFO);
+    }
+    if ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER) && !has_command(ctx, c"EXISTS") {
+        log::warning(NO_EXISTS);
     }
     // SAFETY: the callback needs no data, and the context is kept for good.
     unsafe { api!(RedisModule_CreateTimer)(log::context(), 0, Some(first_turn), ptr::null_mut()) };
@@ -101,14 +109,14 @@ fn default_may_apply() -> bool {
     }
 }
 
-/// Whether the server has XINFO, the only server command that the module needs.
-fn has_xinfo(ctx: Ctx<'_>) -> bool {
+/// Whether the server has this command: it may refuse to run it.
+fn has_command(ctx: Ctx<'_>, name: &CStr) -> bool {
     // SAFETY: the format names one text.
-    !CallReply(unsafe {
+    let reply = CallReply(unsafe {
         let help = c"HELP".as_ptr();
-        api!(RedisModule_Call)(ctx.raw(), c"XINFO".as_ptr(), c"c".as_ptr(), help)
-    })
-    .is_missing()
+        api!(RedisModule_Call)(ctx.raw(), name.as_ptr(), c"c".as_ptr(), help)
+    });
+    !reply.is_missing() || io::Error::last_os_error().raw_os_error() != Some(libc::ENOENT)
 }
 
 /// `of` applied to a field of the server's own INFO; none if there is no such field.

@@ -26,6 +26,10 @@ const SLOTS: u16 = 16384;
 const CROSSED: &str = "CROSSSLOT Keys in request don't hash to the same slot";
 const MOVING: &str = "TRYAGAIN Multiple keys request during rehashing of slot";
 
+const NO_EXISTS: &str =
+    "ERR EXISTS is not there (rename-command): in a cluster a call with several \
+    keys needs it";
+
 /// The error of a call whose keys this node does not serve together: they have several slots, or
 /// their slot is moving and some of them are on another node. None if the call may go on.
 pub(super) fn refusal(
@@ -45,19 +49,26 @@ pub(super) fn refusal(
         Some(CROSSED)
     } else {
         let keys: SmallVec<[_; KEYS_INLINE]> = keys.iter().map(|(_, string)| *string).collect();
-        (!serves(ctx, &keys)).then_some(MOVING)
+        unserved(ctx, &keys)
     }
 }
 
-/// Whether the server runs a call with these keys, on behalf of the client that calls now: ASKING
-/// counts. If `rename-command` has taken EXISTS away, the first key's slot must do.
-fn serves(ctx: Ctx<'_>, keys: &[*mut RedisModuleString]) -> bool {
+/// Why the server does not run a call with these keys, on behalf of the client that calls now:
+/// ASKING counts.
+fn unserved(ctx: Ctx<'_>, keys: &[*mut RedisModuleString]) -> Option<&'static str> {
     // SAFETY: the keys are alive, and the format matches what follows it.
     let reply = CallReply(unsafe {
         let (exists, format) = (c"EXISTS".as_ptr(), c"v".as_ptr());
         api!(RedisModule_Call)(ctx.raw(), exists, format, keys.as_ptr(), keys.len())
     });
-    !reply.is_missing() || io::Error::last_os_error().raw_os_error() != Some(libc::EPERM)
+    if !reply.is_missing() {
+        return None;
+    }
+    match io::Error::last_os_error().raw_os_error() {
+        Some(libc::EPERM) => Some(MOVING),
+        Some(libc::ENOENT) => Some(NO_EXISTS),
+        _ => None,
+    }
 }
 
 /// The key's slot in a cluster, by its hash tag if it has one: Redis Cluster Specification.

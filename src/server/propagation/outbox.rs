@@ -158,6 +158,11 @@ impl Stream<'_> {
         self.open().map(|open| Ready(Some(ManuallyDrop::new(open))))
     }
 
+    /// Whether there is nothing at the key. Foreign code may run.
+    pub fn is_missing(&self) -> bool {
+        self.open().err() == Some(NoStream::Nothing)
+    }
+
     /// Opens the stream. Foreign code may run in it unless the stream is ready.
     pub(super) fn open(&self) -> Result<OpenStream<'_>, NoStream> {
         let mode = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;

@@ -270,8 +270,9 @@ impl Server {
         self.ended
     }
 
-    /// Sends SIGTERM and waits until the server has exited.
+    /// Sends SIGTERM and waits until the server has exited. A stopped server goes on first.
     fn end_in_order(&self) {
+        let _ = self.process.signal(Signal::CONT);
         if self.process.signal(Signal::TERM).is_ok() {
             holds_in_time(|| self.process.ended().is_some());
         }

@@ -88,10 +88,14 @@ fn terms_change(patch: &Patch) -> TermsChange {
         admission: AdmissionChange {
             allowlist: gates.allowlist,
             modulo: gates.modulo.map(|numbers| numbers.map(modulo)),
-            sample: gates.sample.map(|share| share.map(sample)),
+            sample: gates.sample.map(|share| {
+                share.map(|(permille, salt)| sample((permille, salt.unwrap_or_default())))
+            }),
+            keeps_salt: gates.sample.flatten().is_some_and(|(_, salt)| salt.is_none()),
             admit: gates.admit,
             mask: gates.mask,
         },
+        remakes_outbox: false,
         waitlist: WaitTermsChange {
             max: patch.list.max,
             offer_ms: patch.list.offer_ms,

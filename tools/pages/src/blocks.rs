@@ -75,12 +75,12 @@ fn keys(language: Language) -> String {
     let _ = match language {
         Language::English => writeln!(
             text,
-            "\n`event` is {events}, or a transition, right after the event that caused it: \
-             {transitions}.\n"
+            "\n`event` is {events}, or a transition, right after the event that caused it (last in \
+             the step in a sale with WAITLIST): {transitions}.\n"
         ),
         Language::Chinese => writeln!(
             text,
-            "\n`event` 是 {events} 之一，或者是紧跟在引起它的事件后面的状态转换：{transitions}。\n"
+            "\n`event` 是 {events} 之一，或者是紧跟在引起它的事件后面（有 WAITLIST 时在这一步的最后）的状态转换：{transitions}。\n"
         ),
     };
     text

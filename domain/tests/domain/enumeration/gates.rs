@@ -48,10 +48,10 @@ fn one_unit_for_the_first_two() {
         gates(GatePatch { modulo: Some(Some((2, &[0]))), ..GatePatch::default() }),
         gates(GatePatch {
             modulo: Some(None),
-            sample: Some(Some((500, "s"))),
+            sample: Some(Some((500, Some("s")))),
             ..GatePatch::default()
         }),
-        gates(GatePatch { sample: Some(Some((1001, "s"))), ..GatePatch::default() }),
+        gates(GatePatch { sample: Some(Some((1001, None))), ..GatePatch::default() }),
         gates(GatePatch { sample: Some(None), mask: Some(false), ..GatePatch::default() }),
         Op::Pause,
         Op::Resume,

@@ -122,7 +122,9 @@ pub(super) fn gate_patch() -> impl Strategy<Value = GatePatch> {
             GatePatch {
                 allowlist,
                 modulo: is_named(0).then_some(gates.modulo),
-                sample: is_named(1).then_some(gates.sample),
+                sample: is_named(1).then(|| {
+                    gates.sample.map(|(permille, salt)| (permille, is_named(3).then_some(salt)))
+                }),
                 admit: is_named(2).then_some(gates.admit),
                 mask,
             }

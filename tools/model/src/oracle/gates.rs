@@ -26,7 +26,7 @@ pub struct Gates {
 pub struct GatePatch {
     pub allowlist: Option<bool>,
     pub modulo: Option<Option<(u64, &'static [u64])>>,
-    pub sample: Option<Option<(u64, &'static str)>>,
+    pub sample: Option<Option<(u64, Option<&'static str>)>>,
     pub admit: Option<u64>,
     pub mask: Option<bool>,
 }
@@ -50,7 +50,11 @@ impl Gates {
         Gates {
             allowlist: patch.allowlist.unwrap_or(self.allowlist),
             modulo: patch.modulo.unwrap_or(self.modulo),
-            sample: patch.sample.unwrap_or(self.sample),
+            sample: patch.sample.map_or(self.sample, |share| {
+                let (permille, salt) = share?;
+                let kept = self.sample.map_or("", |(_, salt)| salt);
+                Some((permille, salt.unwrap_or(kept)))
+            }),
             admit: patch.admit.unwrap_or(self.admit),
             mask: patch.mask.unwrap_or(self.mask),
         }
@@ -110,7 +114,8 @@ impl Oracle {
     /// The reply after MASK: a user who is not admitted gets SOLDOUT, or TAKEN with the first
     /// number asked for. With WAIT it is the reply to a full list.
     pub(super) fn masked(&self, op: &Op, reply: String) -> String {
-        let waits = matches!(op, Op::Join { .. }) && self.rules.list.is_some_and(|it| it.max > 0);
+        let waits = matches!(op, Op::Join { until, .. } if *until == 0 || *until > self.time())
+            && self.rules.list.is_some_and(|it| it.max > 0);
         match (&self.wish, reply.as_str()) {
             (_, "DENIED" | "BUSY") if !self.rules.gates.mask => reply,
             (_, "DENIED" | "BUSY") if waits => "BUSY".into(),

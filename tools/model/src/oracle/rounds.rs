@@ -109,8 +109,11 @@ impl Oracle {
     /// Round, its end, and start of the next round, for STATUS.
     pub fn round_times(&self, clock: u64) -> [Option<u64>; 3] {
         let Some(every) = self.rules.every else { return [None; 3] };
-        let now = every.round_at(self.t.max(clock)).max(self.round);
-        let next = every.start(now + 1);
+        let t = self.t.max(clock);
+        let next = match t < self.rules.open_at || t < every.offset {
+            true => self.opens_at(t),
+            false => every.start(every.round_at(t).max(self.round) + 1),
+        };
         let is_over = self.rules.close_at != 0 && next >= self.rules.close_at;
         let ends_at = every.start(self.round) + every.lasts;
         [Some(self.round), Some(ends_at), Some(if is_over { 0 } else { next })]

@@ -147,7 +147,9 @@ fn gate_patch(random: &mut Random) -> GatePatch {
     GatePatch {
         allowlist: random.once_in(2).then_some(wanted.allowlist),
         modulo: random.once_in(2).then_some(wanted.modulo),
-        sample: random.once_in(2).then_some(wanted.sample),
+        sample: random.once_in(2).then(|| {
+            wanted.sample.map(|(permille, salt)| (permille, random.once_in(2).then_some(salt)))
+        }),
         admit: random.once_in(2).then_some(wanted.admit),
         mask: Some(wanted.mask),
     }
