@@ -119,7 +119,12 @@ mod tests {
     /// Servers take the argument after the first OUTBOX for the stream.
     #[test]
     fn no_operand_is_the_word_outbox() {
-        for call in ["SAMPLE 5 SALT OUTBOX OUTBOX s", "SALT outbox", "SPLIT OUTBOX PART 0 OF 1"] {
+        for call in [
+            "SAMPLE 5 SALT OUTBOX OUTBOX s",
+            "SALT outbox",
+            "SPLIT OUTBOX PART 0 OF 1",
+            "SALT OUTBOX\0 OUTBOX s",
+        ] {
             assert_eq!(parsed(call).map(drop), Err(errors::RESERVED.into()), "{call}");
         }
         for call in ["OUTBOX OUTBOX", "SAMPLE 5 SALT OUTBOX1", "OUTBOX s SAMPLE 5 SALT a"] {

@@ -359,10 +359,12 @@ fn read_split(options: &mut Options, args: &mut Args<'_>) -> Parsed<()> {
     Ok(())
 }
 
-/// An operand of any text but OUTBOX, which would hide the stream from the server's key specs.
+/// An operand of any text but OUTBOX, which would hide the stream from the server's key specs. The
+/// server compares words up to their first NUL.
 fn word<'a>(args: &mut Args<'a>, row: &'static Arg) -> Parsed<&'a [u8]> {
     let text = args.id(row)?;
-    match text.eq_ignore_ascii_case(b"OUTBOX") {
+    let seen = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    match seen.eq_ignore_ascii_case(b"OUTBOX") {
         true => Err(errors::RESERVED.into()),
         false => Ok(text),
     }

@@ -159,6 +159,14 @@ mod tests {
         TIMERS.fetch_add(1, Ordering::SeqCst) as RedisModuleTimerID
     }
 
+    unsafe extern "C" fn stop_timer(
+        _ctx: *mut RedisModuleCtx,
+        _timer: RedisModuleTimerID,
+        _data: *mut *mut c_void,
+    ) -> c_int {
+        raw::REDISMODULE_OK as c_int
+    }
+
     unsafe extern "C" fn milliseconds() -> c_longlong {
         CLOCK.load(Ordering::SeqCst)
     }
@@ -186,6 +194,7 @@ mod tests {
         // SAFETY: no other test calls these functions, and none runs a server.
         unsafe {
             raw::RedisModule_CreateTimer = Some(create_timer);
+            raw::RedisModule_StopTimer = Some(stop_timer);
             raw::RedisModule_Milliseconds = Some(milliseconds);
             raw::RedisModule_GetContextFlags = Some(context_flags);
             raw::RedisModule_SelectDb = Some(select_db);
@@ -207,7 +216,9 @@ mod tests {
         }
         assert_eq!(TIMERS.load(Ordering::SeqCst), 4);
         // The sale is swept at once, too, when the clock was set back by an hour.
+        assert!(!timer::follow_clock(lock));
         CLOCK.fetch_sub(3_600_000, Ordering::SeqCst);
+        assert!(timer::follow_clock(lock));
         // SAFETY: as above.
         unsafe { tick(ptr::null_mut(), ptr::null_mut()) };
         assert_eq!(SWEEPS.load(Ordering::SeqCst), 4);

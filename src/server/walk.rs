@@ -109,6 +109,15 @@ impl Walks {
     }
 }
 
+/// Starts the timer anew, because the clock was set back: the server calls the old one only when
+/// the clock is there again.
+pub(super) fn rearm(lock: ServerLock<'_>) {
+    WALKS.with(lock, |walks| {
+        walks.is_armed = false;
+        walks.arm();
+    });
+}
+
 /// Runs `walk` over the sale at `key`, a key of this call on which `step` takes one step, and
 /// replies. Blocks the client if that is possible and the walk is not done at once.
 pub(super) fn start(

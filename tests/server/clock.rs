@@ -40,6 +40,29 @@ fn a_sale_an_hour_ahead_judges_by_its_own_time() {
     server.assert_sound("k");
 }
 
+/// A sale that waits for its stream is tried again soon after the clock was set back, too. Its hold
+/// is due by T; nobody calls it, and the server's timers stand still until the old time comes again.
+#[test]
+fn a_refused_expiry_is_tried_again_after_a_step_back() {
+    let (server, mut conn) = Options::new().with_own_clock().start().with_conn();
+    server.step_clock(2 * HOUR_MS);
+    let init = format!("SECKILL.INIT k 5 HOLD {} OUTBOX s", slowed(100));
+    conn.check(&[
+        (init.as_str(), "+OK"),
+        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'HELD' T 4]"),
+        ("RENAME s kept", "+OK"),
+        ("SET s text", "+OK"),
+    ]);
+    wait_until("the sweeper is refused", || number(&mut conn, "k", "outbox_error") == 1);
+    assert_eq!(conn.call("SECKILL.DENY k ADD x"), "1", "stores T");
+    server.step_clock(HOUR_MS);
+    assert_eq!(conn.call("RENAME kept s"), "+OK");
+    let since = Instant::now();
+    wait_until("the hold expires", || number(&mut conn, "k", "held") == 0);
+    let most = Duration::from_millis(u64::from(slowed(2500)));
+    assert!(since.elapsed() < most, "took {:?}", since.elapsed());
+}
+
 /// The server's timers don't follow its clock. A hold of hours expires as soon as the clock has
 /// passed its deadline, without another event. Holds made after a step expire in time, too.
 #[test]

@@ -211,6 +211,14 @@ fn no_spelling_hides_a_key() {
             assert!(reply.is_error(), "{line}: {reply}");
         }
     }
+    // The server compares words up to their first NUL, so it would look at a key HOLD.
+    let user = "ACL SETUSER tricky on >pw ~sale:* ~HOLD* -@all +seckill.alter";
+    assert_eq!(admin.call(user), "+OK");
+    let mut tricky = server.conn();
+    assert_eq!(tricky.call("AUTH tricky pw"), "+OK");
+    let call = "SECKILL.ALTER sale:1 SAMPLE 9 SALT outbox\0 HOLD 5 OUTBOX other:s";
+    let words: Vec<&str> = call.split(' ').collect();
+    assert!(tricky.ask(&words).is_error());
     assert_eq!(foreign(&mut admin), before);
     assert_eq!(admin.call("EXISTS sale:3 sale:s OUTBOX"), "0");
     assert_eq!(admin.cmd("SECKILL.STATUS sale:1").field("version"), Reply::Int(1));

@@ -36,8 +36,9 @@ const BACKLOG_COUNTED_MAX: usize = 1000;
 /// Deadlines freed between two looks at the clock.
 const FREED_AT_ONCE: usize = 100;
 
-/// Longest time until the timer fires while there are deadlines. The server's timers ignore changes
-/// of the clock and a machine's sleep.
+/// Longest time until the timer fires while there are deadlines: the server sleeps until then
+/// whatever its clock does meanwhile, and when it wakes it calls only timers whose time the clock
+/// has passed. See [`follow_clock`] for a clock that was set back.
 const CLOCK_CHECK_MS: u64 = 1000;
 
 /// A data set that is being loaded from a primary, perhaps beside the one that is still served.
@@ -59,7 +60,7 @@ struct Timer {
     /// Turns left in this round, or in the next one if none has begun.
     turns: usize,
     round: Option<Round>,
-    /// The clock when the last round began, Unix ms.
+    /// The clock as [`follow_clock`] last saw it, Unix ms.
     clock_ms: u64,
 }
 
@@ -108,6 +109,23 @@ pub(crate) fn wake(lock: ServerLock<'_>) {
 /// Arms the timer for the pause between rounds of a backlog.
 pub(crate) fn arm_now(lock: ServerLock<'_>) {
     TIMER.with(lock, |timer| timer.arm(clock_ms(), BACKLOG_MS));
+}
+
+/// Notices that the clock was set back, and tells it. The server calls the armed timer, and turns
+/// that are left, only when the clock is there again; so both are given up. A sale that is to be
+/// tried again soon would wait as long: all that would have been due by then are looked at.
+pub(crate) fn follow_clock(lock: ServerLock<'_>) -> bool {
+    TIMER.with(lock, |timer| {
+        let (now_ms, before_ms) = (clock_ms(), timer.clock_ms);
+        timer.clock_ms = now_ms;
+        if now_ms >= before_ms {
+            return false;
+        }
+        timer.deadlines.bring_forward(before_ms + 2 * CLOCK_CHECK_MS, now_ms);
+        (timer.turns, timer.round) = (0, None);
+        timer.arm(now_ms, BACKLOG_MS);
+        true
+    })
 }
 
 /// Adds the deadline of a sale that has just come to this key.
@@ -187,7 +205,6 @@ pub(crate) fn begin_turn(lock: ServerLock<'_>, data: *mut c_void) -> Round {
             timer.turns = timer.turns.saturating_sub(1);
         } else {
             timer.armed = None;
-            timer.follow_clock(clock_ms());
         }
         *timer.round.get_or_insert_with(|| Round {
             started: Instant::now(),
@@ -228,15 +245,6 @@ pub(crate) fn end_turn(lock: ServerLock<'_>, round: Round, until: u64) {
 }
 
 impl Timer {
-    /// Notices that the clock was set back. A sale that is to be tried again soon would wait until
-    /// the clock is there again, so all sales that were due by then are looked at.
-    fn follow_clock(&mut self, now_ms: u64) {
-        if now_ms + CLOCK_CHECK_MS < self.clock_ms {
-            self.deadlines.bring_forward(self.clock_ms + CLOCK_CHECK_MS, now_ms);
-        }
-        self.clock_ms = now_ms;
-    }
-
     /// Arms the timer for the earliest deadline, not sooner than `pause_ms` from now.
     fn arm(&mut self, now_ms: u64, pause_ms: u64) {
         let first = match self.discarded.is_empty() {

@@ -21,6 +21,7 @@ use crate::server::ffi::ctx::{Ctx, Locked, ServerLock};
 use crate::server::propagation::epoch;
 use crate::server::value::datatype;
 use crate::server::value::key::{self, Peek};
+use crate::server::walk;
 
 const NOT_SUBSCRIBED: &str = "the server refused a subscription to its events";
 
@@ -37,7 +38,8 @@ pub(super) fn subscribe(ctx: Ctx<'_>) -> Result<(), &'static str> {
         && ctx.subscribe(raw::REDISMODULE_EVENT_SWAPDB, swapped)
         && ctx.subscribe(raw::REDISMODULE_EVENT_FLUSHDB, flushed)
         && ctx.subscribe(raw::REDISMODULE_EVENT_LOADING, loading)
-        && ctx.subscribe(raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, role_changed);
+        && ctx.subscribe(raw::REDISMODULE_EVENT_REPLICATION_ROLE_CHANGED, role_changed)
+        && ctx.subscribe(raw::REDISMODULE_EVENT_CRON_LOOP, time_passed);
     is_subscribed.then_some(()).ok_or(NOT_SUBSCRIBED)
 }
 
@@ -97,6 +99,22 @@ unsafe fn look_at(ctx: Ctx<'_>, key: *mut RedisModuleString, is_restored: bool) 
         }
         timer::watch_sale(lock, ctx.db(), name, &mut value.sale);
     }
+}
+
+/// Some milliseconds have passed, whatever the clock says.
+unsafe extern "C" fn time_passed(
+    _ctx: *mut RedisModuleCtx,
+    _event: RedisModuleEvent,
+    _subevent: u64,
+    _data: *mut c_void,
+) {
+    guarded((), || {
+        // SAFETY: the server calls event handlers under its lock.
+        let lock = unsafe { ServerLock::held() };
+        if timer::follow_clock(lock) {
+            walk::rearm(lock);
+        }
+    });
 }
 
 /// Two databases were exchanged (SWAPDB): exchanges their deadlines, too.
