@@ -53,7 +53,10 @@ pub const CONFIRM: Spec = Spec {
         vocabulary::KEY,
         vocabulary::USER,
         WHICH,
-        Arg::pure("reclaim", "RECLAIM").optional(),
+        Arg::pure("reclaim", "RECLAIM").optional().about(
+            "pays a grant that has EXPIRED, if its units are free and the allowance permits; \
+             else it stays EXPIRED for good (with SEQ or REQ)",
+        ),
         Arg::one_of(
             "kept",
             &[

@@ -128,7 +128,7 @@ pub const HOME: Spec = Spec {
     args: &[vocabulary::USER, COUNT],
     reply: "The number of the part, from 0: the CRC-32 of the user id, as zlib has it, modulo \
         parts. Clients compute it themselves.",
-    errors: &[errors::SYNTAX],
+    errors: &[],
     example: "SECKILL.HOME alice 16",
     group: Group::Parts,
     ..vocabulary::reader(home)

@@ -149,14 +149,17 @@ const ADMIT: Arg = number("admit", "ADMIT", 0, INTEGER_MAX)
          BUSY (0: everybody)",
     )
     .zh("开放期间最先来的 n 个用户能买，后来的返回 BUSY（0：人人可买）");
-const MASK: Arg =
-    Arg::block("mask", &[Arg::pure("on", "MASK"), Arg::pure("off", "OFF").optional()])
-        .optional()
-        .about(
-            "DENIED and BUSY are answered as `SOLDOUT 1`, so that nobody learns why (OFF: \
-         they are told)",
-        )
-        .zh("DENIED 和 BUSY 都返回成 `SOLDOUT 1`，不让人知道原因（OFF：照实说）");
+const MASK: Arg = Arg::block(
+    "mask",
+    &[Arg::pure("on", "MASK"), Arg::pure("off", "OFF").optional()],
+)
+.optional()
+.about(
+    "DENIED and BUSY are answered as `SOLDOUT 1` (WAIT in a sale with a waiting list: \
+         BUSY, UNITS: TAKEN), so that nobody learns why (OFF: they are told)",
+)
+.zh("DENIED 和 BUSY 都返回成 `SOLDOUT 1`（有候补名单时带 WAIT 的是 BUSY，带 UNITS 的是 TAKEN），\
+         不让人知道原因（OFF：照实说）");
 
 /// Most waiters.
 pub const WAITLIST: Arg =
