@@ -201,9 +201,9 @@ data_keys! {
         "until when they wait, Unix ms, if they gave a time",
         "等到什么时候，Unix 毫秒（如果说了）";
     REASON "reason" Word V1 Of::Events(&[Leave, Dropped]),
-        "why nothing was granted: `cancelled` or `imported`; `until`, `closed`, `limit` or \
+        "why they left the list: `cancelled` or `imported`; `until`, `closed`, `limit` or \
          `denied`",
-        "为什么没有给：`cancelled`、`imported`；`until`、`closed`、`limit`、`denied`";
+        "为什么离开名单：`cancelled`、`imported`；`until`、`closed`、`limit`、`denied`";
     UNITS "units" Numbers V1 GRANTS,
         "the numbers of its units after the event, or those it had last, in a sale with [numbered \
          units](units.md)",
