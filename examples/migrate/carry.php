@@ -27,6 +27,12 @@ final class Carry
     /** The exit code of a program that found sales of the old page after the move. */
     public const LATE = 2;
 
+    /** The states of an order whose hold ended before CONFIRM: its units were for sale again. */
+    public const UNSOLD = ['EXPIRED', 'CANCELLED'];
+
+    /** The types of a record of users. */
+    private const RECORDS = [Redis::REDIS_HASH, Redis::REDIS_SET, Redis::REDIS_ZSET, Redis::REDIS_LIST];
+
     /** Options that may differ in a later run. */
     private const READ_AGAIN = ['old', 'new', 'back', 'open', 'add', 'empty', 'enter-late', 'late', 'lang', 'dsn', 'db-user',
         'orders'];
@@ -34,7 +40,7 @@ final class Carry
     /** @param ?Redis $old the server with the shop's keys; null for SQL */
     private function __construct(
         public readonly ?Redis $old, private readonly Redis $new,
-        private readonly string $sale, private readonly array $terms, private readonly array $options,
+        public readonly string $sale, private readonly array $terms, private readonly array $options,
     ) {}
 
     /** @param list<string> $needed options of the program, in addition to --new and --sale */
@@ -138,12 +144,24 @@ final class Carry
         return "$key:moved";
     }
 
-    /** Refuses a missing record of winners, which may be a typing error. --empty yes says that nobody has won. */
+    /**
+     * Refuses a missing record of winners, which may be a typing error, and one that has no users, whose winners could
+     * all buy again. --empty yes says that nobody has won.
+     */
     public function checkRecord(string $key): void
     {
-        if ($this->state() !== 'begun' && $this->option('empty') !== 'yes' && !$this->old->exists($key)) {
-            self::fail("there is no key $key: if nobody has won yet, say --empty yes");
+        $type = $this->old->type($key);
+        if ($type === Redis::REDIS_NOT_FOUND) {
+            $this->state() === 'begun' || $this->option('empty') === 'yes'
+                || self::fail("there is no key $key: if nobody has won yet, say --empty yes");
+        } elseif (!in_array($type, self::RECORDS, true)) {
+            self::noRecord($key);
         }
+    }
+
+    private static function noRecord(string $key): never
+    {
+        self::fail("$key is no hash, set, sorted set or list of users: who has won is not known");
     }
 
     /**
@@ -213,7 +231,7 @@ final class Carry
         $refused === 0 || self::fail("$refused of $of buyers were refused: the sale stays paused; mend them, run it again");
     }
 
-    /** @return Generator<string, string> users of a hash (with its values), a set or a list */
+    /** @return Generator<string, string> users of a hash (with its values), a set, a sorted set or a list */
     public function users(string $key): Generator
     {
         $cursor = null;
@@ -228,8 +246,18 @@ final class Carry
                     yield from array_fill_keys($page, '');
                 }
                 break;
+            case Redis::REDIS_ZSET:
+                while (($page = $this->old->zScan($key, $cursor, null, 1000)) !== false) {
+                    yield from array_fill_keys(array_keys($page), '');
+                }
+                break;
             case Redis::REDIS_LIST:
                 yield from array_fill_keys($this->old->lRange($key, 0, -1), '');
+                break;
+            case Redis::REDIS_NOT_FOUND:
+                break;
+            default:
+                self::noRecord($key);
         }
     }
 
@@ -326,7 +354,7 @@ final class Carry
     }
 
     /** @return Generator<array> rows of WINNERS */
-    private function grantsIn(string $state): Generator
+    public function grantsIn(string $state): Generator
     {
         $cursor = 0;
         do {

@@ -23,6 +23,8 @@ final class Chinese
             '$1 已经有一个活动：换一个 --sale；新旧两边同时卖的，用 --add yes',
         'there is no key *: if nobody has won yet, say --empty yes' => '没有键 $1：还没有人抢到的话，加 --empty yes',
         'there is no key *' => '没有键 $1',
+        '* is no hash, set, sorted set or list of users: who has won is not known' =>
+            '$1 不是用户的哈希、集合、有序集合或列表：看不出谁抢到了',
         '* is there, of another move: rename or delete it' => '$1 已经存在，是另一次搬迁留下的：改名或删掉',
         'refused: user *, order *, *: *' => '被拒绝：用户 $1，订单 $2，$3 件：$4',
         '* of * buyers were refused: the sale stays paused; mend them, run it again' =>
@@ -67,6 +69,10 @@ final class Chinese
             '迟到：旧程序在搬迁之后又卖了 $1 件，已从活动里扣掉 $2 件',
         'oversold: there was no unit for * of them' => '超卖：其中 $1 件没有库存可扣',
         // lists.php
+        'nothing was taken back: say --enter-late yes, and what is left comes behind what is in * now, or no, and that '
+            . 'is deleted' =>
+            '没有退回：加 --enter-late yes，剩下的接在 $1 现有的后面；加 --enter-late no，现有的会删掉',
+        '* is no hash' => '$1 不是哈希',
         '* is no list' => '$1 不是列表',
         'the old page popped meanwhile, and has its list again: take it off, DEL the sale, run this again' =>
             '旧页面还在弹出，列表已经还给它：下线旧页面，DEL 这个活动，再跑一遍',
@@ -100,8 +106,9 @@ final class Chinese
             . 'that takes first has not, and may have units left: count your orders' =>
             '负 $1：活动没有剩余。先看后扣的程序超卖了这么多；先扣后看的没有超卖，可能还有剩余：去数订单',
         'oversold: * more were told that they had won than there were' => '超卖：多告诉了 $1 个人抢到',
-        '--total needs --sold, or --buyers or --winners with all who bought; --sold needs --total' =>
-            '--total 要配 --sold，或者配列出全部买家的 --buyers、--winners；--sold 要配 --total',
+        '--total needs --sold, the orders that you counted, or --buyers with all of them (--winners has users, not '
+            . 'orders); --sold needs --total' =>
+            '--total 要配 --sold（你数出来的订单数），或者配列出全部订单的 --buyers（--winners 里是用户，不是订单）；--sold 要配 --total',
         '--sold is *, but --buyers or --winners have * units: nothing was done' =>
             '--sold 是 $1，但 --buyers 或 --winners 共 $2 件：什么都没做',
         '--buyers or --winners, not both' => '--buyers 和 --winners 只能用一个',
@@ -114,6 +121,11 @@ final class Chinese
             '按金额发的活动（DRAW，LIMIT 0 GRABS n）没有计数器；见“金币”',
         'count the orders that came since the move, and say --late with their number (0 if none)' =>
             '数一数搬迁之后来了几单，用 --late 告诉它（没有就是 0）',
+        // unsold.php
+        '--rows is a query for two columns, user and order number' => '--rows 是查两列的语句：用户和订单号',
+        'no unit: * with order * is *, and the row deleted' => '没有货：$1，订单 $2 是 $3，这一行已删除',
+        'no unit: * with order * is *' => '没有货：$1，订单 $2 是 $3',
+        '* rows without a unit; * rows of orders that * does not know' => '没有货的行：$1；$3 里没有的订单的行：$2',
         // watch.php
         '--enter-late yes sets it again, and enters who has won' => '--enter-late yes 会把它设回去，并补录抢到的人',
         '--total is how many prizes there were' => '--total 是一共有多少件',

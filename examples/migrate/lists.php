@@ -4,7 +4,10 @@
 //
 //   php lists.php --old HOST:PORT --list award:100 --new HOST:PORT --sale sale:award
 //       [--amounts lpop|rpop | --codes FILE] [--winners KEY] [--terms 'LIMIT 1'] [--open no] [--back yes]
+//       [--enter-late yes|no]
 //
+// If the old program has pushed to the list since, the way back asks: with --enter-late yes the tokens left come behind
+// what is there now; with no that is deleted.
 // With --codes each token is a code: the sale has numbered units, number 1 is the first token, and FILE gets the
 // rows number,token for your own table.
 
@@ -16,31 +19,25 @@ $amounts = $carry->option('amounts');
 $codes = $carry->option('codes');
 $amounts !== '' && $codes !== '' && Carry::fail('--amounts or --codes, not both');
 
-if ($carry->isBack() && $codes !== '') {
-    // Numbers can't be withdrawn, so the sale is only paused. Tokens with a sold number leave the list.
-    $isWhole = $carry->takeBack(true) === null;
-    $tokens = $carry->old->lRange("$list:moved", 0, -1);
-    $left = $isWhole ? $tokens : array_values(array_intersect_key($tokens, $carry->free(count($tokens))));
-    $carry->giveBack(function ($old) use ($list, $left) {
-        $old->del("$list:moved");
+if ($carry->isBack()) {
+    $carry->checkBack();
+    $pushed = $carry->option('enter-late');
+    $carry->isLeft($list, null) || in_array($pushed, ['yes', 'no'], true) || Carry::fail(
+        "nothing was taken back: say --enter-late yes, and what is left comes behind what is in $list now, or no, and "
+        . 'that is deleted'
+    );
+    $isList = in_array($carry->old->type($list), [Redis::REDIS_LIST, Redis::REDIS_NOT_FOUND], true);
+    $isList || $pushed === 'no' || Carry::fail("$list is no list");
+    // Numbers can't be withdrawn, and the total of drawn amounts is fixed: then the sale is only paused.
+    $units = $carry->takeBack($amounts . $codes !== '');
+    $left = tokensLeft($carry, $carry->old->lRange("$list:moved", 0, -1), $units);
+    $carry->giveBack(function ($old) use ($list, $left, $pushed) {
+        $pushed === 'no' && $old->del($list);
+        // Behind, because the old program may have pushed while holds ended: no token is lost.
         foreach (array_chunk($left, 1000) as $some) {
             $old->rPush($list, ...$some);
         }
-    });
-    exit;
-}
-if ($carry->isBack()) {
-    // The total of a sale with drawn amounts is fixed, so the sale is only paused. Drawn amounts leave the list.
-    $units = $carry->takeBack($amounts !== '');
-    $carry->giveBack(function ($old) use ($carry, $list, $amounts, $units) {
-        if ($amounts === '' && $units !== null) {
-            $units > 0 ? $old->lTrim("$list:moved", 0, $units - 1) : $old->del("$list:moved");
-        } elseif ($amounts !== '') {
-            foreach ($carry->sold() as [, , $qty]) {
-                $old->lRem("$list:moved", (string) $qty, 1);
-            }
-        }
-        $units !== 0 || $amounts !== '' ? $old->renameNx("$list:moved", $list) : null;
+        $old->del("$list:moved");
     });
     exit;
 }
@@ -69,6 +66,32 @@ if ($amounts === '') {
     Carry::fail("the old page popped meanwhile, and has its list again: take it off, DEL the sale, run this again");
 }
 $carry->finish();
+
+/**
+ * The tokens that nobody has: those with a free number, all but the drawn amounts, or the first $units; all of a move
+ * that was stopped in the middle (null).
+ */
+function tokensLeft(Carry $carry, array $tokens, ?int $units): array
+{
+    if ($units === null) {
+        return $tokens;
+    }
+    if ($carry->option('codes') !== '') {
+        return array_values(array_intersect_key($tokens, $carry->free(count($tokens))));
+    }
+    if ($carry->option('amounts') === '') {
+        return array_slice($tokens, 0, $units);
+    }
+    $drawn = [];
+    foreach ($carry->sold() as [, , $qty]) {
+        $drawn[$qty] = ($drawn[$qty] ?? 0) + 1;
+    }
+    return array_values(array_filter($tokens, function (string $token) use (&$drawn) {
+        $isDrawn = ($drawn[$token] ?? 0) > 0;
+        $isDrawn && $drawn[$token]--;
+        return !$isDrawn;
+    }));
+}
 
 /** Writes a file completely or not at all. */
 function writeCodes(string $path, array $tokens): void

@@ -4,11 +4,11 @@
 // locked, so that the old program can't start any more.
 //
 //   php locks.php --old HOST:PORT --counter goods --lock lock:goods --new HOST:PORT --sale sale:goods
-//       [--total 100 --sold 99] [--buyers FILE] [--terms 'LIMIT 1 HOLD 900000'] [--open no] [--add yes]
+//       [--total 100 --sold 99] [--buyers FILE|--winners KEY] [--terms 'LIMIT 1 HOLD 900000'] [--open no] [--add yes]
 //       [--late N] [--back yes]
 //
 // A request that held the lock during the move continues and makes the counter negative. So run this again after the
-// longest lease: it withdraws these units. --buyers as in counter.php.
+// longest lease: it withdraws these units. --buyers and --winners as in counter.php.
 
 require __DIR__ . '/stock.php';
 

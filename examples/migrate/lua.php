@@ -1,6 +1,7 @@
 <?php
 
-// A Lua script or a function: a counter, and a hash, a set or a list of the buyers.
+// A Lua script or a function: a counter, and a hash, a set, a sorted set or a list of the buyers. On the way back a
+// sorted set gets the new ones with the Unix time of their grant as the score.
 //
 //   php lua.php --old HOST:PORT --counter goods --buyers buyers --new HOST:PORT --sale sale:goods
 //       [--terms 'LIMIT 1'] [--open no] [--back yes]
@@ -19,9 +20,10 @@ if ($carry->isBack()) {
             $old->rename("$counter:moved", $counter);
             return;
         }
-        foreach ($carry->sold() as [, $user]) {
+        foreach ($carry->sold() as [, $user, , , $atMs]) {
             match ($kind) {
                 Redis::REDIS_SET => $old->sAdd($buyers, $user),
+                Redis::REDIS_ZSET => $old->zAdd($buyers, ['NX'], intdiv($atMs, 1000), $user),
                 Redis::REDIS_LIST => $old->lRem($buyers, $user, 0) && $old->rPush($buyers, $user),
                 default => $old->hSetNx($buyers, $user, '1'),
             };

@@ -47,19 +47,19 @@ function carryStockOver(Carry $carry, int $upTo, ?string $lock): void
 function soldBefore(Carry $carry, string $total, array $buyers): string
 {
     $sold = $carry->option('sold');
-    $isNamed = $carry->option('buyers') . $carry->option('winners') !== '';
-    ($total === '' ? $sold === '' : $sold !== '' || $isNamed)
-        || Carry::fail('--total needs --sold, or --buyers or --winners with all who bought; --sold needs --total');
+    $hasOrders = $carry->option('buyers') !== '';
+    // A record of users has each user once, however many units that user has bought, and may lack some.
+    ($total === '' ? $sold === '' : $sold !== '' || $hasOrders)
+        || Carry::fail('--total needs --sold, the orders that you counted, or --buyers with all of them (--winners has '
+            . 'users, not orders); --sold needs --total');
     $units = array_sum(array_column($buyers, 2));
-    $isTold = $sold !== '' && $isNamed;
-    // A record of users may lack orders; a file of orders has all of them.
-    if ($isTold && ($units > (int) $sold || ($units < (int) $sold && $carry->option('buyers') !== ''))) {
+    if ($sold !== '' && ($units > (int) $sold || ($units < (int) $sold && $hasOrders))) {
         Carry::fail("--sold is $sold, but --buyers or --winners have $units units: nothing was done");
     }
     return $total !== '' && $sold === '' ? (string) $units : $sold;
 }
 
-/** Buyers of --buyers FILE, and of --winners KEY: a hash, a set or a list on the old server. */
+/** Buyers of --buyers FILE, or users of --winners KEY on the old server, each with one unit. */
 function knownBuyers(Carry $carry): array
 {
     $key = $carry->option('winners');

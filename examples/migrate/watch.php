@@ -45,6 +45,9 @@ if ($carry->isDone()) {
 }
 $total > 0 || Carry::fail('--total is how many prizes there were');
 $carry->checkRecord($winners);
+// To close the old side the hash is filled up.
+$isHash = in_array($carry->old->type($winners), [Redis::REDIS_HASH, Redis::REDIS_NOT_FOUND], true);
+$isHash || Carry::fail("$winners is no hash");
 $more = $counter === '' || $carry->state() === 'begun' ? 0 : (int) $carry->old->get($counter) - count($buyers());
 if ($more > 0 && $carry->option('same-id') === '') {
     Carry::fail("$counter says $more more than $winners has: so many had the same random id as another winner. Say "
