@@ -38,31 +38,32 @@ public class After {
         return mine ? "秒杀成功" : "秒杀失败: " + answer.outcome();
     }
 
+    // id
+    Object id() { return sale.status().get("id"); }
+
     // business
-    String business(String user, String order, BooleanSupplier work) {
+    String business(String user, String order, BooleanSupplier work, Runnable undo) {
+        if (sale.status().get("hold_ms").equals(0L)) {
+            throw new IllegalStateException("this sale has no HOLD");
+        }
         Answer answer = sale.grab(user, order);
         if (answer.outcome() == Outcome.ALREADY) {
             return "您已经抢到过了";
         }
-        if (answer.outcome() == Outcome.GRANTED && answer.state() == State.SOLD) {
-            throw new IllegalStateException("this sale has no HOLD");
+        String failed = answer.won() ? "秒杀失败" : "秒杀失败,商品库存不足。";
+        // If this throws, the work may have been done: the unit stays held for the next click.
+        boolean done = answer.won() && work.getAsBoolean();
+        if (answer.state() == State.HELD) {
+            answer = done ? sale.confirm(user, order) : sale.cancel(user, order);
         }
-        if (!answer.won()) {
-            return "秒杀失败,商品库存不足。";
+        if (answer.state() == State.EXPIRED || answer.state() == State.CANCELLED) {
+            // The hold ended before CONFIRM, so another user may have the unit.
+            undo.run();
         }
-        if (answer.outcome() == Outcome.REPLAY && answer.state() == State.SOLD) {
-            return "秒杀成功";
+        if (answer.state() != State.SOLD) {
+            return failed;
         }
-        boolean done = false;
-        try {
-            done = work.getAsBoolean();
-        } finally {
-            if (!done) {
-                sale.cancel(user, order);
-            }
-        }
-        boolean paid = done && sale.confirm(user, order).state() == State.SOLD;
-        return paid ? "秒杀成功" : "秒杀失败";
+        return done ? "秒杀成功" : "正在确认，请再点一次";
     }
 
     // watch

@@ -14,36 +14,52 @@ final class GoodsSale
     }
 
     /**
-     * One click. $work may run again for an order, so it must be repeatable; if it returns false the unit is returned.
+     * One click. Both calls may be repeated for an order. If $work returns false the unit is returned; after an
+     * exception, whose work may have been done, it stays held for the next click. $undo removes what $work has written
+     * for an order that got no unit.
      * @param callable(string): bool $work
+     * @param callable(string): void $undo
      */
-    public function buy(string $user, callable $work): string
+    public function buy(string $user, callable $work, callable $undo): string
     {
-        $order = $this->orderOf($user);
+        $status = $this->sale->status();
+        $status['hold_ms'] > 0 || throw new LogicException("$this->key has no HOLD: a unit could not be given back");
+        // A later sale under this key has another id: an order of this one is not sent to it.
+        $place = "order:$this->key:{$status['id']}:$user";
+        $order = $this->orderAt($place);
         $answer = $this->sale->grab($user, $order);
         if ($answer->outcome === 'REPLAY' && !$answer->won()) {
             // This user's order was refunded, or its hold expired: the click is a new order.
-            $this->redis->del("order:$this->key:$user");
-            $order = $this->orderOf($user);
+            $this->isUnsold($answer) && $undo($order);
+            $this->redis->del($place);
+            $order = $this->orderAt($place);
             $answer = $this->sale->grab($user, $order);
         }
         if ($answer->outcome === 'ALREADY') {
             return '您已经抢到过了';
         }
+        $done = $answer->won() && $work($order);
         if ($answer->state === 'HELD') {
-            $answer = $work($order) ? $this->sale->confirm($user, $order) : $this->sale->cancel($user, $order);
+            $answer = $done ? $this->sale->confirm($user, $order) : $this->sale->cancel($user, $order);
         }
+        $this->isUnsold($answer) && $undo($order);
         return match (true) {
-            $answer->state === 'SOLD' => '秒杀成功',
+            $answer->state === 'SOLD' => $done ? '秒杀成功' : '正在确认，请再点一次',
             $answer->outcome === 'PAUSED' => '活动暂停中。',
             default => '秒杀失败,商品库存不足。',
         };
     }
 
-    /** The user's order number: equal for each click, on every web server. */
-    private function orderOf(string $user): string
+    /** Whether the hold has ended before CONFIRM: another user may have the unit. A refunded order was sold. */
+    private function isUnsold(Seckill\Answer $answer): bool
     {
-        $this->redis->set("order:$this->key:$user", bin2hex(random_bytes(16)), ['nx', 'ex' => 7 * 86400]);
-        return $this->redis->get("order:$this->key:$user");
+        return in_array($answer->state, ['EXPIRED', 'CANCELLED'], true);
+    }
+
+    /** The user's order number: equal for each click, on every web server. */
+    private function orderAt(string $place): string
+    {
+        $this->redis->set($place, bin2hex(random_bytes(16)), ['nx', 'ex' => 7 * 86400]);
+        return $this->redis->get($place);
     }
 }

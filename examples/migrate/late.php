@@ -11,18 +11,24 @@ trait SoldSince
 
     /**
      * Buyers whom the sale lacks, and buyers whose order it has. A user is not missing if the sale has all units of
-     * the user's rows, because the new page writes rows, too, and not always with its order.
+     * the user's rows, because the new page writes rows, too, and not always with its order. A row whose order has
+     * ended in the sale (its hold, or by a refund) is neither: an IMPORT would make it sold.
      * @return array{list<array>, list<array>}
      */
     private function compare(array $buyers): array
     {
-        $lacks = $known = [];
+        $lacks = $known = $ended = [];
+        foreach ($this->grantsIn('ALL') as [, $user, $qty, $state, , , $req]) {
+            if ($state === 'HELD' || $state === 'SOLD') {
+                $lacks[$user] = ($lacks[$user] ?? 0) - $qty;
+                $known["$user\0$req"] = true;
+            } else {
+                $ended["$user\0$req"] = true;
+            }
+        }
+        $buyers = array_filter($buyers, fn ($row) => !isset($ended["$row[0]\0$row[1]"]));
         foreach ($buyers as [$user, , $qty]) {
             $lacks[$user] = ($lacks[$user] ?? 0) + $qty;
-        }
-        foreach ($this->grantsIn('LIVE') as [, $user, $qty, , , , $req]) {
-            $lacks[$user] = ($lacks[$user] ?? 0) - $qty;
-            $known["$user\0$req"] = true;
         }
         $missing = $entered = [];
         foreach ($buyers as $row) {

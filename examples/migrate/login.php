@@ -9,6 +9,7 @@ session_id(bin2hex(getenv('TRY_USER')));
 ini_set('session.use_cookies', '0');
 session_start();
 $_SESSION['user'] = getenv('TRY_USER');
-// The page for coins has an order for each round. With another sale name the page makes its own order.
-$_SESSION['order:sale:try'] = $_SESSION['order:sale:try:0'] = getenv('TRY_ORDER');
+// The page for coins has an order for each round. In another sale the page makes its own order.
+$place = 'order:sale:try:' . getenv('TRY_ID');
+$_SESSION[$place] = $_SESSION["$place:0"] = getenv('TRY_ORDER');
 session_write_close();

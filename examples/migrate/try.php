@@ -57,6 +57,7 @@ if ($redis->getLastError() !== null) {
     fwrite(STDERR, "{$redis->getLastError()}\n");
     exit(1);
 }
+putenv('TRY_ID=' . json_decode($redis->rawCommand('SECKILL.STATUS', 'sale:try', 'JSON'))->id);
 foreach ([[$first, 'try-1'], [$first, 'try-1'], [$second, 'try-2'], [$second, 'try-2']] as [$user, $order]) {
     click($page, $user, $order);
 }

@@ -19,12 +19,14 @@ $add = 'INSERT INTO users (id, coins) VALUES (?, ?)
 // Nothing below needs a change.
 $password === false && exit('DB_PASSWORD is missing');
 try {
-    $round = $sale->status()['round'] ?? 0;
-    $order = $_SESSION["order:$key:$round"] ??= bin2hex(random_bytes(16));
+    // A later sale under this key has another id: an order of this one is not sent to it.
+    $status = $sale->status();
+    $place = "order:$key:{$status['id']}:" . ($status['round'] ?? 0);
+    $order = $_SESSION[$place] ??= bin2hex(random_bytes(16));
     $answer = $sale->grab($user, $order, upto: mt_rand(1, 1000));
     if ($answer->outcome === 'REPLAY' && !$answer->won()) {
         // The session's order was refunded, so this click is a new order.
-        $order = $_SESSION["order:$key:$round"] = bin2hex(random_bytes(16));
+        $order = $_SESSION[$place] = bin2hex(random_bytes(16));
         $answer = $sale->grab($user, $order, upto: mt_rand(1, 1000));
     }
     $mine = $answer->won() && $answer->outcome !== 'ALREADY';

@@ -16,12 +16,14 @@ $insert = 'INSERT INTO orders (order_no, user, number, amount) VALUES (?, ?, ?, 
     ON DUPLICATE KEY UPDATE order_no = order_no';
 // Nothing below needs a change.
 $password === false && exit('DB_PASSWORD is missing');
-$order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
 try {
+    // A later sale under this key has another id: an order of this one is not sent to it.
+    $place = "order:$key:" . $sale->status()['id'];
+    $order = $_SESSION[$place] ??= bin2hex(random_bytes(16));
     $answer = $sale->grab($user, $order);
     if ($answer->outcome === 'REPLAY' && !$answer->won()) {
         // The session's order was refunded, so this click is a new order.
-        $order = $_SESSION["order:$key"] = bin2hex(random_bytes(16));
+        $order = $_SESSION[$place] = bin2hex(random_bytes(16));
         $answer = $sale->grab($user, $order);
     }
     if ($answer->outcome === 'ALREADY') {

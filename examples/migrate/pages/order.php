@@ -17,24 +17,26 @@ $insert = 'INSERT INTO orders (order_no, user, goods_id) VALUES (?, ?, 1)
 $delete = 'DELETE FROM orders WHERE order_no = ? AND user = ?';
 // Nothing below needs a change.
 $password === false && exit('DB_PASSWORD is missing');
-$order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
+$order = '';
 try {
+    // A later sale under this key has another id: an order of this one is not sent to it.
+    $status = $sale->status();
+    $place = "order:$key:{$status['id']}";
+    $status['hold_ms'] > 0 || throw new LogicException("$key has no HOLD: a unit could not be given back");
+    $order = $_SESSION[$place] ??= bin2hex(random_bytes(16));
     $answer = $sale->grab($user, $order);
     $mine = $answer->outcome !== 'ALREADY';
-    if ($answer->outcome === 'GRANTED' && $answer->state === 'SOLD') {
-        throw new LogicException("$key has no HOLD: a unit could not be given back");
-    }
+    $done = $mine && $answer->won() && $shop()->prepare($insert)->execute([$order, $user]);
     if ($mine && $answer->state === 'HELD') {
-        $done = $shop()->prepare($insert)->execute([$order, $user]);
         $answer = $done ? $sale->confirm($user, $order) : $sale->cancel($user, $order);
     }
     if ($mine && !in_array($answer->state, [null, 'HELD', 'SOLD'], true)) {
         $shop()->prepare($delete)->execute([$order, $user]);
-        unset($_SESSION["order:$key"]);
+        unset($_SESSION[$place]);
     }
     $msg = match (true) {
         !$mine => '您已经抢到过了',
-        $answer->state === 'SOLD' => '秒杀成功',
+        $answer->state === 'SOLD' => $done ? '秒杀成功' : '正在确认，请再点一次',
         $answer->outcome === 'PAUSED' => '活动暂停中。',
         default => '秒杀失败,商品库存不足。',
     };

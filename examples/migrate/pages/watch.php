@@ -4,17 +4,19 @@ require __DIR__ . '/Seckill.php';
 session_start();
 $user = (string) ($_SESSION['user'] ?? exit('请先登录'));
 $key = 'sale:try';
-$order = $_SESSION["order:$key"] ??= bin2hex(random_bytes(16));
 $sale = new Seckill\Sale(function () {
     $redis = new Redis();
     $redis->connect('127.0.0.1', 6390);
     return $redis;
 }, $key);
 try {
+    // A later sale under this key has another id: an order of this one is not sent to it.
+    $place = "order:$key:" . $sale->status()['id'];
+    $order = $_SESSION[$place] ??= bin2hex(random_bytes(16));
     $answer = $sale->grab($user, $order);
     if ($answer->outcome === 'REPLAY' && !$answer->won()) {
         // The session's order was refunded, so this click is a new order.
-        $order = $_SESSION["order:$key"] = bin2hex(random_bytes(16));
+        $order = $_SESSION[$place] = bin2hex(random_bytes(16));
         $answer = $sale->grab($user, $order);
     }
     echo match (true) {

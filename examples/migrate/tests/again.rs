@@ -124,7 +124,7 @@ fn a_line_that_says_something_else() {
 #[test]
 #[ignore = "needs PHP: make migrate-test"]
 fn usage() {
-    let programs = ["coins", "counter", "lists", "locks", "lua", "sql", "watch"];
+    let programs = ["coins", "counter", "lists", "locks", "lua", "sql", "unsold", "watch"];
     for program in programs.map(|name| format!("{name}.php")) {
         let run = |words: &[&str]| {
             let mut php = Command::new("php");

@@ -162,17 +162,35 @@ fn spring() {
     let shop = Move::of("counter.php", &[&options[..], &["--terms=LIMIT 1 HOLD 900000"]].concat());
     shop.old.call("SET goods 2");
     shop.run(&[]);
-    let mut java = Command::new("java");
-    java.args(["-cp", &format!("{jars}:{}", folder.display()), "Play"]);
-    // A minus before the user: the shop's own work fails.
-    java.arg(shop.new.port().to_string()).args(["lin", "lin", "-wei", "wei", "gao"]);
-    let (told, _) = output(&mut java);
-    let said: Vec<_> = told.lines().filter_map(|line| line.strip_prefix("{\"msg\":\"")).collect();
-    let said: Vec<_> = said.iter().map(|line| line.trim_end_matches("\"}")).collect();
-    let won = "秒杀成功";
-    assert_eq!(said, [won, won, "秒杀失败", won, "秒杀失败,商品库存不足。"], "{told}");
+    let play = |words: &[&str]| {
+        let mut java = Command::new("java");
+        java.args(["-cp", &format!("{jars}:{}", folder.display()), "Play"]);
+        let (told, _) = output(java.arg(shop.new.port().to_string()).args(words));
+        let said = told.lines().filter_map(|line| line.strip_prefix("{\"msg\":\""));
+        let said: Vec<_> = said.map(|line| line.trim_end_matches("\"}").to_owned()).collect();
+        (said, told)
+    };
+    // A sign before the user: the shop's own work fails (-), is done and its answer is lost (!), or
+    // takes longer than the hold (~).
+    let (said, told) = play(&["lin", "lin", "-wei", "~wei", "!wei", "gao", "wei", "gao"]);
+    let (won, failed, none) = ("秒杀成功", "秒杀失败", "秒杀失败,商品库存不足。");
+    assert_eq!(said, [won, won, failed, failed, "no answer", none, won, none], "{told}");
     assert!(told.contains("orders 2"), "one for each winner: {told}");
     assert_eq!(shop.books("sale:goods"), [2, 0, 0, 2, 0]);
+    let order = || {
+        let winners = shop.new.cmd("SECKILL.WINNERS sale:goods 0");
+        winners.items()[1].items()[0].items()[6].text().to_owned()
+    };
+    let of_this_sale = order();
     shop.run(&["--back=yes"]);
     assert_eq!(shop.old.call("GET goods"), "'0'");
+    // A later sale at the same key has other orders. Without HOLD it sells nothing.
+    shop.new.call("DEL sale:goods");
+    shop.new.call("SECKILL.INIT sale:goods 2 LIMIT 1");
+    let (said, told) = play(&["lin", "lin"]);
+    assert_eq!(said, ["this sale has no HOLD"; 2], "{told}");
+    assert_eq!(shop.books("sale:goods"), [2, 2, 0, 0, 0]);
+    shop.new.call("SECKILL.ALTER sale:goods HOLD 900000");
+    assert_eq!(play(&["lin"]).0, [won]);
+    assert_ne!(order(), of_this_sale);
 }

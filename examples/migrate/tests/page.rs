@@ -12,8 +12,16 @@ session_save_path(getenv('SESSIONS'));
 session_id(bin2hex(getenv('BUYER')));
 session_start();
 $_SESSION['user'] = getenv('BUYER');
-foreach (getenv('ORDER') ? ['', ':0'] : [] as $round) {
-    $_SESSION['order:' . getenv('SALE') . $round] = getenv('ORDER');
+if (getenv('ORDER')) {
+    $redis = new Redis();
+    $place = 'order:' . getenv('SALE') . ':';
+    try {
+        $redis->connect('127.0.0.1', (int) getenv('PORT'));
+        $place .= json_decode($redis->rawCommand('SECKILL.STATUS', getenv('SALE'), 'JSON'))->id;
+    } catch (RedisException) {
+        // The page is told so, too.
+    }
+    $_SESSION[$place] = $_SESSION["$place:0"] = getenv('ORDER');
 }
 session_write_close();
 class Shop
@@ -72,6 +80,7 @@ pub fn command(port: u16, words: &[&str], dsn: Option<&str>) -> Command {
         ])
         .env("SESSIONS", &folder)
         .envs([("BUYER", *user), ("SALE", sale), ("ORDER", more_or(0, ""))])
+        .env("PORT", port.to_string())
         .env("DB_PASSWORD", "")
         .env("WORKS", more_or(1, "yes"))
         .arg(page);
@@ -272,6 +281,64 @@ fn who_was_paid_back_can_buy_again() {
     }
 }
 
+/// The day after, a sale is made anew at the same key: who bought yesterday has a new order, which
+/// yesterday's row does not stand for.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn a_later_sale_at_the_same_key_has_new_orders() {
+    let shop = Move::of("counter.php", &[]);
+    let hold = "LIMIT 1 HOLD 60000";
+    let families = [
+        ("counter", "LIMIT 1", "秒杀成功"),
+        ("order", hold, "秒杀成功"),
+        ("watch", "LIMIT 1", "抢购成功"),
+        ("lists", "LIMIT 1", "success"),
+        ("coins", "LIMIT 0 GRABS 1", "抢红包成功"),
+        ("a controller", hold, "秒杀成功"),
+    ];
+    for (family, terms, won) in families {
+        let order_of_a_day = || {
+            shop.new.call("DEL sale:goods");
+            shop.new.call(&format!("SECKILL.INIT sale:goods 5 {terms}"));
+            let told = match family {
+                "a controller" => click(&shop, "sale:goods", "a", "works"),
+                page => shop.after(&[page, "sale:goods", "a"]),
+            };
+            assert!(told.contains(won), "{family}: {told}");
+            let winners = shop.new.cmd("SECKILL.WINNERS sale:goods 0");
+            winners.items()[1].items()[0].items()[6].text().to_owned()
+        };
+        let (yesterday, today) = (order_of_a_day(), order_of_a_day());
+        assert_ne!(yesterday, today, "{family}");
+    }
+}
+
+/// One click of a user at GoodsSale.php. The orders are the hash `rows`. The work `works`, `fails`,
+/// or writes its order and then `throws`, `dies`, or `is slow`.
+fn click(shop: &Move, sale: &str, user: &str, work: &str) -> String {
+    let program = "require $argv[1]; require $argv[2];
+        [, , , $port, $key, $user, $work] = $argv;
+        $connect = function () use ($port) {
+            $redis = new Redis(); $redis->connect('127.0.0.1', (int) $port); return $redis;
+        };
+        $rows = $connect();
+        $write = function ($order) use ($rows, $user, $work) {
+            if ($work === 'fails') { return false; }
+            $rows->hSetNx('rows', $order, $user);
+            if ($work === 'dies') { exit('died'); }
+            if ($work === 'is slow') { usleep(50_000); }
+            if ($work === 'throws') { throw new RuntimeException('no answer'); }
+            return true;
+        };
+        $goods = new GoodsSale($connect(), new Seckill\\Sale($connect, $key), $key);
+        try { echo $goods->buy($user, $write, fn ($order) => $rows->hDel('rows', $order)); }
+        catch (LogicException | RuntimeException $why) { echo get_class($why); }";
+    let mut php = Command::new("php");
+    php.args(["-r", program, "--"]).arg(root().join("clients/php/Seckill.php"));
+    php.arg(root().join("examples/migrate/GoodsSale.php"));
+    output(php.args([&shop.new.port().to_string(), sale, user, work])).0
+}
+
 /// A controller without a session. All clicks of a user are one order, on every server. Failed work
 /// returns the unit, and a refunded user can buy again.
 #[test]
@@ -279,25 +346,62 @@ fn who_was_paid_back_can_buy_again() {
 fn a_controller_without_a_session() {
     let shop = Move::of("counter.php", &[]);
     shop.new.call("SECKILL.INIT sale:goods 1 LIMIT 1 HOLD 60000");
-    let program = "require $argv[1]; require $argv[2];
-        $connect = function () use ($argv) {
-            $redis = new Redis(); $redis->connect('127.0.0.1', (int) $argv[3]); return $redis;
-        };
-        $sale = new GoodsSale($connect(), new Seckill\\Sale($connect, 'sale:goods'), 'sale:goods');
-        echo $sale->buy($argv[4], fn ($order) => $argv[5] === 'works');";
-    let click = |user: &str, work: &str| {
-        let mut php = Command::new("php");
-        php.args(["-r", program, "--"]).arg(root().join("clients/php/Seckill.php"));
-        php.arg(root().join("examples/migrate/GoodsSale.php"));
-        output(php.args([&shop.new.port().to_string(), user, work])).0
-    };
+    let click = |user: &str, work: &str| click(&shop, "sale:goods", user, work);
     assert_eq!(click("lin", "fails"), "秒杀失败,商品库存不足。");
     assert_eq!(shop.books("sale:goods"), [1, 1, 0, 0, 0], "it was given back");
     assert_eq!(click("lin", "works"), "秒杀成功");
     assert_eq!(click("lin", "works"), "秒杀成功", "the same order");
     assert_eq!(click("wei", "works"), "秒杀失败,商品库存不足。");
-    let order = shop.new.call("GET order:sale:goods:lin").replace('\'', "");
-    shop.new.call(&format!("SECKILL.REFUND sale:goods lin REQ {order}"));
+    let order = shop.new.call("HKEYS rows").replace(['[', ']', '\''], "");
+    let back = shop.new.call(&format!("SECKILL.REFUND sale:goods lin REQ {order}"));
+    assert!(back.contains("REFUNDED"), "{order}: {back}");
     assert_eq!(click("lin", "works"), "秒杀成功", "a new order");
     assert_eq!(shop.books("sale:goods"), [1, 0, 0, 1, 0]);
+    assert_eq!(shop.new.call("HLEN rows"), "2", "a refunded order is a paid one, and kept");
+}
+
+/// An order is written before CONFIRM. What is not confirmed in time is taken back, and nothing is
+/// given back whose order may be written.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn a_controller_that_dies_between_the_order_and_its_unit() {
+    let shop = Move::of("counter.php", &[]);
+    shop.new.call("SECKILL.INIT sale:goods 1 LIMIT 1 HOLD 60000");
+    let click = |user: &str, work: &str| click(&shop, "sale:goods", user, work);
+    let rows = || shop.new.call("HVALS rows");
+    assert_eq!(click("lin", "throws"), "RuntimeException");
+    assert_eq!((shop.books("sale:goods"), rows()), ([1, 0, 1, 0, 0], "['lin']".to_owned()));
+    assert_eq!(click("wei", "works"), "秒杀失败,商品库存不足。");
+    assert_eq!(click("lin", "fails"), "秒杀失败,商品库存不足。");
+    assert_eq!(rows(), "[]", "the row of the click before has no unit");
+    shop.new.call("SECKILL.ALTER sale:goods HOLD 1");
+    assert_eq!(click("lin", "dies"), "died");
+    shop.new.call("SECKILL.ALTER sale:goods HOLD 60000");
+    assert_eq!(click("wei", "works"), "秒杀成功", "the hold is over");
+    assert_eq!(click("lin", "works"), "秒杀失败,商品库存不足。");
+    assert_eq!((shop.books("sale:goods"), rows()), ([1, 0, 0, 1, 0], "['wei']".to_owned()));
+    // The hold ends while the work is done.
+    shop.new.call("SECKILL.RESTOCK sale:goods 1");
+    shop.new.call("SECKILL.ALTER sale:goods HOLD 1");
+    assert_eq!(click("mei", "is slow"), "秒杀失败,商品库存不足。");
+    assert_eq!(rows(), "['wei']");
+    // A row that was lost is written by the next click.
+    shop.new.call("DEL rows");
+    assert_eq!(
+        (click("wei", "fails"), rows()),
+        ("正在确认，请再点一次".to_owned(), "[]".to_owned())
+    );
+    assert_eq!((click("wei", "works"), rows()), ("秒杀成功".to_owned(), "['wei']".to_owned()));
+}
+
+/// Without HOLD a unit would be sold before the work is done: no click takes one.
+#[test]
+#[ignore = "needs PHP: make migrate-test"]
+fn a_controller_of_a_sale_without_a_hold() {
+    let shop = Move::of("counter.php", &[]);
+    shop.new.call("SECKILL.INIT sale:goods 1 LIMIT 1");
+    for _ in 0..2 {
+        assert_eq!(click(&shop, "sale:goods", "lin", "works"), "LogicException");
+        assert_eq!(shop.books("sale:goods"), [1, 1, 0, 0, 0]);
+    }
 }

@@ -104,6 +104,81 @@ fn sql_tables() {
     assert!(!shop.try_run(shop.new.port(), &["--back=yes"]).1, "it is back already");
 }
 
+/// The page dies between the row and CONFIRM, and its user never comes back: the row has no unit.
+#[test]
+#[ignore = "needs PHP and MariaDB: make migrate-test"]
+fn rows_without_a_unit() {
+    let database = MariaDb::start().unwrap();
+    sql(
+        &database,
+        &[
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.goods (id int PRIMARY KEY, num int)",
+            "CREATE TABLE shop.orders (order_no varchar(64) PRIMARY KEY, user varchar(64))",
+            "INSERT INTO shop.goods VALUES (1, 4)",
+            // An order of a sale of another day.
+            "INSERT INTO shop.orders VALUES ('order-0', 'lin')",
+            "SELECT 1",
+        ],
+    );
+    let dsn = format!("--dsn={};dbname=shop", dsn(&database));
+    let options = [
+        &dsn as &str,
+        "--stock=goods.num",
+        "--where=id = 1",
+        "--orders=SELECT user, order_no, 1, 0 FROM orders WHERE order_no <> 'order-0'",
+        "--sale=sale:goods",
+        "--terms=HOLD 60000",
+    ];
+    let shop = Move::of("sql.php", &options);
+    shop.run(&[]);
+    let grab = |user: &str| {
+        let grab = format!("SECKILL.GRAB sale:goods {user} REQ order-{user}");
+        assert!(shop.new.call(&grab).contains("HELD"), "{user}");
+        sql(
+            &database,
+            &[&format!("INSERT INTO shop.orders VALUES ('order-{user}', '{user}')"), "SELECT 1"],
+        );
+    };
+    ["paid", "held", "back"].into_iter().for_each(grab);
+    shop.new.call("SECKILL.CONFIRM sale:goods paid REQ order-paid");
+    shop.new.call("SECKILL.CONFIRM sale:goods back REQ order-back");
+    shop.new.call("SECKILL.REFUND sale:goods back REQ order-back");
+    let line = crate::pages().concat();
+    let line = line.lines().find(|line| line.contains("unsold.php --dsn")).expect("a line");
+    let sweep = |more: &str| {
+        let line = line
+            .replace("'mysql:host=127.0.0.1;port=3306;dbname=shop'", &format!("'{}'", &dsn[6..]))
+            .replace("--db-user shop", "--db-user root")
+            .replace("6390", &shop.new.port().to_string())
+            .replace(" AND goods_id = 1", "");
+        let mut shell = Command::new("sh");
+        crate::told(shell.args(["-c", &format!("{line}{more}")]).current_dir(crate::root()))
+    };
+    let none = "0 rows without a unit; 1 rows of orders that sale:goods does not know\n";
+    let (told, status) = sweep("");
+    assert_eq!((told.as_str(), status.code()), (none, Some(0)));
+    shop.new.call("SECKILL.ALTER sale:goods HOLD 1");
+    grab("dead");
+    let one = none.replace('0', "1");
+    let left = || sql(&database, &["SELECT order_no FROM shop.orders ORDER BY order_no"]);
+    let all = "order-0 order-back order-dead order-held order-paid";
+    for _ in 0..2 {
+        let (told, status) = sweep("");
+        assert_eq!(told, format!("no unit: dead with order order-dead is EXPIRED\n{one}"));
+        assert_eq!((left().as_str(), status.code()), (all, Some(LATE)));
+    }
+    // It is no sale of the old program either, which an IMPORT would make of it.
+    let told = shop.run(&[]);
+    assert!(!told.contains("late"), "{told}");
+    let delete = " --delete 'DELETE FROM orders WHERE user = ? AND order_no = ?'";
+    let (told, status) = sweep(delete);
+    let deleted = "no unit: dead with order order-dead is EXPIRED, and the row deleted\n";
+    assert_eq!((told, status.code()), (format!("{deleted}{one}"), Some(0)));
+    assert_eq!(left(), all.replace("order-dead ", ""));
+    assert_eq!(sweep(delete).0, none);
+}
+
 /// 001: paid coins, with unusual user names; the old counter is full.
 #[test]
 #[ignore = "needs PHP and MariaDB: make migrate-test"]

@@ -29,6 +29,11 @@ final class OrderService
         DB::table('orders')->insertOrIgnore(['order_no' => $order, 'user' => $user, 'goods_id' => 1]);
         return true;
     }
+
+    public function remove(string $order): void
+    {
+        DB::table('orders')->where('order_no', $order)->delete();
+    }
 }
 
 final class Routes extends RouteServiceProvider

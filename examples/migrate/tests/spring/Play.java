@@ -2,7 +2,7 @@
 // Debian has no Spring Data Redis and no resource server. So StringRedisTemplate, Jwt and AuthenticationPrincipal
 // are replaced here, with the methods that the controller calls.
 //
-// Play PORT USER ... clicks for each user in turn and prints the bodies of the answers.
+// Play PORT [-!~]USER ... clicks for each user in turn and prints the bodies of the answers.
 
 import static org.springframework.test.web.servlet.request.MockMvcRequestBuilders.post;
 
@@ -10,6 +10,7 @@ import example.seckill.Link;
 import example.seckill.Sale;
 import java.io.DataInputStream;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.annotation.Retention;
 import java.lang.annotation.RetentionPolicy;
 import java.net.Socket;
@@ -36,12 +37,22 @@ public class Play {
         Orders orders = new Orders();
         Goods goods = new Goods(new StringRedisTemplate(wire), new After(new Sale(wire, "sale:goods")), orders);
         MockMvc web = MockMvcBuilders.standaloneSetup(goods).setCustomArgumentResolvers(new Login()).build();
-        for (String user : List.of(words).subList(1, words.length)) {
-            orders.fail = user.startsWith("-");
-            String token = "Bearer " + user.replace("-", "");
-            byte[] told = web.perform(post("/goods-new/buy").header("Authorization", token))
-                    .andReturn().getResponse().getContentAsByteArray();
-            System.out.println(new String(told, StandardCharsets.UTF_8));
+        for (String word : List.of(words).subList(1, words.length)) {
+            String user = word.replaceFirst("^[-!~]", "");
+            // The work fails; it is done, and its answer is lost; the hold ends meanwhile.
+            orders.after = switch (word.charAt(0)) {
+                case '-' -> order -> false;
+                case '!' -> order -> { throw new IllegalStateException("no answer"); };
+                case '~' -> order -> wire.ask("SECKILL.CANCEL", "sale:goods", user, "REQ", order) != null;
+                default -> order -> true;
+            };
+            try {
+                byte[] told = web.perform(post("/goods-new/buy").header("Authorization", "Bearer " + user))
+                        .andReturn().getResponse().getContentAsByteArray();
+                System.out.println(new String(told, StandardCharsets.UTF_8));
+            } catch (Exception why) {
+                System.out.println("{\"msg\":\"" + why.getCause().getMessage() + "\"}");
+            }
         }
         System.out.println("orders " + orders.users.size());
     }
@@ -62,16 +73,27 @@ class Goods {
     // the page's controller
 }
 
-/** Inserts an order only once. */
+/** Inserts an order only once, and removes it. */
 class Orders {
     final Map<String, String> users = new ConcurrentHashMap<>();
-    boolean fail;
+    Work after;
+
+    /** What happens when the row is written. */
+    interface Work {
+        boolean written(String order) throws IOException;
+    }
 
     boolean write(String order, String user) {
-        if (!fail) {
-            users.putIfAbsent(order, user);
+        users.putIfAbsent(order, user);
+        try {
+            return after.written(order);
+        } catch (IOException why) {
+            throw new UncheckedIOException(why);
         }
-        return !fail;
+    }
+
+    void remove(String order) {
+        users.remove(order);
     }
 }
 
