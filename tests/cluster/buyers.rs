@@ -1,5 +1,6 @@
 //! Buyers who grab, pay and cancel without a pause and record the answers.
 
+use std::collections::hash_map::Entry;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -25,6 +26,18 @@ pub struct Told {
     pub state: String,
     /// Whether the grant counts: always, or, for buyers who send WAIT, only if a replica has it.
     pub is_kept: bool,
+    /// The state by a later answer that no replica had: it may be lost.
+    pub in_doubt: Option<String>,
+}
+
+impl Told {
+    /// Notes a later answer. What a replica has is not forgotten for an answer that none has.
+    pub fn update(&mut self, later: Told) {
+        match self.is_kept && !later.is_kept {
+            true => self.in_doubt = Some(later.state),
+            false => *self = later,
+        }
+    }
 }
 
 /// All answers to buyers, by REQ.
@@ -140,9 +153,13 @@ impl Buyer<'_> {
 
     fn note(&mut self, user: &str, req: &str, state: String, seq: i64, qty: i64) {
         let is_kept = !self.run.waits || self.client.replicas_that_have_it(WAIT_MS) > 0;
-        let told = Told { user: user.to_owned(), seq, qty, state, is_kept };
-        if self.history.orders.insert(req.to_owned(), told).is_none() && is_kept {
-            self.run.grants.fetch_add(1, Ordering::SeqCst);
+        let told = Told { user: user.to_owned(), seq, qty, state, is_kept, in_doubt: None };
+        match self.history.orders.entry(req.to_owned()) {
+            Entry::Occupied(mut order) => order.get_mut().update(told),
+            Entry::Vacant(place) => {
+                place.insert(told);
+                self.run.grants.fetch_add(u64::from(is_kept), Ordering::SeqCst);
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::buyers::{History, Told, SALE, STREAM};
 use crate::routed::Routed;
 use crate::support::shop::{assert_whole, entry, Entry};
-use crate::support::{Reply, Server};
+use crate::support::{wait_until, Reply, Server};
 
 /// A grant in WINNERS.
 pub struct Row {
@@ -39,6 +39,7 @@ pub fn check(client: &mut Routed, history: &History, limit: i64) -> Found {
     }
     check_sums(client, &rows, limit);
     check_outbox(client, rows.len());
+    check_end(client, SALE, STREAM);
     let is_lost = |(req, told): &(&String, &Told)| {
         told.is_kept && !rows.get(*req).is_some_and(|row| stands(row, told))
     };
@@ -60,7 +61,7 @@ fn sorted(rows: &HashMap<String, Row>) -> Vec<(&String, &Row)> {
 fn stands(row: &Row, told: &Told) -> bool {
     let same = (row.seq, row.qty, &row.user) == (told.seq, told.qty, &told.user);
     let ran_out = told.state == "HELD" && row.state == "EXPIRED";
-    same && (row.state == told.state || ran_out)
+    same && (row.state == told.state || ran_out || told.in_doubt.as_ref() == Some(&row.state))
 }
 
 /// All grants of a sale by REQ. Fails if two have one REQ.
@@ -130,6 +131,20 @@ fn check_outbox(client: &mut Routed, grants: usize) {
     let is_grant = |one: &&Entry| one.text("event") == "GRANT";
     assert_eq!(entries.iter().filter(is_grant).count(), grants, "one entry a grant");
     assert_eq!(entries.first().map(|one| one.number("rev")), Some(1), "from the first change on");
+}
+
+/// Checks that the outbox ends with the sale's last change. Holds may expire meanwhile.
+#[track_caller]
+pub fn check_end(client: &mut Routed, sale: &str, stream: &str) {
+    wait_until("the outbox ends where the sale does", || {
+        let status = client.cmd(&format!("SECKILL.STATUS {sale}"));
+        let last = client.cmd(&format!("XREVRANGE {stream} + - COUNT 1"));
+        let last = last.items().first().map(entry);
+        last.is_some_and(|last| {
+            let names = ["rev", "supply", "available", "held", "sold"];
+            names.iter().all(|name| last.number(name) == status.field(name).int())
+        })
+    });
 }
 
 /// Checks that two servers have equal sales.

@@ -4,7 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::thread;
 
-use crate::support::shop::{assert_whole, counter, entries, number, wait_for_no_holds, Entry};
+use crate::support::shop::{
+    assert_whole, counter, entries, number, state_of, wait_for_no_holds, Entry,
+};
 use crate::support::{Random, Server};
 
 const CLIENTS: u64 = 8;
@@ -111,16 +113,17 @@ fn one_order_is_settled_once() {
     assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 25 OUTBOX s"), "+OK");
     for round in 0..40 {
         conn.cmd(&format!("SECKILL.GRAB k u{round} REQ o"));
-        thread::scope(|scope| {
-            for deed in ["CONFIRM", "CANCEL", "CONFIRM", "CANCEL"] {
+        let told: Vec<[String; 2]> = thread::scope(|scope| {
+            let settle = |deed| {
                 let mut conn = server.conn();
-                scope.spawn(move || {
-                    let line = format!("SECKILL.{deed} k u{round} REQ o");
-                    let first = conn.cmd(&line);
-                    assert_eq!(conn.cmd(&line).items()[1], first.items()[1]);
-                });
-            }
+                let line = format!("SECKILL.{deed} k u{round} REQ o");
+                scope.spawn(move || [(); 2].map(|()| conn.cmd(&line).items()[0].text()))
+            };
+            let clients = ["CONFIRM", "CANCEL", "CONFIRM", "CANCEL"].map(settle);
+            clients.into_iter().map(|client| client.join().expect("a client")).collect()
         });
+        let stands = state_of(&mut conn, "k", &format!("u{round}"));
+        assert!(told.iter().flatten().all(|state| *state == stands), "{stands}: {told:?}");
         conn.cmd(&format!("SECKILL.REFUND k u{round} REQ o"));
         assert_eq!(number(&mut conn, "k", "available"), 1, "round {round}");
     }

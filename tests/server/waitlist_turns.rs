@@ -1,8 +1,11 @@
 //! The waiting list and time: offers and entries end, and background expiry continues. Tests of the
 //! domain check the order of waiters.
 
+use std::time::{Duration, Instant};
+
 use super::waitlist::{sold_out, told};
 use crate::support::shop::{assert_whole, counter, entries, number, state_of, wait_for_clock};
+use crate::support::valgrind::slowed;
 use crate::support::{wait_until, ReplicationStream, Server};
 
 /// "A reservation that was never used made phantom units and sixty offers."
@@ -91,7 +94,29 @@ fn what_waits_for_resume_is_offered_at_once() {
         ("SECKILL.CANCEL k winner", "['CANCELLED' 1 1 0]"),
         ("SECKILL.RESUME k", "+OK"),
     ]);
+    let resumed = Instant::now();
     wait_until("the sweeper offers it", || number(&mut conn, "k", "offered") == 1);
+    let most = Duration::from_millis(u64::from(slowed(2000)));
+    assert!(resumed.elapsed() < most, "after {:?}", resumed.elapsed());
+}
+
+/// After a restart nobody calls, and the opening still makes the offer that waited for it.
+#[test]
+fn a_restart_makes_the_offers_that_are_due() {
+    let (mut server, mut conn) = sold_out(Server::start(), "HOLD 900000 WAITLIST 9");
+    let opens = conn.clock_ms() + i64::from(slowed(1500));
+    let alter = format!("SECKILL.ALTER k OPENAT {opens}");
+    conn.check(&[
+        ("SECKILL.GRAB k ann REQ a WAIT", "['WAITING' 1 0 0]"),
+        (alter.as_str(), "+OK"),
+        ("SECKILL.CANCEL k winner", "['CANCELLED' 1 1 0]"),
+        ("SECKILL.PLACE k ann", "['WAITING' 1 0 0]"),
+    ]);
+    server.stop(true);
+    server.start_again();
+    let mut conn = server.conn();
+    wait_until("the opening", || conn.call("SECKILL.PLACE k ann") == "['NONE']");
+    assert_eq!(number(&mut conn, "k", "offered"), 1);
 }
 
 /// More units come back than one step offers: the next steps offer the others, in order.

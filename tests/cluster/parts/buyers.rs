@@ -1,6 +1,7 @@
 //! Buyers of a split sale. Each user belongs to one part, most calls go to one part, and each
 //! answer is recorded with its time.
 
+use std::collections::hash_map::Entry;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -232,8 +233,14 @@ impl Buyer<'_> {
         self.history.last_change = self.history.last_change.max(Some(answer.started));
         let is_kept = answer.is_first && self.clients[part].replicas_that_have_it(WAIT_MS) > 0;
         let (seq, qty) = (answer.reply.items()[1].int(), answer.reply.items()[2].int());
-        let told = Told { user: user.to_owned(), seq, qty, state: answer.text(state), is_kept };
-        self.history.orders.insert(req.to_owned(), Order { part, told });
+        let (user, state) = (user.to_owned(), answer.text(state));
+        let told = Told { user, seq, qty, state, is_kept, in_doubt: None };
+        match self.history.orders.entry(req.to_owned()) {
+            Entry::Occupied(mut order) if order.get().part == part => {
+                order.get_mut().told.update(told);
+            }
+            order => drop(order.insert_entry(Order { part, told })),
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use super::buyers::{History, Order};
 use super::view::View;
 use super::{key, program, stream, ID, LIMIT, LOST, NAME, PARTS, SHARE, SUPPLY};
-use crate::check::{entries_of, rows_of, Row};
+use crate::check::{check_end, entries_of, rows_of, Row};
 use crate::nodes::Cluster;
 use crate::routed::Routed;
 use crate::support::shop::{assert_whole, Entry};
@@ -76,8 +76,8 @@ fn check_told(history: &History, part: usize, rows: &HashMap<String, Row>) {
     for (req, Order { told, .. }) in history.orders.iter().filter(|(_, one)| one.part == part) {
         let row = rows.get(req).filter(|row| (&row.user, row.qty) == (&told.user, told.qty));
         let stands = match row {
-            Some(row) if told.state == "HELD" => row.state == "HELD" || row.state == "EXPIRED",
-            Some(row) => row.state == told.state,
+            Some(row) if told.state == "HELD" && row.state == "EXPIRED" => true,
+            Some(row) => row.state == told.state || told.in_doubt.as_ref() == Some(&row.state),
             None => part == LOST && told.state != "SOLD",
         };
         let found = row.map(|row| row.state.as_str());
@@ -100,6 +100,7 @@ fn check_outbox(client: &mut Routed, part: usize, grants: usize) {
     }
     let entered = since.iter().filter(|one| is("GRANT")(one) || is("IMPORT")(one)).count();
     assert_eq!(entered, grants, "one entry a grant in part {part} of {ID}");
+    check_end(client, &key(part), &stream(part));
 }
 
 /// Checks that no unit moved after a buyer was told that nothing will come back.

@@ -105,9 +105,7 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let module = seckill_harness::program::module_file(options.module.clone());
     let told = module.and_then(|module| match &options.mode {
-        Some(Mode::Durability(options)) => {
-            durability::run(options, &module).map(|table| println!("{table}")).map(|()| true)
-        }
+        Some(Mode::Durability(options)) => durability::run(options, &module),
         None => {
             disk::move_in();
             run(&options, &module)
