@@ -362,6 +362,18 @@ final class ErrorReply
         return explode(' ', $this->message, 2)[0];
     }
 
+    /** Whether a server without a free connection says so. It has executed nothing. */
+    public static function isFull(string $message): bool
+    {
+        return str_starts_with($message, 'ERR max number of clients');
+    }
+
+    /** Whether it passes although it begins with ERR: after an internal error nobody knows what was executed. */
+    public static function passes(string $message): bool
+    {
+        return self::isFull($message) || str_starts_with($message, 'ERR internal error');
+    }
+
     /** Whether the message is a server's error, not a library's about a lost connection. */
     public static function is(string $message): bool
     {
@@ -402,7 +414,7 @@ final class Order
 {
     public function __construct(
         public readonly string $id,
-        /** @var ?Event null if it was trimmed before anybody acknowledged it */
+        /** @var ?Event null if it was trimmed before anybody acknowledged it, or if another program wrote it */
         public readonly ?array $event,
         private readonly \Closure $acknowledge,
     ) {
@@ -445,6 +457,8 @@ final class PhpRedis implements Connection
     private const OPTIONS = ['SERIALIZER', 'PREFIX', 'READ_TIMEOUT', 'SCAN', 'TCP_KEEPALIVE', 'COMPRESSION',
         'COMPRESSION_LEVEL', 'REPLY_LITERAL', 'NULL_MULTIBULK_AS_NULL', 'MAX_RETRIES', 'BACKOFF_ALGORITHM',
         'BACKOFF_BASE', 'BACKOFF_CAP'];
+    /** PHP waits in whole milliseconds, so it may stop a little early. */
+    private const READ_PRECISION_S = 0.002;
     /** @var ?\WeakMap<\Redis, array<string, mixed>> addresses and options of clients */
     private static ?\WeakMap $known = null;
 
@@ -488,15 +502,20 @@ final class PhpRedis implements Connection
     public function send(string $key, array $commands, float $seconds): array
     {
         $client = $this->client;
+        $end = self::now() + $seconds;
         // Otherwise phpredis would reconnect after a broken reply and read the rest from the new connection.
         $options = [\Redis::OPT_MAX_RETRIES => 0, \Redis::OPT_READ_TIMEOUT => $seconds];
+        if (defined('Redis::OPT_NULL_MULTIBULK_AS_NULL')) {
+            // So null always means a reply that broke off.
+            $options[\Redis::OPT_NULL_MULTIBULK_AS_NULL] = false;
+        }
         $before = [];
         foreach ($options as $option => $value) {
             $before[$option] = $client->getOption($option);
             $client->setOption($option, $value);
         }
         try {
-            return array_map($this->one(...), $commands);
+            return array_map(fn (array $command) => $this->one($command, $end), $commands);
         } finally {
             // phpredis reports 0 for no timeout, but setting 0 would mean not to wait at all.
             $before[\Redis::OPT_READ_TIMEOUT] = $before[\Redis::OPT_READ_TIMEOUT]
@@ -507,8 +526,31 @@ final class PhpRedis implements Connection
         }
     }
 
-    private function one(array $command): mixed
+    /** @throws \Exception if the reply is late or incomplete */
+    private function one(array $command, float $end): mixed
     {
+        $before = $this->ended();
+        $reply = $this->ask($command, $end);
+        // phpredis counts the bytes of a text. Any other last line it takes as it is, whole or not, also when the
+        // time to read is over.
+        $isWhole = $reply !== null && self::now() < $end - self::READ_PRECISION_S;
+        if ($isWhole && self::endsInLine($reply)) {
+            $after = $this->ended();
+            if ($before === null || $after === null) {
+                // Any second reply shows that the first was whole.
+                $isWhole = $this->ask(['PING'], $end) !== null;
+            } else {
+                $isWhole = array_diff($after, $before) === [];
+            }
+        }
+        return $isWhole ? $reply : throw new \UnexpectedValueException('a reply that broke off');
+    }
+
+    private function ask(array $command, float $end): mixed
+    {
+        $left = $end - self::now();
+        $left > 0 || throw new \RuntimeException('no time is left');
+        $this->client->setOption(\Redis::OPT_READ_TIMEOUT, $left);
         $this->client->clearLastError();
         try {
             $reply = $this->client->rawCommand(...$command);
@@ -518,6 +560,45 @@ final class PhpRedis implements Connection
             $error = ErrorReply::is($why->getMessage()) ? $why->getMessage() : throw $why;
         }
         return $error === null ? $reply : new ErrorReply($error);
+    }
+
+    /** Whether the last part of the reply is no text, so phpredis did not count its bytes. */
+    private static function endsInLine(mixed $reply): bool
+    {
+        while (is_array($reply) && $reply !== []) {
+            $reply = end($reply);
+        }
+        return !is_string($reply);
+    }
+
+    /**
+     * The connections of this program that have ended. Only that of this client can end during its call. Null if
+     * PHP does not show it: a persistent one that an earlier request opened.
+     *
+     * @return ?list<int>
+     */
+    private function ended(): ?array
+    {
+        if (!function_exists('get_resources')) {
+            return null;
+        }
+        [$host, $port] = [$this->client->getHost(), $this->client->getPort()];
+        [$ended, $isShown] = [[], false];
+        foreach ([...get_resources('stream'), ...get_resources('persistent stream')] as $stream) {
+            $about = stream_get_meta_data($stream);
+            if (str_contains($about['stream_type'] ?? '', '_socket')) {
+                $name = (string) stream_socket_get_name($stream, true);
+                // The name of a connection that has ended is not known.
+                $isShown = $isShown || $name === '' || ($port > 0 ? str_ends_with($name, ":$port") : $name === $host);
+                $about['eof'] && $ended[] = get_resource_id($stream);
+            }
+        }
+        return $isShown ? $ended : null;
+    }
+
+    private static function now(): float
+    {
+        return hrtime(true) / 1e9;
     }
 
     public function drop(): void
@@ -559,12 +640,21 @@ final class PredisNode implements Connection
         foreach ($sent as $command) {
             $this->limit($end - microtime(true));
             $reply = $this->node->readResponse($command);
+            $this->isWhole() || throw new \UnexpectedValueException('a reply that broke off');
             $replies[] = $reply instanceof ErrorInterface ? new ErrorReply($reply->getMessage()) : $reply;
         }
         // The read timeout of the client's options.
         $before = $this->node->getParameters()->read_write_timeout ?? (float) ini_get('default_socket_timeout');
         $this->limit($before > 0 ? (float) $before : 1e6);
         return $replies;
+    }
+
+    /** Predis takes a last line for whole, also where the connection or the time to read has ended in it. */
+    private function isWhole(): bool
+    {
+        $stream = $this->node->getResource();
+        $about = is_resource($stream) ? stream_get_meta_data($stream) : ['eof' => false, 'timed_out' => false];
+        return !$about['eof'] && !$about['timed_out'];
     }
 
     /** Sets the timeout of the next read. */
@@ -606,10 +696,14 @@ final class Reader
     /** @var array<string, true> */
     private array $trimmed = [];
 
-    /** @param \Closure(list<string|int>, int): mixed $call sends a command that may block for some ms */
+    /**
+     * @param \Closure(list<string|int|\Closure>, int): array{mixed, int} $call sends a command that may block for
+     *     some ms; returns its reply, and the attempts that were lost before
+     * @param \Closure(): string $stream the stream's key
+     */
     public function __construct(
         private readonly \Closure $call,
-        private readonly string $stream,
+        private readonly \Closure $stream,
         private readonly string $group,
         private readonly string $name,
         private readonly int $idleMs,
@@ -654,7 +748,7 @@ final class Reader
         if ($this->last === null) {
             return [];
         }
-        $entries = $this->read($this->last);
+        [$entries] = $this->read($this->last);
         $this->last = array_key_last($entries);
         $this->given = $this->last ?? $this->given;
         $this->trimmed += array_fill_keys(array_keys($entries, null, true), true);
@@ -668,7 +762,7 @@ final class Reader
         }
         while ($this->claim !== null) {
             $claim = ['XAUTOCLAIM', $this->stream, $this->group, $this->name, $this->idleMs, $this->claim];
-            $reply = ($this->call)([...$claim, 'COUNT', self::COUNT], 0);
+            [$reply] = ($this->call)([...$claim, 'COUNT', self::COUNT], 0);
             $this->claim = $reply[0] === '0-0' ? null : $reply[0];
             $this->claimedAt = microtime(true);
             $found = self::entries($reply[1]);
@@ -686,24 +780,36 @@ final class Reader
 
     private function new(): array
     {
-        $entries = $this->read('>', $this->blockMs);
+        [$entries, $lost] = $this->read('>', $this->blockMs);
+        if ($lost > 0) {
+            // The entries of the lost reply are pending for this name now, and those of this reply too: they come
+            // in their order.
+            $this->last = $this->given;
+            return $this->pending();
+        }
         $this->given = array_key_last($entries) ?? $this->given;
         return $entries;
     }
 
+    /** @return array{array<string, ?array>, int} the entries, and the attempts that were lost before */
     private function read(string $after, ?int $blockMs = null): array
     {
         $command = ['XREADGROUP', 'GROUP', $this->group, $this->name, 'COUNT', self::COUNT];
         $command = [...$command, ...($blockMs === null ? [] : ['BLOCK', $blockMs])];
-        $reply = ($this->call)([...$command, 'STREAMS', $this->stream, $after], $blockMs ?? 0);
-        return is_array($reply) && $reply !== [] ? self::entries($reply[0][1]) : [];
+        [$reply, $lost] = ($this->call)([...$command, 'STREAMS', $this->stream, $after], $blockMs ?? 0);
+        return [is_array($reply) && $reply !== [] ? self::entries($reply[0][1]) : [], $lost];
     }
 
     private static function entries(array $entries): array
     {
         $found = [];
         foreach ($entries as [$id, $fields]) {
-            $found[$id] = is_array($fields) && $fields !== [] ? Words::event($fields) : null;
+            try {
+                $found[$id] = is_array($fields) && $fields !== [] ? Words::event($fields) : null;
+            } catch (\Exception | \TypeError) {
+                // Another program wrote it: it must not stop the worker.
+                $found[$id] = null;
+            }
         }
         return $found;
     }
@@ -777,10 +883,11 @@ final class Sale implements SaleInterface
 
     public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer
     {
-        $keys = array_map($this->prefixed(...), [$this->key, ...$others]);
-        $units = is_array($qty) ? ['QTY', ...array_map(fn (int $n) => $n, $qty)] : self::qty($qty);
+        $keys = [$this->key, ...array_map(fn (string $other) => $other, array_values($others))];
+        $units = is_array($qty) ? ['QTY', ...array_map(fn (int $n) => $n, array_values($qty))] : self::qty($qty);
         $req = self::made($req);
-        $command = ['SECKILL.MGRAB', $user, count($keys), ...$keys, ...$units, 'REQ', $req];
+        $prefixed = fn () => array_map($this->prefixed(...), $keys);
+        $command = fn () => ['SECKILL.MGRAB', $user, count($keys), ...$prefixed(), ...$units, 'REQ', $req];
         return $this->sure('MGRAB', Words::answers(...), $command, $req);
     }
 
@@ -796,27 +903,29 @@ final class Sale implements SaleInterface
 
     public function unit(int $unit): ?array
     {
-        return $this->read('UNIT', fn ($told) => is_array($told) ? Words::rows([$told])[0] ?? null : null, $unit);
+        return $this->read('UNIT', fn ($told) => is_array($told) && $told ? Words::rows([$told])[0] : null, $unit);
     }
 
     public function user(string $user): array
     {
-        $read = fn (array $told) => [
-            'allowance' => $told[0], 'admission' => $told[1], 'grants' => Words::rows($told[2]),
-        ];
+        $read = function (array $told) {
+            [$allowance, $admission, $rows] = Words::first(3, $told);
+            return ['allowance' => $allowance, 'admission' => $admission, 'grants' => Words::rows($rows)];
+        };
         return $this->read('USER', $read, $user);
     }
 
     public function place(string $user): ?array
     {
         $names = ['ticket', 'ahead', 'unitsAhead'];
-        $read = fn (array $told) => $told[0] === 'WAITING' ? array_combine($names, array_slice($told, 1, 3)) : null;
+        $read = fn (array $told) => Words::first(1, $told)[0] === 'WAITING'
+            ? array_combine($names, array_slice($told, 1, 3)) : null;
         return $this->read('PLACE', $read, $user);
     }
 
     public function winners(string $state = 'LIVE', int $after = 0): \Generator
     {
-        $read = fn (array $told) => [$told[0], Words::rows($told[1])];
+        $read = fn (array $told) => [Words::first(2, $told)[0], Words::rows($told[1])];
         do {
             [$after, $rows] = $this->read('WINNERS', $read, $after, 'COUNT', 1000, 'STATE', $state);
             foreach ($rows as $row) {
@@ -833,8 +942,13 @@ final class Sale implements SaleInterface
         int $blockMs = 1000,
         bool $follow = true,
     ): \Generator {
-        $call = fn (array $words, int $waitMs) => $this->ask($words[0], fn ($told) => $told, '', [$words], $waitMs)[0];
-        $reader = new Reader($call, $this->prefixed($stream), $group, $name, $idleMs, $follow ? $blockMs : null);
+        $key = fn () => $this->prefixed($stream);
+        $call = function (array $words, int $waitMs) {
+            $command = fn () => array_map(fn ($word) => $word instanceof \Closure ? $word() : $word, $words);
+            [$told, , $lost] = $this->ask($words[0], fn ($told) => $told, '', [$command], $waitMs);
+            return [$told, $lost];
+        };
+        $reader = new Reader($call, $key, $group, $name, $idleMs, $follow ? $blockMs : null);
         while (($entries = $reader->batch()) !== [] || $follow) {
             foreach ($entries as $id => $event) {
                 yield new Order($id, $event, $reader->ack(...));
@@ -930,19 +1044,20 @@ final class Sale implements SaleInterface
      * The repeated call shows that this server has the grant, and the INCR comes after it, so the WAIT covers both.
      * (After a REPLAY, which writes nothing, a WAIT alone would not wait.)
      */
-    private function sure(string $name, callable $read, array|\Closure $command, string $req): Answer|MultiAnswer
+    private function sure(string $name, callable $read, \Closure $command, string $req): Answer|MultiAnswer
     {
-        $durable = $this->durable;
-        if ($durable !== null && $this->ready()->isCluster()) {
-            Slots::of($this->prefixed($durable->mark)) === Slots::of($this->prefixed($this->key))
-                || throw new \TypeError("in a cluster the mark must be in the sale's slot: use {...}");
-        }
-        [$told, , $lost] = $this->ask($name, $read, $req, [$command]);
+        [$durable, $end] = [$this->durable, self::now() + $this->timeoutMs];
+        $checked = function () use ($durable, $command) {
+            $durable === null || $this->checkMark($durable->mark);
+            return $command();
+        };
+        [$told, , $lost] = $this->ask($name, $read, $req, [$checked], end: $end);
         $isSure = null;
         if ($durable !== null && self::stands($told) !== []) {
             $mark = fn () => ['INCR', $this->prefixed($durable->mark)];
             $commands = [$command, $mark, ['WAIT', $durable->replicas, $durable->timeoutMs]];
-            [$again, $replies, $lost] = $this->ask($name, $read, $req, $commands, $durable->timeoutMs, $lost, true);
+            [$again, $replies, $lost] =
+                $this->ask($name, $read, $req, $commands, $durable->timeoutMs, $lost, true, $end);
             $told = self::stands($again) === self::stands($told) ? $told : $again;
             $isSure = self::stands($told) === [] ? null : $replies[2] >= $durable->replicas;
         }
@@ -959,18 +1074,17 @@ final class Sale implements SaleInterface
         return array_map($told, $grants);
     }
 
-    /** The connection, made if needed. A failed connect is no error of the caller. */
-    private function ready(): Connection
+    private function checkMark(string $mark): void
     {
-        try {
-            return $this->connection();
-        } catch (\Exception $why) {
-            throw new Unanswered('', 0, $why->getMessage(), $why);
+        $isElsewhere = fn () => Slots::of($this->prefixed($mark)) !== Slots::of($this->prefixed($this->key));
+        if ($this->connection()->isCluster() && $isElsewhere()) {
+            throw new \TypeError("in a cluster the mark must be in the sale's slot: use {...}");
         }
     }
 
     /**
-     * Retries until there is an answer. An error after a lost attempt says nothing about that attempt.
+     * Retries until there is an answer. An error after a lost attempt says nothing about that attempt. $end: when
+     * the call's time is over; the time of a command that blocks comes on top.
      *
      * @param list<list<string|int>|\Closure(): list<string|int>> $commands
      */
@@ -982,8 +1096,10 @@ final class Sale implements SaleInterface
         int $waitMs = 0,
         int $lost = 0,
         bool $happened = false,
+        ?float $end = null,
     ): array {
-        [$end, $why, $cause] = [self::now() + $this->timeoutMs + $waitMs, 'no time is left', null];
+        $end = ($end ?? self::now() + $this->timeoutMs) + $waitMs;
+        [$why, $cause] = ['no time is left', null];
         for ($attempt = 0; $attempt < max($this->attempts, 1); $attempt++) {
             usleep((int) (1000 * min(self::PAUSE_MS * $attempt, max($end - self::now(), 0))));
             $begun = self::now();
@@ -992,10 +1108,13 @@ final class Sale implements SaleInterface
                 break;
             }
             $ms = $attempt + 1 >= $this->attempts ? $left : min($left, $waitMs + max($left - $waitMs, 0) / 2);
-            [$outcome, $cause, $told, $isAnswer] = ['LOST', null, null, false];
+            [$outcome, $cause, $told, $isAnswer, $isSent] = ['LOST', null, null, false, false];
             try {
+                $connection = $this->connection();
                 $words = array_map(fn ($command) => $command instanceof \Closure ? $command() : $command, $commands);
-                $replies = $this->connection()->send($this->prefixed($this->key), $words, $ms / 1000);
+                $key = $this->prefixed($this->key);
+                $isSent = true;
+                $replies = $connection->send($key, $words, $ms / 1000);
                 $errors = array_filter($replies, fn ($reply) => $reply instanceof ErrorReply);
                 if ($errors === []) {
                     $told = $read($replies[0]);
@@ -1005,10 +1124,10 @@ final class Sale implements SaleInterface
                     $error = array_values($errors)[0];
                     [$outcome, $why] = [$error->code(), $error->message];
                 }
-            } catch (\TypeError $mistake) {
-                // Without a connection it is the program's error, such as a client of another type. Otherwise the
-                // replies are no valid answer.
-                $this->connection === null && throw $mistake;
+            } catch (\TypeError | \ValueError $mistake) {
+                // Before that it is the program's error, such as a client of another type. Afterwards the replies
+                // are no valid answer.
+                $isSent || throw $mistake;
                 [$why, $cause] = [$mistake->getMessage(), $mistake];
             } catch (\Exception $error) {
                 [$why, $cause] = [$error->getMessage(), $error];
@@ -1021,11 +1140,12 @@ final class Sale implements SaleInterface
                 return [$told, $replies, $lost];
             }
             $isMoved = in_array($outcome, ['MOVED', 'ASK'], true) && !$this->connection?->isCluster();
-            if (in_array($outcome, Tables::MISTAKES, true) || $isMoved) {
+            if ((in_array($outcome, Tables::MISTAKES, true) && !ErrorReply::passes($why)) || $isMoved) {
                 throw $lost > 0 || $happened
                     ? new Unanswered($req, $lost, $why, $cause) : new SaleError($why, $outcome);
             }
-            if (in_array($outcome, ['LOST', 'CLUSTERDOWN', ...Connection::DROPPING], true)) {
+            $dropping = ['LOST', 'CLUSTERDOWN', ...Connection::DROPPING];
+            if (in_array($outcome, $dropping, true) || ErrorReply::isFull($why)) {
                 $this->drop();
             }
         }
@@ -1164,7 +1284,7 @@ final class Words
     {
         $word = is_array($reply) ? ($reply[0] ?? '') : '';
         if ($word === 'REFUSED') {
-            return new MultiAnswer('', $word, [], $reply[1], self::answer($reply[2]));
+            return new MultiAnswer('', $word, [], $reply[1], self::answer(self::first(3, $reply)[2]));
         }
         in_array($word, ['GRANTED', 'REPLAY'], true) || throw new \UnexpectedValueException('not an answer');
         $grant = fn (array $row) => self::named(Tables::FIELDS[$word], [$word, ...$row], $word);
@@ -1195,18 +1315,29 @@ final class Words
         return is_array($words[$count] ?? null) ? $words[$count] : null;
     }
 
+    /** The words of a reply that must have this many at least. */
+    public static function first(int $count, array $words): array
+    {
+        return count($words) < $count ? throw new \UnexpectedValueException('not an answer') : $words;
+    }
+
     public static function rows(array $rows): array
     {
         // phpredis returns false for null.
         $count = count(Tables::ROW);
-        return array_map(fn (array $row) => ['req' => $row[6] === false ? null : $row[6]]
+        return array_map(fn (array $row) => ['req' => self::first($count, $row)[6] === false ? null : $row[6]]
             + array_combine(Tables::ROW, array_slice($row, 0, $count)) + ['units' => self::units($row, $count)], $rows);
     }
 
     public static function event(array $fields): array
     {
         $told = array_is_list($fields) ? array_column(array_chunk($fields, 2), 1, 0) : $fields;
+        isset($told['event'], $told['sale'], $told['data'])
+            || throw new \UnexpectedValueException('not an entry of a sale');
         $data = json_decode($told['data'], true, 9, JSON_THROW_ON_ERROR);
+        if (!is_array($data) || ($data !== [] && array_is_list($data))) {
+            throw new \UnexpectedValueException('not an entry of a sale');
+        }
         return ['data' => $data] + $told + array_fill_keys(Tables::EVENT, null);
     }
 }

@@ -16,6 +16,18 @@ final class ErrorReply
         return explode(' ', $this->message, 2)[0];
     }
 
+    /** Whether a server without a free connection says so. It has executed nothing. */
+    public static function isFull(string $message): bool
+    {
+        return str_starts_with($message, 'ERR max number of clients');
+    }
+
+    /** Whether it passes although it begins with ERR: after an internal error nobody knows what was executed. */
+    public static function passes(string $message): bool
+    {
+        return self::isFull($message) || str_starts_with($message, 'ERR internal error');
+    }
+
     /** Whether the message is a server's error, not a library's about a lost connection. */
     public static function is(string $message): bool
     {

@@ -14,7 +14,7 @@ final class Order
 {
     public function __construct(
         public readonly string $id,
-        /** @var ?Event null if it was trimmed before anybody acknowledged it */
+        /** @var ?Event null if it was trimmed before anybody acknowledged it, or if another program wrote it */
         public readonly ?array $event,
         private readonly \Closure $acknowledge,
     ) {

@@ -10,6 +10,8 @@ final class PhpRedis implements Connection
     private const OPTIONS = ['SERIALIZER', 'PREFIX', 'READ_TIMEOUT', 'SCAN', 'TCP_KEEPALIVE', 'COMPRESSION',
         'COMPRESSION_LEVEL', 'REPLY_LITERAL', 'NULL_MULTIBULK_AS_NULL', 'MAX_RETRIES', 'BACKOFF_ALGORITHM',
         'BACKOFF_BASE', 'BACKOFF_CAP'];
+    /** PHP waits in whole milliseconds, so it may stop a little early. */
+    private const READ_PRECISION_S = 0.002;
     /** @var ?\WeakMap<\Redis, array<string, mixed>> addresses and options of clients */
     private static ?\WeakMap $known = null;
 
@@ -53,15 +55,20 @@ final class PhpRedis implements Connection
     public function send(string $key, array $commands, float $seconds): array
     {
         $client = $this->client;
+        $end = self::now() + $seconds;
         // Otherwise phpredis would reconnect after a broken reply and read the rest from the new connection.
         $options = [\Redis::OPT_MAX_RETRIES => 0, \Redis::OPT_READ_TIMEOUT => $seconds];
+        if (defined('Redis::OPT_NULL_MULTIBULK_AS_NULL')) {
+            // So null always means a reply that broke off.
+            $options[\Redis::OPT_NULL_MULTIBULK_AS_NULL] = false;
+        }
         $before = [];
         foreach ($options as $option => $value) {
             $before[$option] = $client->getOption($option);
             $client->setOption($option, $value);
         }
         try {
-            return array_map($this->one(...), $commands);
+            return array_map(fn (array $command) => $this->one($command, $end), $commands);
         } finally {
             // phpredis reports 0 for no timeout, but setting 0 would mean not to wait at all.
             $before[\Redis::OPT_READ_TIMEOUT] = $before[\Redis::OPT_READ_TIMEOUT]
@@ -72,8 +79,31 @@ final class PhpRedis implements Connection
         }
     }
 
-    private function one(array $command): mixed
+    /** @throws \Exception if the reply is late or incomplete */
+    private function one(array $command, float $end): mixed
     {
+        $before = $this->ended();
+        $reply = $this->ask($command, $end);
+        // phpredis counts the bytes of a text. Any other last line it takes as it is, whole or not, also when the
+        // time to read is over.
+        $isWhole = $reply !== null && self::now() < $end - self::READ_PRECISION_S;
+        if ($isWhole && self::endsInLine($reply)) {
+            $after = $this->ended();
+            if ($before === null || $after === null) {
+                // Any second reply shows that the first was whole.
+                $isWhole = $this->ask(['PING'], $end) !== null;
+            } else {
+                $isWhole = array_diff($after, $before) === [];
+            }
+        }
+        return $isWhole ? $reply : throw new \UnexpectedValueException('a reply that broke off');
+    }
+
+    private function ask(array $command, float $end): mixed
+    {
+        $left = $end - self::now();
+        $left > 0 || throw new \RuntimeException('no time is left');
+        $this->client->setOption(\Redis::OPT_READ_TIMEOUT, $left);
         $this->client->clearLastError();
         try {
             $reply = $this->client->rawCommand(...$command);
@@ -83,6 +113,45 @@ final class PhpRedis implements Connection
             $error = ErrorReply::is($why->getMessage()) ? $why->getMessage() : throw $why;
         }
         return $error === null ? $reply : new ErrorReply($error);
+    }
+
+    /** Whether the last part of the reply is no text, so phpredis did not count its bytes. */
+    private static function endsInLine(mixed $reply): bool
+    {
+        while (is_array($reply) && $reply !== []) {
+            $reply = end($reply);
+        }
+        return !is_string($reply);
+    }
+
+    /**
+     * The connections of this program that have ended. Only that of this client can end during its call. Null if
+     * PHP does not show it: a persistent one that an earlier request opened.
+     *
+     * @return ?list<int>
+     */
+    private function ended(): ?array
+    {
+        if (!function_exists('get_resources')) {
+            return null;
+        }
+        [$host, $port] = [$this->client->getHost(), $this->client->getPort()];
+        [$ended, $isShown] = [[], false];
+        foreach ([...get_resources('stream'), ...get_resources('persistent stream')] as $stream) {
+            $about = stream_get_meta_data($stream);
+            if (str_contains($about['stream_type'] ?? '', '_socket')) {
+                $name = (string) stream_socket_get_name($stream, true);
+                // The name of a connection that has ended is not known.
+                $isShown = $isShown || $name === '' || ($port > 0 ? str_ends_with($name, ":$port") : $name === $host);
+                $about['eof'] && $ended[] = get_resource_id($stream);
+            }
+        }
+        return $isShown ? $ended : null;
+    }
+
+    private static function now(): float
+    {
+        return hrtime(true) / 1e9;
     }
 
     public function drop(): void

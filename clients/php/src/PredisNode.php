@@ -31,12 +31,21 @@ final class PredisNode implements Connection
         foreach ($sent as $command) {
             $this->limit($end - microtime(true));
             $reply = $this->node->readResponse($command);
+            $this->isWhole() || throw new \UnexpectedValueException('a reply that broke off');
             $replies[] = $reply instanceof ErrorInterface ? new ErrorReply($reply->getMessage()) : $reply;
         }
         // The read timeout of the client's options.
         $before = $this->node->getParameters()->read_write_timeout ?? (float) ini_get('default_socket_timeout');
         $this->limit($before > 0 ? (float) $before : 1e6);
         return $replies;
+    }
+
+    /** Predis takes a last line for whole, also where the connection or the time to read has ended in it. */
+    private function isWhole(): bool
+    {
+        $stream = $this->node->getResource();
+        $about = is_resource($stream) ? stream_get_meta_data($stream) : ['eof' => false, 'timed_out' => false];
+        return !$about['eof'] && !$about['timed_out'];
     }
 
     /** Sets the timeout of the next read. */

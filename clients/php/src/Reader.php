@@ -17,10 +17,14 @@ final class Reader
     /** @var array<string, true> */
     private array $trimmed = [];
 
-    /** @param \Closure(list<string|int>, int): mixed $call sends a command that may block for some ms */
+    /**
+     * @param \Closure(list<string|int|\Closure>, int): array{mixed, int} $call sends a command that may block for
+     *     some ms; returns its reply, and the attempts that were lost before
+     * @param \Closure(): string $stream the stream's key
+     */
     public function __construct(
         private readonly \Closure $call,
-        private readonly string $stream,
+        private readonly \Closure $stream,
         private readonly string $group,
         private readonly string $name,
         private readonly int $idleMs,
@@ -65,7 +69,7 @@ final class Reader
         if ($this->last === null) {
             return [];
         }
-        $entries = $this->read($this->last);
+        [$entries] = $this->read($this->last);
         $this->last = array_key_last($entries);
         $this->given = $this->last ?? $this->given;
         $this->trimmed += array_fill_keys(array_keys($entries, null, true), true);
@@ -79,7 +83,7 @@ final class Reader
         }
         while ($this->claim !== null) {
             $claim = ['XAUTOCLAIM', $this->stream, $this->group, $this->name, $this->idleMs, $this->claim];
-            $reply = ($this->call)([...$claim, 'COUNT', self::COUNT], 0);
+            [$reply] = ($this->call)([...$claim, 'COUNT', self::COUNT], 0);
             $this->claim = $reply[0] === '0-0' ? null : $reply[0];
             $this->claimedAt = microtime(true);
             $found = self::entries($reply[1]);
@@ -97,24 +101,36 @@ final class Reader
 
     private function new(): array
     {
-        $entries = $this->read('>', $this->blockMs);
+        [$entries, $lost] = $this->read('>', $this->blockMs);
+        if ($lost > 0) {
+            // The entries of the lost reply are pending for this name now, and those of this reply too: they come
+            // in their order.
+            $this->last = $this->given;
+            return $this->pending();
+        }
         $this->given = array_key_last($entries) ?? $this->given;
         return $entries;
     }
 
+    /** @return array{array<string, ?array>, int} the entries, and the attempts that were lost before */
     private function read(string $after, ?int $blockMs = null): array
     {
         $command = ['XREADGROUP', 'GROUP', $this->group, $this->name, 'COUNT', self::COUNT];
         $command = [...$command, ...($blockMs === null ? [] : ['BLOCK', $blockMs])];
-        $reply = ($this->call)([...$command, 'STREAMS', $this->stream, $after], $blockMs ?? 0);
-        return is_array($reply) && $reply !== [] ? self::entries($reply[0][1]) : [];
+        [$reply, $lost] = ($this->call)([...$command, 'STREAMS', $this->stream, $after], $blockMs ?? 0);
+        return [is_array($reply) && $reply !== [] ? self::entries($reply[0][1]) : [], $lost];
     }
 
     private static function entries(array $entries): array
     {
         $found = [];
         foreach ($entries as [$id, $fields]) {
-            $found[$id] = is_array($fields) && $fields !== [] ? Words::event($fields) : null;
+            try {
+                $found[$id] = is_array($fields) && $fields !== [] ? Words::event($fields) : null;
+            } catch (\Exception | \TypeError) {
+                // Another program wrote it: it must not stop the worker.
+                $found[$id] = null;
+            }
         }
         return $found;
     }

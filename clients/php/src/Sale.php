@@ -74,10 +74,11 @@ final class Sale implements SaleInterface
 
     public function mgrab(string $user, array $others, ?string $req = null, int|array|null $qty = null): MultiAnswer
     {
-        $keys = array_map($this->prefixed(...), [$this->key, ...$others]);
-        $units = is_array($qty) ? ['QTY', ...array_map(fn (int $n) => $n, $qty)] : self::qty($qty);
+        $keys = [$this->key, ...array_map(fn (string $other) => $other, array_values($others))];
+        $units = is_array($qty) ? ['QTY', ...array_map(fn (int $n) => $n, array_values($qty))] : self::qty($qty);
         $req = self::made($req);
-        $command = ['SECKILL.MGRAB', $user, count($keys), ...$keys, ...$units, 'REQ', $req];
+        $prefixed = fn () => array_map($this->prefixed(...), $keys);
+        $command = fn () => ['SECKILL.MGRAB', $user, count($keys), ...$prefixed(), ...$units, 'REQ', $req];
         return $this->sure('MGRAB', Words::answers(...), $command, $req);
     }
 
@@ -93,27 +94,29 @@ final class Sale implements SaleInterface
 
     public function unit(int $unit): ?array
     {
-        return $this->read('UNIT', fn ($told) => is_array($told) ? Words::rows([$told])[0] ?? null : null, $unit);
+        return $this->read('UNIT', fn ($told) => is_array($told) && $told ? Words::rows([$told])[0] : null, $unit);
     }
 
     public function user(string $user): array
     {
-        $read = fn (array $told) => [
-            'allowance' => $told[0], 'admission' => $told[1], 'grants' => Words::rows($told[2]),
-        ];
+        $read = function (array $told) {
+            [$allowance, $admission, $rows] = Words::first(3, $told);
+            return ['allowance' => $allowance, 'admission' => $admission, 'grants' => Words::rows($rows)];
+        };
         return $this->read('USER', $read, $user);
     }
 
     public function place(string $user): ?array
     {
         $names = ['ticket', 'ahead', 'unitsAhead'];
-        $read = fn (array $told) => $told[0] === 'WAITING' ? array_combine($names, array_slice($told, 1, 3)) : null;
+        $read = fn (array $told) => Words::first(1, $told)[0] === 'WAITING'
+            ? array_combine($names, array_slice($told, 1, 3)) : null;
         return $this->read('PLACE', $read, $user);
     }
 
     public function winners(string $state = 'LIVE', int $after = 0): \Generator
     {
-        $read = fn (array $told) => [$told[0], Words::rows($told[1])];
+        $read = fn (array $told) => [Words::first(2, $told)[0], Words::rows($told[1])];
         do {
             [$after, $rows] = $this->read('WINNERS', $read, $after, 'COUNT', 1000, 'STATE', $state);
             foreach ($rows as $row) {
@@ -130,8 +133,13 @@ final class Sale implements SaleInterface
         int $blockMs = 1000,
         bool $follow = true,
     ): \Generator {
-        $call = fn (array $words, int $waitMs) => $this->ask($words[0], fn ($told) => $told, '', [$words], $waitMs)[0];
-        $reader = new Reader($call, $this->prefixed($stream), $group, $name, $idleMs, $follow ? $blockMs : null);
+        $key = fn () => $this->prefixed($stream);
+        $call = function (array $words, int $waitMs) {
+            $command = fn () => array_map(fn ($word) => $word instanceof \Closure ? $word() : $word, $words);
+            [$told, , $lost] = $this->ask($words[0], fn ($told) => $told, '', [$command], $waitMs);
+            return [$told, $lost];
+        };
+        $reader = new Reader($call, $key, $group, $name, $idleMs, $follow ? $blockMs : null);
         while (($entries = $reader->batch()) !== [] || $follow) {
             foreach ($entries as $id => $event) {
                 yield new Order($id, $event, $reader->ack(...));
@@ -227,19 +235,20 @@ final class Sale implements SaleInterface
      * The repeated call shows that this server has the grant, and the INCR comes after it, so the WAIT covers both.
      * (After a REPLAY, which writes nothing, a WAIT alone would not wait.)
      */
-    private function sure(string $name, callable $read, array|\Closure $command, string $req): Answer|MultiAnswer
+    private function sure(string $name, callable $read, \Closure $command, string $req): Answer|MultiAnswer
     {
-        $durable = $this->durable;
-        if ($durable !== null && $this->ready()->isCluster()) {
-            Slots::of($this->prefixed($durable->mark)) === Slots::of($this->prefixed($this->key))
-                || throw new \TypeError("in a cluster the mark must be in the sale's slot: use {...}");
-        }
-        [$told, , $lost] = $this->ask($name, $read, $req, [$command]);
+        [$durable, $end] = [$this->durable, self::now() + $this->timeoutMs];
+        $checked = function () use ($durable, $command) {
+            $durable === null || $this->checkMark($durable->mark);
+            return $command();
+        };
+        [$told, , $lost] = $this->ask($name, $read, $req, [$checked], end: $end);
         $isSure = null;
         if ($durable !== null && self::stands($told) !== []) {
             $mark = fn () => ['INCR', $this->prefixed($durable->mark)];
             $commands = [$command, $mark, ['WAIT', $durable->replicas, $durable->timeoutMs]];
-            [$again, $replies, $lost] = $this->ask($name, $read, $req, $commands, $durable->timeoutMs, $lost, true);
+            [$again, $replies, $lost] =
+                $this->ask($name, $read, $req, $commands, $durable->timeoutMs, $lost, true, $end);
             $told = self::stands($again) === self::stands($told) ? $told : $again;
             $isSure = self::stands($told) === [] ? null : $replies[2] >= $durable->replicas;
         }
@@ -256,18 +265,17 @@ final class Sale implements SaleInterface
         return array_map($told, $grants);
     }
 
-    /** The connection, made if needed. A failed connect is no error of the caller. */
-    private function ready(): Connection
+    private function checkMark(string $mark): void
     {
-        try {
-            return $this->connection();
-        } catch (\Exception $why) {
-            throw new Unanswered('', 0, $why->getMessage(), $why);
+        $isElsewhere = fn () => Slots::of($this->prefixed($mark)) !== Slots::of($this->prefixed($this->key));
+        if ($this->connection()->isCluster() && $isElsewhere()) {
+            throw new \TypeError("in a cluster the mark must be in the sale's slot: use {...}");
         }
     }
 
     /**
-     * Retries until there is an answer. An error after a lost attempt says nothing about that attempt.
+     * Retries until there is an answer. An error after a lost attempt says nothing about that attempt. $end: when
+     * the call's time is over; the time of a command that blocks comes on top.
      *
      * @param list<list<string|int>|\Closure(): list<string|int>> $commands
      */
@@ -279,8 +287,10 @@ final class Sale implements SaleInterface
         int $waitMs = 0,
         int $lost = 0,
         bool $happened = false,
+        ?float $end = null,
     ): array {
-        [$end, $why, $cause] = [self::now() + $this->timeoutMs + $waitMs, 'no time is left', null];
+        $end = ($end ?? self::now() + $this->timeoutMs) + $waitMs;
+        [$why, $cause] = ['no time is left', null];
         for ($attempt = 0; $attempt < max($this->attempts, 1); $attempt++) {
             usleep((int) (1000 * min(self::PAUSE_MS * $attempt, max($end - self::now(), 0))));
             $begun = self::now();
@@ -289,10 +299,13 @@ final class Sale implements SaleInterface
                 break;
             }
             $ms = $attempt + 1 >= $this->attempts ? $left : min($left, $waitMs + max($left - $waitMs, 0) / 2);
-            [$outcome, $cause, $told, $isAnswer] = ['LOST', null, null, false];
+            [$outcome, $cause, $told, $isAnswer, $isSent] = ['LOST', null, null, false, false];
             try {
+                $connection = $this->connection();
                 $words = array_map(fn ($command) => $command instanceof \Closure ? $command() : $command, $commands);
-                $replies = $this->connection()->send($this->prefixed($this->key), $words, $ms / 1000);
+                $key = $this->prefixed($this->key);
+                $isSent = true;
+                $replies = $connection->send($key, $words, $ms / 1000);
                 $errors = array_filter($replies, fn ($reply) => $reply instanceof ErrorReply);
                 if ($errors === []) {
                     $told = $read($replies[0]);
@@ -302,10 +315,10 @@ final class Sale implements SaleInterface
                     $error = array_values($errors)[0];
                     [$outcome, $why] = [$error->code(), $error->message];
                 }
-            } catch (\TypeError $mistake) {
-                // Without a connection it is the program's error, such as a client of another type. Otherwise the
-                // replies are no valid answer.
-                $this->connection === null && throw $mistake;
+            } catch (\TypeError | \ValueError $mistake) {
+                // Before that it is the program's error, such as a client of another type. Afterwards the replies
+                // are no valid answer.
+                $isSent || throw $mistake;
                 [$why, $cause] = [$mistake->getMessage(), $mistake];
             } catch (\Exception $error) {
                 [$why, $cause] = [$error->getMessage(), $error];
@@ -318,11 +331,12 @@ final class Sale implements SaleInterface
                 return [$told, $replies, $lost];
             }
             $isMoved = in_array($outcome, ['MOVED', 'ASK'], true) && !$this->connection?->isCluster();
-            if (in_array($outcome, Tables::MISTAKES, true) || $isMoved) {
+            if ((in_array($outcome, Tables::MISTAKES, true) && !ErrorReply::passes($why)) || $isMoved) {
                 throw $lost > 0 || $happened
                     ? new Unanswered($req, $lost, $why, $cause) : new SaleError($why, $outcome);
             }
-            if (in_array($outcome, ['LOST', 'CLUSTERDOWN', ...Connection::DROPPING], true)) {
+            $dropping = ['LOST', 'CLUSTERDOWN', ...Connection::DROPPING];
+            if (in_array($outcome, $dropping, true) || ErrorReply::isFull($why)) {
                 $this->drop();
             }
         }

@@ -18,7 +18,7 @@ final class Words
     {
         $word = is_array($reply) ? ($reply[0] ?? '') : '';
         if ($word === 'REFUSED') {
-            return new MultiAnswer('', $word, [], $reply[1], self::answer($reply[2]));
+            return new MultiAnswer('', $word, [], $reply[1], self::answer(self::first(3, $reply)[2]));
         }
         in_array($word, ['GRANTED', 'REPLAY'], true) || throw new \UnexpectedValueException('not an answer');
         $grant = fn (array $row) => self::named(Tables::FIELDS[$word], [$word, ...$row], $word);
@@ -49,18 +49,29 @@ final class Words
         return is_array($words[$count] ?? null) ? $words[$count] : null;
     }
 
+    /** The words of a reply that must have this many at least. */
+    public static function first(int $count, array $words): array
+    {
+        return count($words) < $count ? throw new \UnexpectedValueException('not an answer') : $words;
+    }
+
     public static function rows(array $rows): array
     {
         // phpredis returns false for null.
         $count = count(Tables::ROW);
-        return array_map(fn (array $row) => ['req' => $row[6] === false ? null : $row[6]]
+        return array_map(fn (array $row) => ['req' => self::first($count, $row)[6] === false ? null : $row[6]]
             + array_combine(Tables::ROW, array_slice($row, 0, $count)) + ['units' => self::units($row, $count)], $rows);
     }
 
     public static function event(array $fields): array
     {
         $told = array_is_list($fields) ? array_column(array_chunk($fields, 2), 1, 0) : $fields;
+        isset($told['event'], $told['sale'], $told['data'])
+            || throw new \UnexpectedValueException('not an entry of a sale');
         $data = json_decode($told['data'], true, 9, JSON_THROW_ON_ERROR);
+        if (!is_array($data) || ($data !== [] && array_is_list($data))) {
+            throw new \UnexpectedValueException('not an entry of a sale');
+        }
         return ['data' => $data] + $told + array_fill_keys(Tables::EVENT, null);
     }
 }
