@@ -77,7 +77,8 @@ export interface Event {
   data: EventData;
 }
 
-/** One entry for a worker; call ack after the work. A trimmed entry has no event. */
+/** One entry for a worker; call ack after the work. A trimmed entry, or one that another program
+ *  wrote, has no event. */
 export interface Order {
   id: string;
   event: Event | null;

@@ -9,7 +9,7 @@ const { randomUUID } = require('node:crypto');
 const { setTimeout: sleep } = require('node:timers/promises');
 const { crc32 } = require('node:zlib');
 
-const { Links, codeOf, slotOf } = require('./links');
+const { Links, codeOf, passes, slotOf } = require('./links');
 const { Reader } = require('./orders');
 const { MISTAKES } = require('./tables');
 const { SaleError, Unanswered, answer, answers, decode, row, text } = require('./words');
@@ -170,8 +170,7 @@ class Sale {
 
   /** Entries of this sale's outbox for a worker, each { id, event, ack() }; event is null if it was trimmed. */
   async *orders(stream, group, name, { idleMs = 60_000, blockMs = 1000, follow = true } = {}) {
-    const call = async (words, waitMs) =>
-      (await this.#ask(words[0], (reply) => reply, '', [words], waitMs)).told;
+    const call = (words, waitMs) => this.#ask(words[0], (reply) => reply, '', [words], { waitMs });
     const key = this.#named(id('stream', stream));
     const reader = new Reader(call, key, id('group', group), id('name', name), idleMs,
       follow ? blockMs : undefined);
@@ -203,23 +202,30 @@ class Sale {
   /** The repeated call shows that this server has the grant, and the INCR comes after it, so the
    *  WAIT covers both. (After a REPLAY, which writes nothing, a WAIT alone would not wait.) */
   async #sure(name, read, command, req) {
-    const { told, lost } = await this.#ask(name, read, req, [command]);
+    const end = performance.now() + this.#timeoutMs;
+    const { told, lost } = await this.#ask(name, read, req, [command], { end });
     const before = grants(told);
     if (!this.#durable || !before.length) return { ...told, req, lost, durable: null };
     const { mark, replicas, timeoutMs } = this.#durable;
     const commands = [command, ['INCR', mark], ['WAIT', replicas, timeoutMs]];
-    const again = await this.#ask(name, read, req, commands, timeoutMs, lost, true);
+    const again = await this.#ask(name, read, req, commands,
+      { waitMs: timeoutMs, lost, happened: true, end });
     const now = grants(again.told);
     const stands = JSON.stringify(now) === JSON.stringify(before) ? told : again.told;
     const durable = now.length ? again.replies[2] >= replicas : null;
     return { ...stands, req, lost: again.lost, durable };
   }
 
-  /** Retries until there is an answer. An error after a lost attempt says nothing about that attempt. */
-  async #ask(name, read, req, commands, waitMs = 0, lost = 0, happened = false) {
+  /** Retries until there is an answer. An error after a lost attempt says nothing about that attempt.
+   *  waitMs: for how long the commands may block, if they may. end: when the call's time is over;
+   *  waitMs comes on top. */
+  async #ask(name, read, req, commands,
+    { waitMs, lost = 0, happened = false, end: over = performance.now() + this.#timeoutMs } = {}) {
     const words = commands.map((command) =>
       command.map((word) => (Buffer.isBuffer(word) ? word : String(word))));
-    const end = performance.now() + this.#timeoutMs + waitMs;
+    const blocks = waitMs !== undefined;
+    const extra = waitMs ?? 0;
+    const end = over + extra;
     let why = new Error('no time is left');
     for (let attempt = 0; attempt < this.#attempts; attempt++) {
       if (attempt) await sleep(Math.min(PAUSE_MS * attempt, Math.max(end - performance.now(), 0)));
@@ -227,10 +233,10 @@ class Sale {
       const left = end - begun;
       if (left <= 0) break;
       const isLast = attempt + 1 === this.#attempts;
-      const ms = isLast ? left : Math.min(left, waitMs + Math.max(left - waitMs, 0) / 2);
+      const ms = isLast ? left : Math.min(left, extra + Math.max(left - extra, 0) / 2);
       let [outcome, told, replies] = ['LOST'];
       try {
-        replies = await this.#links.send(this.#key, words, ms, waitMs ? 'wait' : '');
+        replies = await this.#links.send(this.#key, words, ms, blocks);
         why = replies.find((reply) => reply instanceof Error);
         if (why) throw why;
         told = read(replies[0]);
@@ -243,7 +249,7 @@ class Sale {
       this.#tell(name, outcome, lost, performance.now() - begun);
       if (!why) return { told, replies, lost };
       const isMoved = ['MOVED', 'ASK'].includes(outcome) && !this.#links.isCluster;
-      if (MISTAKES.includes(outcome) || isMoved) {
+      if ((MISTAKES.includes(outcome) && !passes(why)) || isMoved) {
         throw lost || happened ? new Unanswered(req, lost, why) : new SaleError(why, outcome);
       }
     }
@@ -251,10 +257,12 @@ class Sale {
   }
 
   #tell(name, outcome, lost, ms) {
+    // An exception of the listener must not lose the answer, and a rejection not end the program.
+    const ignore = () => {};
     try {
-      this.#onAttempt?.(name, outcome, lost, ms);
+      Promise.resolve(this.#onAttempt?.(name, outcome, lost, ms)).catch(ignore);
     } catch {
-      // An exception of the listener must not lose the answer.
+      ignore();
     }
   }
 }

@@ -7,6 +7,9 @@ const { once } = require('node:events');
 
 const REDIRECTS = 5;
 const SLOTS = 16384;
+// Connections to a node for commands that block. The server answers a connection's commands one after
+// the other, so each exchange has one of its own, until there are so many.
+const BLOCKING = 100;
 // Codes of a server that is not the primary, or not ready yet.
 const DROPPING = ['READONLY', 'LOADING', 'MASTERDOWN'];
 // Classes of error replies in both clients.
@@ -16,6 +19,16 @@ const REPLIES = /^(ReplyError|ErrorReply|SimpleError|BlobError)$/;
 function codeOf(error) {
   const isReply = REPLIES.test(error?.name) || REPLIES.test(error?.constructor?.name);
   return isReply ? error.message.split(' ', 1)[0] : undefined;
+}
+
+/** Whether a server without a free connection says so. It has executed nothing. */
+function isFull(error) {
+  return codeOf(error) === 'ERR' && error.message.includes('max number of clients');
+}
+
+/** Whether it passes although it begins with ERR. After an internal error nobody knows what was executed. */
+function passes(error) {
+  return isFull(error) || (codeOf(error) === 'ERR' && error.message.startsWith('ERR internal error'));
 }
 
 /** The slot: CRC-16 (XMODEM) of the key, or of its hash tag. */
@@ -112,6 +125,8 @@ class Links {
   #client;
   #kind;
   #open = new Map();
+  /** Exchanges that now use a connection for commands that block, by its name. */
+  #busy = new Map();
   #slots = new Map();
   #seeds = [];
 
@@ -129,14 +144,14 @@ class Links {
   }
 
   /** Returns the replies in order, errors as values. All commands use one connection to the key's
-   *  node. `lane`: blocking commands use another connection. */
-  async send(key, commands, ms, lane) {
+   *  node. `blocks`: commands that may block have a connection to themselves. */
+  async send(key, commands, ms, blocks) {
     const end = performance.now() + ms;
     const slot = this.isCluster ? slotOf(key) : 0;
     let address = this.isCluster ? await this.#node(slot, end) : undefined;
     let asking = false;
     for (let redirect = 0; ; redirect++) {
-      const replies = await this.#exchange(address, commands, asking, end, lane);
+      const replies = await this.#exchange(address, commands, asking, end, blocks);
       const code = codeOf(replies[0]);
       if (code === 'CLUSTERDOWN' || DROPPING.includes(code)) this.#slots.clear();
       asking = code === 'ASK';
@@ -150,8 +165,31 @@ class Links {
     }
   }
 
-  async #exchange(address, commands, asking, end, lane = '') {
-    const name = `${lane} ${address}`;
+  async #exchange(address, commands, asking, end, blocks = false) {
+    if (!blocks) return this.#over(` ${address}`, address, commands, asking, end);
+    const name = this.#free(address);
+    this.#busy.set(name, (this.#busy.get(name) ?? 0) + 1);
+    try {
+      return await this.#over(name, address, commands, asking, end);
+    } finally {
+      const left = this.#busy.get(name) - 1;
+      if (left > 0) this.#busy.set(name, left);
+      else this.#busy.delete(name);
+    }
+  }
+
+  /** The name of a connection that is not busy, or of the least busy one. */
+  #free(address) {
+    let [best, least] = ['', Infinity];
+    for (let at = 1; at <= BLOCKING && least > 0; at++) {
+      const name = `${at} ${address}`;
+      const busy = this.#busy.get(name) ?? 0;
+      if (busy < least) [best, least] = [name, busy];
+    }
+    return best;
+  }
+
+  async #over(name, address, commands, asking, end) {
     const link = this.#link(name, address);
     const begun = performance.now();
     try {
@@ -163,7 +201,9 @@ class Links {
       const replies = settled.map(({ reason, value }) => reason ?? value);
       const lost = replies.find((reply) => reply instanceof Error && codeOf(reply) === undefined);
       if (lost) throw lost;
-      if (replies.some((reply) => DROPPING.includes(codeOf(reply)))) this.#drop(name, link);
+      if (replies.some((reply) => DROPPING.includes(codeOf(reply)) || isFull(reply))) {
+        this.#drop(name, link);
+      }
       return asking ? replies.filter((_, at) => at % 2) : replies;
     } catch (error) {
       this.#slots.clear();
@@ -235,4 +275,4 @@ async function within(promise, end) {
   }
 }
 
-module.exports = { Links, codeOf, slotOf };
+module.exports = { Links, codeOf, passes, slotOf };

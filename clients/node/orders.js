@@ -21,7 +21,8 @@ class Reader {
   #given = '0';
   #trimmed = new Set();
 
-  /** `call(words, blockMs)` sends a command and returns its reply; without blockMs it does not block. */
+  /** `call(words, blockMs)` sends a command and returns its reply as `told`, and the `lost` attempts;
+   *  without blockMs it does not block. */
   constructor(call, stream, group, name, idleMs, blockMs) {
     this.#call = call;
     this.#stream = stream;
@@ -67,7 +68,7 @@ class Reader {
 
   async #pending() {
     if (this.#last === null) return [];
-    const entries = await this.#read(this.#last);
+    const { entries } = await this.#read(this.#last);
     this.#last = entries.at(-1)?.[0] ?? null;
     this.#given = this.#last ?? this.#given;
     entries.filter(([, event]) => event === null).forEach(([id]) => this.#trimmed.add(id));
@@ -78,7 +79,8 @@ class Reader {
     if (this.#claim === null && performance.now() - this.#claimedAt >= this.#idleMs) this.#claim = '0-0';
     while (this.#claim !== null) {
       const words = ['XAUTOCLAIM', this.#stream, this.#group, this.#name, this.#idleMs, this.#claim];
-      const [cursor, entries, trimmed = []] = await this.#call([...words, 'COUNT', COUNT]);
+      const { told } = await this.#call([...words, 'COUNT', COUNT]);
+      const [cursor, entries, trimmed = []] = told;
       this.#claim = text(cursor) === '0-0' ? null : text(cursor);
       this.#claimedAt = performance.now();
       // Trimmed entries that were pending for this name were already returned.
@@ -90,7 +92,13 @@ class Reader {
   }
 
   async #new() {
-    const entries = await this.#read('>', this.#blockMs);
+    const { entries, lost } = await this.#read('>', this.#blockMs);
+    if (lost > 0) {
+      // The entries of the lost reply are pending for this name now, and those of this reply too: they
+      // come in their order.
+      this.#last = this.#given;
+      return this.#pending();
+    }
     this.#given = entries.at(-1)?.[0] ?? this.#given;
     return entries;
   }
@@ -98,7 +106,8 @@ class Reader {
   async #read(after, blockMs) {
     const block = blockMs === undefined ? [] : ['BLOCK', blockMs];
     const words = ['XREADGROUP', 'GROUP', this.#group, this.#name, 'COUNT', COUNT, ...block];
-    return streamOf(await this.#call([...words, 'STREAMS', this.#stream, after], blockMs)).map(entry);
+    const { told, lost } = await this.#call([...words, 'STREAMS', this.#stream, after], blockMs);
+    return { entries: streamOf(told).map(entry), lost };
   }
 }
 
@@ -111,7 +120,12 @@ function streamOf(reply) {
 }
 
 function entry([id, fields]) {
-  return [text(id), fields ? decode(fields) : null];
+  try {
+    return [text(id), fields ? decode(fields) : null];
+  } catch {
+    // Another program wrote it: it must not stop the worker.
+    return [text(id), null];
+  }
 }
 
 module.exports = { Reader };

@@ -61,7 +61,7 @@ function answers([first, ...rest]) {
 const row = (reply) => named(ROW, reply);
 
 /** Reads the fields of an outbox entry: an object, a Map or a flat list. A repeated entry has an
- *  equal id, epoch and rev in its data. */
+ *  equal id, epoch and rev in its data. Throws if it is no entry of a sale. */
 function decode(fields) {
   let pairs = fields instanceof Map ? [...fields] : Object.entries(fields);
   if (Array.isArray(fields)) {
@@ -69,7 +69,10 @@ function decode(fields) {
   }
   const told = Object.fromEntries(pairs.map(([name, value]) => [text(name), text(value)]));
   const event = Object.fromEntries(EVENT.map((name) => [name, told[name] ?? null]));
-  return { ...event, data: JSON.parse(told.data) };
+  const data = JSON.parse(told.data);
+  const isObject = typeof data === 'object' && data !== null && !Array.isArray(data);
+  if (event.event === null || event.sale === null || !isObject) throw new Error('not an entry of a sale');
+  return { ...event, data };
 }
 
 module.exports = { SaleError, Unanswered, answer, answers, decode, row, text };
