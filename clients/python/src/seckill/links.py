@@ -1,6 +1,7 @@
 """Connections to the servers of a redis-py client, separate from the client's own. So calls have
 their own timeouts, retries and slot map, and the client is not changed."""
 
+import asyncio
 import inspect
 import os
 import time
@@ -23,6 +24,10 @@ PIPELINES = (redis.client.Pipeline, redis.asyncio.client.Pipeline)
 REDIRECTS = 5
 # Codes of a server that is not the primary, or not ready yet.
 DROPPING = ("READONLY", "LOADING", "MASTERDOWN")
+# A server without a free connection says this to a new one, and executes nothing.
+FULL = "max number of clients"
+# After this one nobody knows what was executed.
+UNSURE = "internal error"
 # redis-py removes these codes from the text and has a class for each instead.
 CODES = {
     "ReadOnlyError": "READONLY",
@@ -66,6 +71,29 @@ def code_of(error: Exception) -> str:
 
 async def _wait(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
+
+
+class _Timed:
+    """A socket whose every read ends at the deadline, so also a reply that comes in many parts."""
+
+    def __init__(self, socket: Any):
+        self.socket, self.deadline = socket, 0.0
+
+    def recv(self, *words: Any) -> Any:
+        self._limit()
+        return self.socket.recv(*words)
+
+    def recv_into(self, *words: Any) -> Any:
+        self._limit()
+        return self.socket.recv_into(*words)
+
+    def _limit(self) -> None:
+        if (left := self.deadline - time.monotonic()) <= 0:
+            raise TimeoutError("no time is left")
+        self.socket.settimeout(left)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.socket, name)
 
 
 class Links:
@@ -164,14 +192,17 @@ class Links:
         except BaseException:
             await self._drop(connection, idle)
             raise
-        if any(isinstance(reply, Exception) and code_of(reply) in DROPPING for reply in replies):
+        errors = [reply for reply in replies if isinstance(reply, Exception)]
+        if any(code_of(error) in DROPPING or FULL in str(error) for error in errors):
             await self._drop(connection, idle)
         else:
             idle.append(connection)
         return replies
 
     def _connection(self, address: Address, deadline: float) -> Any:
-        left = max(deadline - time.monotonic(), 0.001)
+        # With asyncio the caller cancels the call; a time-out here would stay for later calls, of
+        # which some block for longer.
+        left = None if self.is_async else max(deadline - time.monotonic(), 0.001)
         options = {**self.options, "socket_timeout": left, "socket_connect_timeout": left}
         if address:
             options["host"], options["port"] = address
@@ -184,6 +215,10 @@ class Links:
         if not self.is_async:
             connection.socket_timeout = connection.socket_connect_timeout = left
             if connection._sock:
+                if not isinstance(connection._sock, _Timed):
+                    connection._sock = _Timed(connection._sock)
+                    connection._parser.on_connect(connection)
+                connection._sock.deadline = deadline
                 connection._sock.settimeout(left)
 
     async def _drop(self, connection: Any, idle: list[Any]) -> None:
@@ -201,7 +236,8 @@ class Links:
             now = time.monotonic()
             part = now + (deadline - now) / (len(self.seeds) - at)
             try:
-                told = (await self._exchange(seed, [("CLUSTER", "SLOTS")], False, part))[0]
+                asked = self._exchange(seed, [("CLUSTER", "SLOTS")], False, part)
+                told = (await (asyncio.wait_for(asked, part - now) if self.is_async else asked))[0]
                 if isinstance(told, Exception):
                     raise told
                 for first, last, (host, port, *_), *_ in told:
@@ -210,7 +246,13 @@ class Links:
                 if slot in self.slots:
                     self.seeds = list(dict.fromkeys([*self.slots.values(), *self.seeds]))
                     return self.slots[slot]
-            except (redis.RedisError, OSError, ValueError, TypeError) as error:
+            except (
+                redis.RedisError,
+                OSError,
+                ValueError,
+                TypeError,
+                asyncio.TimeoutError,
+            ) as error:
                 why = error
         raise why
 

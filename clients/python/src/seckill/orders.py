@@ -26,9 +26,9 @@ class Asks(Protocol):
 
 
 class Order(NamedTuple):
-    """An entry for a worker; event is None if it was trimmed before anybody read it. Call `ack`
-    after the work (with asyncio await it). A repeated entry has an equal (id, epoch, rev) in its
-    data."""
+    """An entry for a worker; event is None if it was trimmed before anybody read it, or if it is
+    no entry of a sale. Call `ack` after the work (with asyncio await it). A repeated entry has an
+    equal (id, epoch, rev) in its data."""
 
     id: str
     event: Event | None
@@ -86,7 +86,8 @@ class Reader:
 
     async def _pending(self) -> list[Entry]:
         while self.last is not None:
-            if entries := self._told(await self._group_read(self.last)):
+            reply, _ = await self._group_read(self.last)
+            if entries := self._told(reply):
                 self.last = self.given = entries[-1][0]
                 self.trimmed.update(identity for identity, event in entries if event is None)
                 return entries
@@ -107,7 +108,7 @@ class Reader:
                 "COUNT",
                 COUNT,
             )
-            cursor, entries, *trimmed = await self._call("XAUTOCLAIM", *command)
+            (cursor, entries, *trimmed), _ = await self._call("XAUTOCLAIM", *command)
             self.claim, self.claimed_at = text(cursor), time.monotonic()
             if self.claim == "0-0":
                 self.claim = None
@@ -120,11 +121,17 @@ class Reader:
 
     async def _new(self) -> list[Entry]:
         block = ("BLOCK", self.block_ms) if self.block_ms is not None else ()
-        if entries := self._told(await self._group_read(">", *block)):
+        reply, lost = await self._group_read(">", *block)
+        if lost:
+            # The entries of the lost reply are pending for this name now, and those of this reply
+            # too: they come in their order.
+            self.last = self.given
+            return await self._pending()
+        if entries := self._told(reply):
             self.given = entries[-1][0]
         return entries
 
-    async def _group_read(self, after: str, *block: Any) -> Any:
+    async def _group_read(self, after: str, *block: Any) -> tuple[Any, int]:
         command = (
             "XREADGROUP",
             "GROUP",
@@ -146,10 +153,16 @@ class Reader:
         entries = next(iter(reply.values())) if isinstance(reply, dict) else reply[0][1]
         return [_entry(entry) for entry in entries]
 
-    async def _call(self, name: str, *command: Any, wait_ms: int = 0) -> Any:
-        return (await self.sale.ask(name, lambda told: told, "", [command], wait_ms))[0]
+    async def _call(self, name: str, *command: Any, wait_ms: int = 0) -> tuple[Any, int]:
+        """The reply, and the number of attempts that were lost before."""
+        told, _, lost = await self.sale.ask(name, lambda told: told, "", [command], wait_ms)
+        return told, lost
 
 
 def _entry(entry: Any) -> Entry:
     identity, fields = entry
-    return text(identity), decode(fields) if fields else None
+    try:
+        return text(identity), decode(fields) if fields else None
+    except (ValueError, RecursionError):
+        # Another program wrote it: it must not stop the worker.
+        return text(identity), None

@@ -13,7 +13,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 import redis
 from redis.crc import key_slot
 
-from .links import ERRORS, Links, code_of
+from .links import ERRORS, FULL, UNSURE, Links, code_of
 from .orders import Order, Reader
 from .tables import MISTAKES, Outcome, Settled
 from .words import (
@@ -44,6 +44,11 @@ def _id(name: str, value: Any, optional: bool = False) -> Any:
     if not isinstance(value, str | bytes) and not (optional and value is None):
         raise TypeError(f"{name} must be str or bytes, not {type(value).__name__}")
     return value
+
+
+def _made(req: Any) -> Any:
+    """The REQ, or a new one if it is missing or empty. (0 and False are mistakes, not empty.)"""
+    return _id("req", req, True) or secrets.token_hex(16)
 
 
 def _number(name: str, value: Any) -> int:
@@ -98,7 +103,7 @@ class AsyncSale:
         """Asks for units. All attempts have one REQ: the order's, or a new one. In a sale with
         NUMBERED `units` are exactly these numbers, and `adjacent` means consecutive numbers."""
         words = self._asked(qty, upto, units, adjacent)
-        return await self._change("GRAB", user, req or secrets.token_hex(16), *words)
+        return await self._change("GRAB", user, _made(req), *words)
 
     async def wait(
         self,
@@ -110,7 +115,7 @@ class AsyncSale:
         """Grabs, or joins the waiting list if nothing is left."""
         until = [] if until_ms is None else ["UNTIL", _number("until_ms", until_ms)]
         words = [*self._qty(qty), "WAIT", *until]
-        return await self._change("GRAB", user, req or secrets.token_hex(16), *words)
+        return await self._change("GRAB", user, _made(req), *words)
 
     async def confirm(
         self,
@@ -147,7 +152,7 @@ class AsyncSale:
         keys = [self.key, *(_id("a key", other) for other in others)]
         each = [qty] if qty is None or isinstance(qty, int) else qty
         units = [] if each in ([None], [1]) else ["QTY", *(_number("qty", n) for n in each)]
-        named = _id("req", req, True) or secrets.token_hex(16)
+        named = _made(req)
         command = ["SECKILL.MGRAB", _id("user", user), len(keys), *keys, *units, "REQ", named]
         return cast(MultiAnswer, await self._sure("MGRAB", answers, command, text(named)))
 
@@ -240,12 +245,15 @@ class AsyncSale:
     async def _sure(self, name: str, read: Callable[[Any], Any], command: Any, req: str) -> Any:
         """Durable: the repeated call shows that this server has the grant, and the INCR comes after
         it, so the WAIT covers both. (After a REPLAY, which writes nothing, WAIT would not wait.)"""
-        told, _, lost = await self.ask(name, read, req, [command])
+        end = time.monotonic() + self.timeout_ms / 1000
+        told, _, lost = await self.ask(name, read, req, [command], end=end)
         durable = None
         if self.durable and (grants := _grants(told)):
             mark, replicas, timeout_ms = self.durable
             both = [command, ("INCR", mark), ("WAIT", replicas, timeout_ms)]
-            again, replies, lost = await self.ask(name, read, req, both, timeout_ms, lost, True)
+            again, replies, lost = await self.ask(
+                name, read, req, both, timeout_ms, lost, True, end
+            )
             if (now := _grants(again)) != grants:
                 told = again
             durable = replies[2] >= replicas if now else None
@@ -260,10 +268,12 @@ class AsyncSale:
         wait_ms: int = 0,
         lost: int = 0,
         happened: bool = False,
+        end: float | None = None,
     ) -> tuple[T, list[Any], int]:
-        """Retries until there is an answer. An error says nothing about earlier lost attempts."""
+        """Retries until there is an answer. An error says nothing about earlier lost attempts.
+        `end`: when the call's time is over; the time of a command that blocks comes on top."""
         words = [tuple(_bytes(word) for word in command) for command in commands]
-        end = time.monotonic() + (self.timeout_ms + wait_ms) / 1000
+        end = (time.monotonic() + self.timeout_ms / 1000 if end is None else end) + wait_ms / 1000
         why: object = "no time is left"
         for attempt in range(self.attempts):
             if attempt:
@@ -294,13 +304,17 @@ class AsyncSale:
                 asyncio.TimeoutError,
             ) as error:
                 why = cause = error
+            passes = cause is not None and any(said in str(cause) for said in (FULL, UNSURE))
+            if passes:
+                outcome = "ERR"
             lost += outcome == "LOST"
             if self.on_attempt:
                 with suppress(Exception):
                     self.on_attempt(name, outcome, lost, (time.monotonic() - begun) * 1000)
             if cause is None:
                 return cast(T, told), replies, lost
-            if outcome in MISTAKES or (outcome in ("MOVED", "ASK") and not self.links.is_cluster):
+            is_moved = outcome in ("MOVED", "ASK") and not self.links.is_cluster
+            if is_moved or (outcome in MISTAKES and not passes):
                 said = str(why)
                 said = said if said.split(" ")[0] == outcome else f"{outcome} {said}"
                 if lost or happened:

@@ -164,8 +164,13 @@ def row(reply: Any) -> Row:
 
 
 def decode(fields: Mapping[Any, Any] | list[Any]) -> Event:
-    """Reads the fields of a stream entry, a map or a flat list, of bytes or text."""
+    """Reads the fields of a stream entry, a map or a flat list, of bytes or text. ValueError if it
+    is no entry of a sale."""
     pairs = fields.items() if isinstance(fields, Mapping) else zip(fields[::2], fields[1::2])
     told = {text(name): text(value) for name, value in pairs}
+    if any(name not in told for name in EVENT[:3]):
+        raise ValueError("not an entry of a sale")
     told["data"] = json.loads(told["data"])
+    if not isinstance(told["data"], dict):
+        raise ValueError("not an entry of a sale")
     return Event(*cast(Any, map(told.get, EVENT)))
