@@ -24,18 +24,18 @@ class NewReq(seckill.Sale):
 class NoReq(seckill.Sale):
     """Sends no REQ if it is empty."""
 
-    def grab(self, user: Any, req: Any = 0, **more: Any) -> Any:
-        if req or req == 0:
-            return super().grab(user, req or None, **more)
-        return calls._now(self.calls._change("GRAB", user, ""))
+    def grab(self, user: Any, req: Any = ..., **more: Any) -> Any:
+        if req is None or req == "":
+            return calls._now(self.calls._change("GRAB", user, ""))
+        return super().grab(user, None if req is ... else req, **more)
 
 
 class Keeps(seckill.Sale):
-    """Keeps the connection after READONLY, LOADING, MASTERDOWN."""
+    """Keeps the connection after READONLY, LOADING, MASTERDOWN and where no more are accepted."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
-        vars(links)["DROPPING"] = ()
+        vars(links).update(DROPPING=(), FULL="\0")
 
 
 class Patient(seckill.Sale):

@@ -5,6 +5,8 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use seckill_harness::link::{Filter, Link};
 use seckill_harness::process::lock;
@@ -16,6 +18,11 @@ pub use seckill_harness::link::Then;
 pub struct Trouble {
     /// Byte counts after which replies to the library's commands are cut, one after the other.
     pub cut: VecDeque<usize>,
+    /// Only replies to requests with this word are cut; otherwise those of connections that have
+    /// carried a command of the library.
+    pub cut_of: Option<String>,
+    /// Milliseconds by which each reply is late.
+    pub slow_ms: u64,
     /// Called at the first cut, or at the first error reply.
     pub then: Option<Then>,
     /// An error for connections that existed before the first call.
@@ -51,7 +58,8 @@ impl Troubles {
         let troubles = self.clone();
         Link::through(Box::new(move || {
             let id = troubles.connections.fetch_add(1, Ordering::SeqCst) + 1;
-            Arc::new(Connection { id, asked: AtomicBool::new(false), troubles: troubles.clone() })
+            let (asked, named) = Default::default();
+            Arc::new(Connection { id, asked, named, troubles: troubles.clone() })
         }))
     }
 }
@@ -60,6 +68,8 @@ struct Connection {
     id: u64,
     /// Whether the connection has carried a command of the library.
     asked: AtomicBool,
+    /// Whether the last request has the word of `cut_of`.
+    named: AtomicBool,
     troubles: Troubles,
 }
 
@@ -67,15 +77,28 @@ impl Filter for Connection {
     fn answer(&self, request: &[u8]) -> Option<Vec<u8>> {
         let is_ours = request.windows(8).any(|word| word == b"SECKILL.");
         self.asked.fetch_or(is_ours, Ordering::SeqCst);
+        let word = lock(&self.troubles.now).cut_of.clone();
+        let has = |word: String| {
+            let word = format!("\r\n{word}\r\n").into_bytes();
+            request.windows(word.len()).any(|part| part == word)
+        };
+        self.named.store(word.is_some_and(has), Ordering::SeqCst);
         let error = is_ours.then(|| self.sickness()).flatten()?;
         Some(format!("-{error}\r\n").repeat(commands(request)).into_bytes())
     }
 
     fn reply(&self, mut reply: Vec<u8>) -> (Vec<u8>, Option<Then>) {
-        if !self.asked.load(Ordering::SeqCst) {
+        let mut trouble = lock(&self.troubles.now);
+        let counts = if trouble.cut_of.is_some() { &self.named } else { &self.asked };
+        if !counts.load(Ordering::SeqCst) {
             return (reply, None);
         }
-        let mut trouble = lock(&self.troubles.now);
+        if trouble.slow_ms > 0 {
+            let late = Duration::from_millis(trouble.slow_ms);
+            drop(trouble);
+            thread::sleep(late);
+            trouble = lock(&self.troubles.now);
+        }
         reply = longer(reply, trouble.more_words);
         let breaks = trouble.breaks(reply.len());
         let is_over = breaks.is_some() || reply.starts_with(b"-");

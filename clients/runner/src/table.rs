@@ -53,6 +53,11 @@ struct Step {
     /// Byte counts after which the replies to the call are cut, one after the other.
     #[serde(default)]
     cut: Vec<usize>,
+    /// Only replies to requests with this word are cut.
+    cut_of: Option<String>,
+    /// Milliseconds by which each reply is late.
+    #[serde(default)]
+    slow_ms: u64,
     /// An error for all existing connections.
     sick: Option<String>,
     /// Number of words that are added to each reply.
@@ -92,7 +97,11 @@ const THAW_AFTER: Duration = Duration::from_secs(2);
 impl Case {
     /// Whether the case is for this client.
     pub fn is_for(&self, client: &Client) -> bool {
-        self.on == client.on && !self.not_for.iter().any(|name| name == client.language)
+        // A Redis library that resends by itself hides that a reader's reply was lost.
+        let is_hidden = client.resends && self.steps.iter().any(|step| step.cut_of.is_some());
+        self.on == client.on
+            && !is_hidden
+            && !self.not_for.iter().any(|name| name == client.language)
     }
 
     /// Runs the case. Returns the client's error, if any.
@@ -145,6 +154,8 @@ impl Step {
         });
         place.troubles.begin(Trouble {
             cut: self.cut.iter().copied().collect(),
+            cut_of: self.cut_of.clone(),
+            slow_ms: self.slow_ms,
             then: (!self.then.is_empty()).then_some(run_then),
             sick: self.sick.clone(),
             more_words: self.more_words,
