@@ -78,6 +78,9 @@ final class Chinese
             '旧页面还在弹出，列表已经还给它：下线旧页面，DEL 这个活动，再跑一遍',
         // locks.php
         'the lock is the stock itself: carry it with counter.php' => '锁就是库存那个键：用 counter.php 搬',
+        // lua.php
+        'nothing was taken back: say --enter-late yes, and what is left is added to *, or no, and it is overwritten' =>
+            '没有退回：加 --enter-late yes，剩下的加到 $1 上；加 --enter-late no，它会被覆盖',
         // notes.php
         'the notes: *' => '搬迁记录：$1',
         '* was carried over from *: take another --sale' => '$1 是从 $2 搬来的：换一个 --sale',

@@ -4,7 +4,10 @@
 // sorted set gets the new ones with the Unix time of their grant as the score.
 //
 //   php lua.php --old HOST:PORT --counter goods --buyers buyers --new HOST:PORT --sale sale:goods
-//       [--terms 'LIMIT 1'] [--open no] [--back yes]
+//       [--terms 'LIMIT 1'] [--open no] [--back yes] [--enter-late yes|no]
+//
+// If the old program has written the counter since, the way back asks: with --enter-late yes what is left is added to
+// it; with no it is overwritten.
 
 require __DIR__ . '/carry.php';
 
@@ -13,14 +16,18 @@ $counter = $carry->option('counter');
 $buyers = $carry->option('buyers');
 
 if ($carry->isBack()) {
+    $carry->checkBack();
+    $written = $carry->option('enter-late');
+    $carry->isLeft($counter, '0') || in_array($written, ['yes', 'no'], true) || Carry::fail(
+        "nothing was taken back: say --enter-late yes, and what is left is added to $counter, or no, and it is overwritten"
+    );
+    $isNumber = !$carry->old->exists($counter) || filter_var($carry->old->get($counter), FILTER_VALIDATE_INT) !== false;
+    $isNumber || $written === 'no' || Carry::fail("$counter holds no number");
     $units = $carry->takeBack();
+    $left = $units ?? (int) $carry->old->get("$counter:moved");
     $kind = $carry->old->type($buyers);
-    $carry->giveBack(function ($old) use ($carry, $buyers, $counter, $kind, $units) {
-        if ($units === null) {
-            $old->rename("$counter:moved", $counter);
-            return;
-        }
-        foreach ($carry->sold() as [, $user, , , $atMs]) {
+    $carry->giveBack(function ($old) use ($carry, $buyers, $counter, $kind, $units, $left, $written) {
+        foreach ($units === null ? [] : $carry->sold() as [, $user, , , $atMs]) {
             match ($kind) {
                 Redis::REDIS_SET => $old->sAdd($buyers, $user),
                 Redis::REDIS_ZSET => $old->zAdd($buyers, ['NX'], intdiv($atMs, 1000), $user),
@@ -28,7 +35,9 @@ if ($carry->isBack()) {
                 default => $old->hSetNx($buyers, $user, '1'),
             };
         }
-        $old->set($counter, (string) $units);
+        // Added, because the old program may return units while holds end.
+        $written === 'no' && $old->set($counter, '0');
+        $old->incrBy($counter, $left);
         $old->del("$counter:moved");
     });
     exit;
