@@ -1,6 +1,12 @@
 # `make` lists the targets. PORT chooses where `make run` listens.
 PORT ?= 6390
 MODULE := $(CURDIR)/target/release/libseckill.so
+# Recipes run what they have built from target/. A user's settings of cargo must not put it elsewhere, where an older
+# file in target/ would be run instead. Scripts of .ci that build elsewhere set this themselves.
+export CARGO_TARGET_DIR := $(CURDIR)/target
+unexport CARGO_BUILD_TARGET
+# Targets install packages and write the same files, so `make -j` runs one at a time, too.
+.NOTPARALLEL:
 
 .DEFAULT_GOAL := help
 # Options of `make bench`: BENCH="--quick", BENCH="--only recommended", BENCH="--help". A full run
@@ -46,11 +52,11 @@ build: deps ## use: Build the module: target/release/libseckill.so
 	$(BUILD) -p rush
 
 run: build ## use: Start a server with the module in the foreground
-	@mkdir -p target/run
+	@mkdir -p target/run/$(PORT)
 	@echo "Talk to it:  redis-cli -p $(PORT) SECKILL.INIT sale 100"
 	@echo "             redis-cli -p $(PORT) SECKILL.GRAB sale alice"
-	@exec redis-server --bind 127.0.0.1 --port $(PORT) --dir $(CURDIR)/target/run \
-		--appendonly yes --maxmemory-policy noeviction --loglevel warning --loadmodule $(MODULE)
+	@exec redis-server --bind 127.0.0.1 --port $(PORT) --dir "$(CURDIR)/target/run/$(PORT)" \
+		--appendonly yes --maxmemory-policy noeviction --loglevel warning --loadmodule "$(MODULE)"
 
 demo: deps ## use: Sell 100 units to 500 concurrent clients and check the result (also demo-pay ...)
 	$(BUILD) -p rush --bin rush
@@ -88,19 +94,19 @@ orders-test: deps orders-deps ## test: Kill seckill orders at every point, on Ma
 	@.ci/deps postgres
 	@.ci/servers mysql-9.7.4
 	@.ci/deps brokers
-	@python3 -m pip install --quiet --target $(CURDIR)/target/python confluent-kafka rocketmq-python-client
-	PYTHONPATH=$(CURDIR)/target/python cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
+	@python3 -m pip install --quiet --target "$(CURDIR)/target/python" confluent-kafka rocketmq-python-client
+	PYTHONPATH="$(CURDIR)/target/python" cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 orders::
 
 # The page needs a browser, the alerts need Prometheus; WATCH=docs makes the picture of docs/watch.md again.
 watch-test: build ## test: Fire the alerts in Prometheus, look at the exporter's page, measure what it costs
 	@.ci/deps browser
-	SECKILL_MODULE=$(MODULE) SECKILL_PROMETHEUS="$$(.ci/prometheus)" SECKILL_PICTURE="$(if $(WATCH),$(CURDIR)/docs/watch.png)" \
+	SECKILL_MODULE="$(MODULE)" SECKILL_PROMETHEUS="$$(.ci/prometheus)" SECKILL_PICTURE="$(if $(WATCH),$(CURDIR)/docs/watch.png)" \
 		cargo test --workspace --test cli -- --ignored --nocapture --test-threads=1 watch::
 
 watch-cost: build ## more: Measure what the exporter costs Redis 7.0 and 8.10 and Valkey 9.1 (4 minutes)
 	@.ci/servers $(WATCH_COST)
 	@for server in $(WATCH_COST); do \
-		SECKILL_MODULE=$(MODULE) SECKILL_TEST_SERVER="$$(.ci/servers --where)/$$server/server" \
+		SECKILL_MODULE="$(MODULE)" SECKILL_TEST_SERVER="$$(.ci/servers --where)/$$server/server" \
 			cargo test --workspace --test cli -- --ignored --nocapture watch::cost || exit; \
 	done
 
@@ -109,21 +115,21 @@ watch-cost: build ## more: Measure what the exporter costs Redis 7.0 and 8.10 an
 CLIENT_LIBRARIES := $(CURDIR)/target/clients
 clients-deps:
 	@.ci/deps clients
-	@npm install --silent --no-fund --prefix $(CLIENT_LIBRARIES) redis@6 ioredis@6 typescript@5 eslint@9 @eslint/js@9 globals @types/node@20
-	@python3 -m pip install --quiet --upgrade --target $(CLIENT_LIBRARIES)/python 'redis>=8,<9' ruff mypy jsonschema
-	@.ci/java-jars $(CLIENT_LIBRARIES)/jars $(CLIENTS)
-	@.ci/go-redis $(CLIENT_LIBRARIES)/gopath $(CLIENTS)
+	@npm install --loglevel=error --no-fund --prefix "$(CLIENT_LIBRARIES)" redis@6 ioredis@6 typescript@5 eslint@9 @eslint/js@9 globals @types/node@20
+	@python3 -m pip install --quiet --upgrade --target "$(CLIENT_LIBRARIES)/python" 'redis>=8,<9' ruff mypy jsonschema
+	@.ci/java-jars "$(CLIENT_LIBRARIES)/jars" $(CLIENTS)
+	@.ci/go-redis "$(CLIENT_LIBRARIES)/gopath" $(CLIENTS)
 
 # CLIENTS="--skip Java" skips a missing one.
 clients: deps clients-deps ## test: Run clients/ through its table on three servers (CLIENTS="--skip Java", JAVA_JARS=DIR)
 	@.ci/servers
 	$(BUILD) -p seckill-clients --bin clients -p seckill-client --example driver
-	@.ci/clients $(CLIENT_LIBRARIES) $(CLIENTS)
-	@.ci/readme-examples $(CLIENT_LIBRARIES) $(CLIENTS)
+	@.ci/clients "$(CLIENT_LIBRARIES)" $(CLIENTS)
+	@.ci/readme-examples "$(CLIENT_LIBRARIES)" $(CLIENTS)
 
 clients-publish: deps clients-deps ## more: Pack the libraries of clients/, and use each in a project of its own
 	@.ci/deps publish
-	@.ci/clients-publish $(CLIENT_LIBRARIES) $(CLIENTS)
+	@.ci/clients-publish "$(CLIENT_LIBRARIES)" $(CLIENTS)
 
 shop-deps:
 	@.ci/deps orders php shop
@@ -136,9 +142,9 @@ shop: deps shop-deps ## use: Open a small whole shop in PHP on a free port, unti
 # SHOP="--docs docs/shop" makes the pictures of docs/shop.md again.
 shop-test: deps shop-deps ## test: Play the shop's visitors in a browser, then `ab -c 500 -n 4000` on it
 	@.ci/deps browser
-	@npm install --silent --no-fund --prefix $(CURDIR)/target/shop-test puppeteer-core@24
+	@npm install --loglevel=error --no-fund --prefix "$(CURDIR)/target/shop-test" puppeteer-core@24
 	$(BUILD) -p seckill-cli --bin seckill
-	@NODE_PATH=$(CURDIR)/target/shop-test/node_modules exec node examples/shop/test/test.js $(SHOP)
+	@NODE_PATH="$(CURDIR)/target/shop-test/node_modules" exec node examples/shop/test/test.js $(SHOP)
 
 durability: deps ## more: Measure what is lost when a server dies, setting by setting
 	$(BUILD) -p seckill-torture --bin torture
@@ -193,7 +199,7 @@ lab-tigerfans: deps ## more: The load of TigerFans (a shop of others) on its Pos
 	@python3 -m pip install --quiet --upgrade --target $(TIGERFANS_PYTHON) -r $(TIGERFANS)/requirements.txt
 	$(BUILD) -p rush
 	PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$(TIGERFANS_PYTHON):$(CURDIR)/clients/python/src:$(CURDIR)/lab/tigerfans python3 lab/tigerfans/run.py \
-		--tigerfans $(TIGERFANS) --module $(MODULE) $(or $(TIGERFANS_RUN),--json docs/tigerfans.json)
+		--tigerfans $(TIGERFANS) --module "$(MODULE)" $(or $(TIGERFANS_RUN),--json docs/tigerfans.json)
 	$(if $(TIGERFANS_RUN),,python3 lab/tigerfans/pages.py docs/tigerfans.json docs)
 
 lab-php-deps:
@@ -227,7 +233,7 @@ test-server: deps ## test: Run the server tests (SERVER=valkey-9.1.2: on that se
 
 # The release build of the module, without the debug assertions that tests use.
 test-release: build ## more: Run the server tests against the release build (SERVER=valkey-9.1.2)
-	$(MAKE) test-server SERVER=$(SERVER) SECKILL_MODULE=$(MODULE)
+	$(MAKE) test-server SERVER=$(SERVER) SECKILL_MODULE="$(MODULE)"
 
 matrix: deps ## test: Run the server tests on eight versions, two also with I/O threads, and mix them
 	@.ci/deps languages
@@ -325,13 +331,13 @@ docs: ## docs: Write the pages that come from the module's tables and from bench
 # files, SECKILL_BASE the site's folder on the web server.
 SITE := $(CURDIR)/target/site
 site-deps:
-	@mkdir -p $(SITE)
-	@cp -r site/. $(SITE)
-	@cd $(SITE) && npm install --silent --no-fund --no-audit --no-package-lock
+	@mkdir -p "$(SITE)"
+	@cp -r site/. "$(SITE)"
+	@cd "$(SITE)" && npm install --loglevel=error --no-fund --no-audit --no-package-lock
 
 site: site-deps ## docs: Make the site of docs/ in both languages: target/site/dist (Node 20 or newer)
-	cd $(SITE) && SECKILL_ROOT=$(CURDIR) npm run --silent build
+	cd "$(SITE)" && SECKILL_ROOT="$(CURDIR)" npm run --silent build
 
 site-test: site ## more: Read the site in Chromium: links, search, tabs, dark, phone
 	@.ci/deps browser
-	cd $(SITE) && node --test test.js
+	cd "$(SITE)" && node --test test.js
