@@ -14,6 +14,8 @@ final class PhpRedis implements Connection
     private const READ_PRECISION_S = 0.002;
     /** @var ?\WeakMap<\Redis, array<string, mixed>> addresses and options of clients */
     private static ?\WeakMap $known = null;
+    /** @var list<resource> the connections to the client's server, as far as they were looked up */
+    private array $streams = [];
 
     public function __construct(private readonly \Redis $client)
     {
@@ -125,28 +127,41 @@ final class PhpRedis implements Connection
     }
 
     /**
-     * The connections of this program that have ended. Only that of this client can end during its call. Null if
-     * PHP does not show it: a persistent one that an earlier request opened.
+     * The client's connections that have ended: during a call only its own can end. Null if PHP does not show it.
      *
      * @return ?list<int>
      */
     private function ended(): ?array
     {
-        if (!function_exists('get_resources')) {
-            return null;
+        if ($this->streams === [] || array_filter($this->streams, is_resource(...)) !== $this->streams) {
+            $this->streams = function_exists('get_resources') ? $this->streams() : [];
         }
+        $ended = [];
+        foreach ($this->streams as $stream) {
+            stream_get_meta_data($stream)['eof'] && $ended[] = get_resource_id($stream);
+        }
+        return $this->streams === [] ? null : $ended;
+    }
+
+    /**
+     * The connections of this program to the client's server. PHP does not show a persistent one that an earlier
+     * request opened.
+     *
+     * @return list<resource>
+     */
+    private function streams(): array
+    {
         [$host, $port] = [$this->client->getHost(), $this->client->getPort()];
-        [$ended, $isShown] = [[], false];
+        $streams = [];
         foreach ([...get_resources('stream'), ...get_resources('persistent stream')] as $stream) {
-            $about = stream_get_meta_data($stream);
-            if (str_contains($about['stream_type'] ?? '', '_socket')) {
-                $name = (string) stream_socket_get_name($stream, true);
-                // The name of a connection that has ended is not known.
-                $isShown = $isShown || $name === '' || ($port > 0 ? str_ends_with($name, ":$port") : $name === $host);
-                $about['eof'] && $ended[] = get_resource_id($stream);
+            $isSocket = str_contains(stream_get_meta_data($stream)['stream_type'] ?? '', '_socket');
+            $name = $isSocket ? (string) stream_socket_get_name($stream, true) : null;
+            // The name of a connection that has ended is not known.
+            if ($name === '' || $name === $host || ($port > 0 && str_ends_with((string) $name, ":$port"))) {
+                $streams[] = $stream;
             }
         }
-        return $isShown ? $ended : null;
+        return $streams;
     }
 
     private static function now(): float
