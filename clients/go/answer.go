@@ -115,14 +115,14 @@ type MultiAnswer struct {
 	Durable *bool
 }
 
-// Won says whether the user has the units of all sales.
+// Won says whether the user has the units of all sales. The MultiAnswer of an error has none.
 func (m MultiAnswer) Won() bool {
 	for _, grant := range m.Grants {
 		if !grant.Won() {
 			return false
 		}
 	}
-	return m.Refusal == nil
+	return m.Refusal == nil && len(m.Grants) > 0
 }
 
 func readMulti(reply any) (MultiAnswer, error) {

@@ -17,8 +17,10 @@ type answered[T any] interface {
 	isSame(T) bool
 }
 
-func (a Answer) word() string   { return a.Outcome }
-func (a Answer) hasGrant() bool { return a.State != "" && a.State != "NOGRANT" }
+func (a Answer) word() string { return a.Outcome }
+
+// A fence (CANCELLED, number 0) is no grant.
+func (a Answer) hasGrant() bool { return a.State != "" && a.State != "NOGRANT" && a.Seq != 0 }
 func (a Answer) isSame(b Answer) bool {
 	return reflect.DeepEqual(a.grant(), b.grant())
 }

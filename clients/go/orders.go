@@ -40,7 +40,8 @@ const (
 	fresh
 )
 
-// Order is an entry of the outbox. Its Event is nil if it was trimmed before anybody read it.
+// Order is an entry of the outbox. Its Event is nil if it was trimmed before anybody read it, and if
+// somebody else wrote it into the stream.
 type Order struct {
 	ID    string
 	Event *Event
@@ -160,9 +161,7 @@ func (o *Orders) read(ctx context.Context, after string, block time.Duration) (i
 	}
 	entries, _ := stream[1].([]any)
 	for _, entry := range entries {
-		if err := o.take(entry); err != nil {
-			return 0, err
-		}
+		o.take(entry)
 	}
 	for _, order := range o.ready {
 		if o.last = order.ID; order.Event == nil {
@@ -181,9 +180,7 @@ func (o *Orders) claim(ctx context.Context) error {
 	}
 	entries, _ := words[1].([]any)
 	for _, entry := range entries {
-		if err := o.take(entry); err != nil {
-			return err
-		}
+		o.take(entry)
 	}
 	if len(words) > 2 {
 		ids, _ := words[2].([]any)
@@ -202,11 +199,12 @@ func (o *Orders) claim(ctx context.Context) error {
 	return nil
 }
 
-// A trimmed entry has no fields.
-func (o *Orders) take(entry any) error {
+// A trimmed entry has no fields. An entry that is no event is returned like a trimmed one: an error
+// would come again with each reading, and stop the worker for good.
+func (o *Orders) take(entry any) {
 	pair, _ := entry.([]any)
 	if len(pair) < 2 {
-		return nil
+		return
 	}
 	order := Order{}
 	order.ID, _ = pair[0].(string)
@@ -216,12 +214,9 @@ func (o *Orders) take(entry any) error {
 			name, _ := flat[at].(string)
 			values[name] = flat[at+1]
 		}
-		event, err := Decode(values)
-		if err != nil {
-			return err
+		if event, err := Decode(values); err == nil {
+			order.Event = &event
 		}
-		order.Event = &event
 	}
 	o.ready = append(o.ready, order)
-	return nil
 }

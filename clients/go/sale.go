@@ -41,9 +41,9 @@ type Options struct {
 
 // Durable makes answers say whether this many replicas have the grant.
 type Durable struct {
-	Mark     string // the key of a counter; in a cluster it has the sale's hash tag
-	Replicas int
-	Timeout  time.Duration // time to wait for replicas, in addition to the call's own
+	Mark     string        // the key of a counter; in a cluster it has the sale's hash tag
+	Replicas int           // 1
+	Timeout  time.Duration // time to wait for replicas, in addition to the call's own; 1 s
 }
 
 // Sale is one sale. Goroutines may share it.
@@ -68,10 +68,35 @@ func NewSale(client *Client, key string, options *Options) (*Sale, error) {
 	if sale.options.Attempts == 0 {
 		sale.options.Attempts = 5
 	}
-	if d := sale.options.Durable; d != nil && client.isCluster() && tag(d.Mark) != tag(key) {
-		return nil, errors.New("seckill: in a cluster the mark must have the sale's hash tag")
+	if sale.options.Durable != nil {
+		durable, err := sale.options.Durable.complete()
+		if err != nil {
+			return nil, err
+		}
+		if client.isCluster() && tag(durable.Mark) != tag(key) {
+			return nil, errors.New("seckill: in a cluster the mark must have the sale's hash tag")
+		}
+		sale.options.Durable = durable
 	}
 	return sale, nil
+}
+
+// With the defaults in place of zeros: WAIT 0 is always content, and WAIT with a timeout of 0 ms
+// never ends.
+func (d Durable) complete() (*Durable, error) {
+	if d.Mark == "" || d.Replicas < 0 || d.Timeout < 0 {
+		return nil, errors.New("seckill: durable needs a mark, and no negative numbers")
+	}
+	if d.Replicas == 0 {
+		d.Replicas = 1
+	}
+	if d.Timeout == 0 {
+		d.Timeout = time.Second
+	}
+	if d.Timeout < time.Millisecond {
+		d.Timeout = time.Millisecond
+	}
+	return &d, nil
 }
 
 // Home returns a user's part of a split sale, and the part's key.

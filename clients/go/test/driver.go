@@ -169,7 +169,7 @@ func run(base redis.UniversalClient, client *seckill.Client, order task) object 
 		},
 	}
 	if told := order.Durable; told != nil {
-		options.Durable = &seckill.Durable{Mark: told.Mark, Replicas: 1, Timeout: time.Second}
+		options.Durable = &seckill.Durable{Mark: told.Mark}
 		if told.Replicas != nil {
 			options.Durable.Replicas = *told.Replicas
 		}
