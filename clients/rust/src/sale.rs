@@ -326,7 +326,8 @@ impl Change for Answer {
     }
 
     fn has_grant(&self) -> bool {
-        self.state.is_some_and(|state| state != State::NoGrant)
+        // A fence (CANCELLED, number 0) is no grant.
+        self.state.is_some_and(|state| state != State::NoGrant) && self.seq != Some(0)
     }
 
     fn is_same(&self, other: &Answer) -> bool {
@@ -391,5 +392,21 @@ impl<L: Link> Iterator for Winners<'_, L> {
                 Err(error) => return Some(Err(error)),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_is_no_grant() {
+        let cancelled = |seq| {
+            let words = [Value::BulkString("CANCELLED".into()), Value::Int(seq)];
+            let answer = Value::Array([&words[..], &[Value::Int(1), Value::Int(0)]].concat());
+            Answer::read(&answer).expect("an answer").has_grant()
+        };
+        assert!(cancelled(1));
+        assert!(!cancelled(0));
     }
 }
