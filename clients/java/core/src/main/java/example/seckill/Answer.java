@@ -71,6 +71,11 @@ public record Answer(Outcome outcome, State state, String req, Long seq, Long qt
                 opensInMs, ticket, ahead, unitsAhead, unit, units, lostAttempts, isDurable);
     }
 
+    /** A fence (CANCELLED, number 0) is no grant. */
+    boolean hasGrant() {
+        return state != null && state != State.NOGRANT && seq != 0;
+    }
+
     boolean isSame(Answer other) {
         return grant().equals(other.grant());
     }

@@ -11,7 +11,8 @@ import java.time.Duration;
  * @param attempts most attempts of one call
  * @param onAttempt called after each attempt, or null; its exceptions are ignored
  * @param durable conditions of a durable answer, or null
- * @param charset of ids; ISO_8859_1 keeps every byte of those that are no UTF-8
+ * @param charset of ids; ISO_8859_1 keeps every byte of those that are no UTF-8, but takes no others:
+ *     make them by {@code new String(bytes, ISO_8859_1)}
  */
 public record Options(Duration timeout, int attempts, OnAttempt onAttempt, Durable durable,
         Charset charset) {
@@ -72,7 +73,8 @@ public record Options(Duration timeout, int attempts, OnAttempt onAttempt, Durab
      */
     public record Durable(String mark, int replicas, Duration timeout) {
         public Durable {
-            if (mark == null || timeout == null || replicas < 0) {
+            // WAIT with 0 ms never ends.
+            if (mark == null || timeout == null || timeout.toMillis() < 1 || replicas < 0) {
                 throw new IllegalArgumentException("a mark, a number of replicas and a timeout");
             }
         }

@@ -54,6 +54,7 @@ public final class Orders implements Iterator<Orders.Order> {
         if (stream == null || group == null || name == null) {
             throw new IllegalArgumentException("a stream, a group and a name");
         }
+        List.of(stream, group, name).forEach(word -> Reply.bytes(word, charset));
     }
 
     /** Takes over entries that another reader left unacknowledged for this long; 60 seconds. */
@@ -74,7 +75,10 @@ public final class Orders implements Iterator<Orders.Order> {
         return this;
     }
 
-    /** An entry; its event is null if it was trimmed before anybody read it. */
+    /**
+     * An entry; its event is null if it was trimmed before anybody read it, and if somebody else wrote
+     * it into the stream.
+     */
     public final class Order {
         private final String id;
         private final Event event;
@@ -212,15 +216,24 @@ public final class Orders implements Iterator<Orders.Order> {
             List<?> pair = Reply.list(entry);
             Object fields = Reply.at(pair, 1);
             boolean isThere = fields != null && !Reply.list(fields).isEmpty();
-            ready.add(new Order(Reply.text(pair.get(0), charset), isThere ? Event.decode(fields, charset) : null));
+            ready.add(new Order(Reply.text(pair.get(0), charset), isThere ? event(fields) : null));
+        }
+    }
+
+    /** Null for an entry that is no event: an exception would come again with each reading, for good. */
+    private Event event(Object fields) {
+        try {
+            return Event.decode(fields, charset);
+        } catch (IllegalArgumentException | IndexOutOfBoundsException foreign) {
+            return null;
         }
     }
 
     /** Sends a command once. Entries of a lost reply are read again as pending ones. */
     private Object send(Duration within, Object... words) {
-        byte[][] command = Arrays.stream(words).map(word -> word.toString().getBytes(charset))
+        byte[][] command = Arrays.stream(words).map(word -> Reply.bytes(word.toString(), charset))
                 .toArray(byte[][]::new);
-        var call = new Attempts.Call("", stream.getBytes(charset), "", List.<byte[][]>of(command), Duration.ZERO);
+        var call = new Attempts.Call("", Reply.bytes(stream, charset), "", List.<byte[][]>of(command), Duration.ZERO);
         try {
             return Attempts.send(link, call, within).get(0);
         } catch (Link.ServerError error) {

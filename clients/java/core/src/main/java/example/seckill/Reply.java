@@ -1,6 +1,10 @@
 package example.seckill;
 
+import java.nio.ByteBuffer;
+import java.nio.CharBuffer;
+import java.nio.charset.CharacterCodingException;
 import java.nio.charset.Charset;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -43,6 +47,19 @@ final class Reply {
     static List<Long> units(List<?> words, int count) {
         boolean isThere = count < words.size() && words.get(count) instanceof List<?>;
         return isThere ? list(words.get(count)).stream().map(Reply::number).toList() : null;
+    }
+
+    /**
+     * The bytes of a text. A character that the charset lacks must not become a `?`: different users
+     * would be one.
+     */
+    static byte[] bytes(String text, Charset charset) {
+        try {
+            ByteBuffer bytes = charset.newEncoder().encode(CharBuffer.wrap(text));
+            return Arrays.copyOf(bytes.array(), bytes.limit());
+        } catch (CharacterCodingException error) {
+            throw new IllegalArgumentException("not a text of " + charset + ": " + text, error);
+        }
     }
 
     static String text(Object word, Charset charset) {

@@ -64,7 +64,7 @@ public final class Sale {
             throw new IllegalArgumentException("parts must be above 0");
         }
         var crc = new CRC32();
-        crc.update(given(user, "user").getBytes(charset));
+        crc.update(Reply.bytes(given(user, "user"), charset));
         long part = crc.getValue() % parts;
         return new Home((int) part, given(name, "name") + ":{p" + part + "}");
     }
@@ -248,8 +248,7 @@ public final class Sale {
 
     private static final Kind<Answer> ONE = new Kind<>(Answer::of,
             answer -> answer.outcome().name(),
-            answer -> answer.state() != null && answer.state() != State.NOGRANT, Answer::isSame,
-            Answer::told);
+            Answer::hasGrant, Answer::isSame, Answer::told);
 
     private static List<Object> these(long[] keep) {
         List<Object> words = new ArrayList<>(List.of("KEEP"));
@@ -296,7 +295,7 @@ public final class Sale {
     }
 
     private byte[] bytes(String word) {
-        return word.getBytes(options.charset());
+        return Reply.bytes(word, options.charset());
     }
 
     private static String orNew(String req) {
