@@ -87,9 +87,18 @@ type told[T any] struct {
 
 const pause = 50 * time.Millisecond
 
+const (
+	// A server without a free connection says this to a new one, and executes nothing.
+	full = "ERR max number of clients"
+	// After this error nobody knows what was executed.
+	unsure = "ERR internal error"
+)
+
 // Whether a retry can't avoid this error. Other errors are temporary, and a grant may exist.
-func (c *Client) isMistake(code string) bool {
-	return mistakes[code] || !c.isCluster() && (code == "MOVED" || code == "ASK")
+func (c *Client) isMistake(refused *SaleError) bool {
+	code := refused.Code
+	passes := strings.HasPrefix(refused.Text, full) || strings.HasPrefix(refused.Text, unsure)
+	return mistakes[code] && !passes || !c.isCluster() && (code == "MOVED" || code == "ASK")
 }
 
 // One attempt. Returns the replies, the server's error as a SaleError, or another error if the
@@ -106,7 +115,7 @@ func (c *Client) attempt(ctx context.Context, key string, commands [][]any, with
 	if text != "" {
 		code, _, _ := strings.Cut(text, " ")
 		err = &SaleError{code, text}
-		if strings.Contains("READONLY LOADING MASTERDOWN CLUSTERDOWN", code) {
+		if strings.Contains("READONLY LOADING MASTERDOWN CLUSTERDOWN", code) || strings.HasPrefix(text, full) {
 			c.drop(ctx)
 		}
 	} else if err != nil && c.isCluster() {
@@ -149,7 +158,7 @@ func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, erro
 		if err == nil {
 			return told[T]{value, replies, lost}, nil
 		}
-		if why = err; isRefused && s.client.isMistake(refused.Code) {
+		if why = err; isRefused && s.client.isMistake(refused) {
 			if lost == 0 && !call.happened {
 				return told[T]{}, refused
 			}

@@ -67,7 +67,7 @@ func (o *Orders) Next(ctx context.Context) (Order, error) {
 			return Order{}, ctx.Err()
 		case err == nil:
 			continue
-		case errors.As(err, &refused) && o.client.isMistake(refused.Code) && refused.Code != "NOGROUP":
+		case errors.As(err, &refused) && o.client.isMistake(refused) && refused.Code != "NOGROUP":
 			o.isOver = true
 			return Order{}, err
 		case refused != nil && refused.Code == "NOGROUP":

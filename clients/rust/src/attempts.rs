@@ -11,6 +11,10 @@ use crate::{Error, Id, Link, SaleError, Unanswered};
 
 /// Codes of a server that is not the primary, or not ready yet.
 const ELSEWHERE: [&str; 4] = ["READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN"];
+/// A server without a free connection says this to a new one, and executes nothing.
+const FULL: &str = "max number of clients";
+/// After this error nobody knows what was executed.
+const UNSURE: &str = "internal error";
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Called after each attempt.
@@ -90,7 +94,8 @@ pub(crate) fn attempt(
         },
     };
     match &came {
-        Came::Refused(error) if !ELSEWHERE.contains(&error.code.as_str()) => {}
+        Came::Refused(error)
+            if !ELSEWHERE.contains(&error.code.as_str()) && !error.text.starts_with(FULL) => {}
         Came::Replies(_) => {}
         _ => link.drop_connections(),
     }
@@ -99,7 +104,9 @@ pub(crate) fn attempt(
 
 /// Whether this error can't be avoided by a retry.
 pub(crate) fn is_mistake(error: &SaleError, link: &impl Link) -> bool {
-    MISTAKES.contains(&error.code.as_str())
+    let passes =
+        error.code == "ERR" && [FULL, UNSURE].iter().any(|text| error.text.starts_with(text));
+    (MISTAKES.contains(&error.code.as_str()) && !passes)
         || (!link.is_cluster() && ["MOVED", "ASK"].contains(&error.code.as_str()))
 }
 

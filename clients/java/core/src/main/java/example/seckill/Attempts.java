@@ -17,6 +17,10 @@ final class Attempts {
     /** Codes of a server that is not the primary, or not ready yet. */
     private static final Set<String> ELSEWHERE =
             Set.of("READONLY", "LOADING", "MASTERDOWN", "CLUSTERDOWN");
+    /** A server without a free connection says this to a new one, and executes nothing. */
+    private static final String FULL = "ERR max number of clients";
+    /** After this error nobody knows what was executed. */
+    private static final String UNSURE = "ERR internal error";
     static final Duration PAUSE = Duration.ofMillis(50);
     private static final ExecutorService THREADS = Executors.newCachedThreadPool(work -> {
         var thread = new Thread(work, "seckill");
@@ -76,7 +80,8 @@ final class Attempts {
     }
 
     static boolean isMistake(Link link, Link.ServerError error) {
-        return Tables.MISTAKES.contains(error.code())
+        boolean passes = error.getMessage().startsWith(FULL) || error.getMessage().startsWith(UNSURE);
+        return Tables.MISTAKES.contains(error.code()) && !passes
                 || !link.isCluster() && Set.of("MOVED", "ASK").contains(error.code());
     }
 
@@ -86,7 +91,7 @@ final class Attempts {
         List<Object> replies = link.mayBlock() ? inTime(work, within) : work.call();
         for (Object reply : replies) {
             if (reply instanceof Link.ServerError error) {
-                if (ELSEWHERE.contains(error.code())) {
+                if (ELSEWHERE.contains(error.code()) || error.getMessage().startsWith(FULL)) {
                     link.drop();
                 }
                 throw error;
