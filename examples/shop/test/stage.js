@@ -65,7 +65,8 @@ class Stage {
     fs.chmodSync(stage.folder, 0o711);
     const run = path.join(stage.folder, 'run');
     stage.run = run;
-    const env = { ...process.env, PATH: `${stage.watch()}:${process.env.PATH}` };
+    // An address that is not the default one: the shop's own processes must find it, too.
+    const env = { LISTEN: '127.0.0.3', ...process.env, PATH: `${stage.watch()}:${process.env.PATH}` };
     stage.shop = child([path.join(ROOT, 'examples/shop/start'), run], { stdio: ['ignore', 'pipe', 'inherit'], env });
     let told = '';
     stage.shop.stdout.on('data', (data) => { told += data; });

@@ -86,12 +86,12 @@ async function guesses(stage) {
 }
 
 async function halfRequests(stage) {
-  const { port } = new URL(stage.url);
+  const { hostname: host, port } = new URL(stage.url);
   const open = new Set();
   let [sent, goesOn] = [0, true];
   // Reopens a connection that the server has closed.
   const half = () => {
-    const socket = net.connect({ port: +port, host: '127.0.0.1', localAddress: STRANGER }, () => {
+    const socket = net.connect({ port: +port, host, localAddress: STRANGER }, () => {
       socket.write('GET / HTTP/1.1\r\nHost: x\r\nX-A', () => { sent += 1; });
     });
     open.add(socket);
