@@ -37,7 +37,7 @@ async function poolsKnowTheirOwn(stage) {
     const names = fs.readdirSync(path.join(stage.run, 'secrets'));
     known[pool] = names.filter((name) => Object.values(env).includes(stage.secret(name))).join(' ');
   }
-  const may = { sale: 'redis-shop', pages: 'database-pages key-bill key-paid redis-shop', login: 'database-login',
+  const may = { sale: 'redis-sale', pages: 'database-pages key-bill key-paid redis-pages', login: 'database-login',
     operator: 'database-operator key-answer key-ask redis-operator', bank: 'database-bank key-answer key-ask key-bill key-refund' };
   for (const pool of POOLS) check(known[pool] === may[pool], `${pool} knows ${known[pool]}`);
   return process.getuid() === 0 ? 'www-data, no file, not root of the database; of the secrets each its own' : 'of the secrets each its own';
@@ -82,6 +82,36 @@ async function databaseUsersMayTheirOwn(stage) {
     }
   }
   return `${Object.values(tries).flat().length + 18} statements of six users, all denied`;
+}
+
+// The pools' users of Redis, whichever these are, and what code in such a pool would try.
+async function redisUsersMayTheirOwn(stage) {
+  stage.newSale('phone', 5, 900);
+  const sale = 'sale:phone';
+  stage.redis('SECKILL.GRAB', sale, 'ann', 'REQ', 'of-ann');
+  const own = (word) => [`SECKILL.${word}`, sale, 'ann', 'REQ', 'of-ann'];
+  const shared = [own('IMPORT').toSpliced(3, 0, 1), ['SECKILL.INIT', 'sale:mine', 9], ['SECKILL.RESTOCK', sale, 9, 'REQ', 'mine'],
+    ['DEL', sale], ['RENAME', sale, 'sale:mine'], ['XREAD', 'STREAMS', 'sale:orders', '0'], ['CONFIG', 'GET', '*'], ['ACL', 'LIST'], ['FLUSHALL']];
+  const paying = [own('CONFIRM'), own('CANCEL'), own('EXTEND').toSpliced(3, 0, 99), own('REFUND'), ['SECKILL.PAUSE', sale]];
+  const tries = { sale: [...shared, ...paying, ['SECKILL.MGRAB', 'bob', 'REQ', 'x', sale]],
+    pages: [...shared, ...paying, ['SECKILL.GRAB', sale, 'bob']],
+    operator: [own('GRAB'), own('CONFIRM'), own('CANCEL'), own('EXTEND').toSpliced(3, 0, 99), ['FLUSHALL'], ['ACL', 'LIST']] };
+  for (const [pool, commands] of Object.entries(tries)) {
+    const { REDIS_USER: user, REDIS_PASSWORD: password } = (await probe(stage, pool)).env;
+    check(stage.redisAs({ user, password }, ['SECKILL.STATUS', sale]).supply === 5, `${pool} is let in`);
+    for (const command of commands) {
+      let told = 'allowed';
+      try {
+        stage.redisAs({ user, password }, command);
+      } catch (error) {
+        told = `${error.stdout}${error.stderr}`;
+      }
+      check(told.includes('NOPERM'), `${pool} as ${user}: ${command.join(' ')}: ${told}`);
+    }
+  }
+  const { held, sold } = stage.status('phone');
+  check(held === 1 && sold === 0, `${held} held, ${sold} sold`);
+  return `${Object.values(tries).flat().length} commands of three users, all denied`;
 }
 
 async function hostsStayOut(stage) {
@@ -206,6 +236,7 @@ module.exports = [
   ['pools', poolsKnowTheirOwn],
   ['processes', nobodyRunsAsRoot],
   ['users of the database', databaseUsersMayTheirOwn],
+  ['users of Redis', redisUsersMayTheirOwn],
   ['another Host', hostsStayOut],
   ['names', names],
   ['logins by others', formsOfOthers],

@@ -125,9 +125,13 @@ class Stage {
   }
 
   redis(...words) {
-    const env = { ...process.env, REDISCLI_AUTH: this.secret('redis-admin') };
-    const login = ['-p', this.redisPort, '--user', 'admin', '--no-auth-warning'];
-    const told = execFileSync('redis-cli', [...login, '-e', '--json', ...words], { encoding: 'utf8', env, maxBuffer: 1 << 26 });
+    return this.redisAs({ user: 'admin', password: this.secret('redis-admin') }, words);
+  }
+
+  redisAs({ user, password }, words) {
+    const env = { ...process.env, REDISCLI_AUTH: password };
+    const login = ['-p', this.redisPort, '--user', user, '--no-auth-warning'];
+    const told = execFileSync('redis-cli', [...login, '-e', '--json', ...words], { encoding: 'utf8', env, stdio: 'pipe', maxBuffer: 1 << 26 });
     // INFO is no JSON.
     return words[0] === 'INFO' ? told : JSON.parse(told);
   }
