@@ -29,6 +29,8 @@ return [
     '回到首页' => 'Home',
     '天' => 'd',
     '完成' => 'Done',
+    '完成，但有 %d 个号码没有码，请入库' => 'Done, but %d numbers have no code: add codes',
+    '另一位运营正在操作，请再点一次' => 'Another operator is at work, please click again',
     '完成：补货 %d 件，现在剩余 %d 件' => 'Done: %d units added, %d available now',
     '密码' => 'Password',
     '对账' => 'Books',

@@ -8,6 +8,10 @@ require __DIR__ . '/../lib/database.php';
 require __DIR__ . '/../lib/hall.php';
 require __DIR__ . '/../lib/operator.php';
 
+/** No sale has more numbers, and none more units: see docs/units.md and docs/commands.md. */
+const MOST_NUMBERS = 10_000_000;
+const MOST_UNITS = 2 ** 53 - 1;
+
 $account = operator();
 if (isset($_GET['live'])) {
     $live = array_map(status(...), array_combine(array_keys(GOODS), array_keys(GOODS)));
@@ -51,10 +55,11 @@ function run(string $item, string $work): string
     if ($work === 'codes') {
         return t('入库 %d 个码，还有 %d 个可卖', ...take_codes());
     }
-    // The number of seats is fixed; of codes at most those in the table.
+    $database = $codes ? database_for_codes() : null;
+    // The number of seats is fixed. Of codes at most those that no number needs; what adds no numbers needs none.
     $most = match (true) {
         $seats > 0 => $seats,
-        $codes => min(10_000_000, free_codes(database())),
+        $codes => adds_numbers($item, $work) ? max(0, min(MOST_NUMBERS, hand_out_codes($database))) : MOST_NUMBERS,
         default => 1_000_000_000,
     };
     $numbered = $seats > 0 || $codes;
@@ -68,24 +73,30 @@ function run(string $item, string $work): string
         'pause', 'resume' => [strtoupper($work)],
         default => refuse(400, t('没有这个操作')),
     };
-    $command = 'SECKILL.' . array_shift($words);
-    // phpredis reports some errors by an exception and others by false: see docs/clients.md.
-    $redis = redis();
-    try {
-        $told = $redis->rawCommand($command, "sale:$item", ...$words);
-        $error = $redis->getLastError();
-    } catch (RedisException $exception) {
-        $error = $exception->getMessage();
-        // Without a reply the outcome is unknown; another click repeats this restock.
-        preg_match('/^[A-Z]+ /', $error) === 1 || throw $exception;
-    }
-    // Also for a repeated restock whose codes were not assigned.
-    $codes && $error === null && hand_out_codes(database(), status('code'));
+    [$told, $error] = tell($item, ...$words);
+    // Also if INIT found the sale: this may be the first time after it was made that anybody comes this far.
+    $left = $codes ? hand_out_codes($database) : 0;
     return match (true) {
         $error !== null => t('没有执行：%s', $error),
+        $left < 0 => t('完成，但有 %d 个号码没有码，请入库', -$left),
         $work === 'restock' => t('完成：补货 %d 件，现在剩余 %d 件', ...$told),
         default => t('完成'),
     };
+}
+
+/** Sends a command. Returns its reply and the error, one of them null. */
+function tell(string $item, string $command, string|int ...$words): array
+{
+    // phpredis reports some errors by an exception and others by false: see docs/clients.md.
+    $redis = redis();
+    try {
+        $told = $redis->rawCommand("SECKILL.$command", "sale:$item", ...$words);
+        return [$told, $redis->getLastError()];
+    } catch (RedisException $exception) {
+        $error = $exception->getMessage();
+        // Without a reply the outcome is unknown; another click repeats this restock.
+        return preg_match('/^[A-Z]+ /', $error) === 1 ? [null, $error] : throw $exception;
+    }
 }
 
 function opening(int $seconds): int
@@ -93,35 +104,57 @@ function opening(int $seconds): int
     return $seconds > 0 ? (int) (microtime(true) * 1000) + $seconds * 1000 : 0;
 }
 
-/** Inserts codes, without duplicates. Returns the number of new codes and of unsold ones. */
+/** Inserts codes, without duplicates. Returns the number of new codes and of those to sell. */
 function take_codes(): array
 {
-    $database = database();
+    $database = database_for_codes();
     $codes = preg_split('/\s+/', word('codes'), -1, PREG_SPLIT_NO_EMPTY);
     array_filter($codes, fn ($code) => preg_match('/^[!-~]{1,64}$/D', $code) !== 1) === [] || refuse(400, t('码只能是 1 到 64 个字母、数字和符号'));
     $came = 0;
     foreach ($codes as $code) {
         $came += query($database, 'INSERT IGNORE INTO codes (item, code) VALUES ("code", ?)', [$code])->rowCount();
     }
-    return [$came, free_codes($database)];
-}
-
-function free_codes(PDO $database): int
-{
-    return (int) query($database, 'SELECT COUNT(*) FROM codes WHERE item = "code" AND sale IS NULL')->fetchColumn();
+    return [$came, max(0, hand_out_codes($database))];
 }
 
 /**
- * Assigns a code to each number of the sale without one. It uses the sale's id, because after DEL and a new INIT
- * numbers begin at 1 again, but a code must not be assigned twice.
+ * A connection that works on codes alone, until its end: two operators at once would both count on the same codes.
  */
-function hand_out_codes(PDO $database, array $status): void
+function database_for_codes(): PDO
 {
-    $have = (int) query($database, 'SELECT COUNT(*) FROM codes WHERE sale = ?', [$status['id']])->fetchColumn();
-    $free = query($database, sprintf('SELECT id FROM codes WHERE item = "code" AND sale IS NULL ORDER BY id LIMIT %d',
-        max(0, $status['supply'] - $have)))->fetchAll(PDO::FETCH_COLUMN);
-    foreach ($free as $id) {
-        // With two operators at once the unique number makes the second one fail and retry.
-        query($database, 'UPDATE codes SET sale = ?, unit = ? WHERE id = ? AND sale IS NULL', [$status['id'], ++$have, $id]);
+    $database = database();
+    return query($database, 'SELECT GET_LOCK("shop.codes", 1)')->fetchColumn() === 1 ? $database
+        : refuse(503, t('另一位运营正在操作，请再点一次'));
+}
+
+/** Whether numbers may come of this. INIT never changes a sale, and a repeated restock adds nothing. */
+function adds_numbers(string $item, string $work): bool
+{
+    return match ($work) {
+        'open' => status($item) === null,
+        // No sale takes so many, so this adds nothing. It is REQMISMATCH if the sale had this REQ, for fewer.
+        'restock' => !str_starts_with(tell($item, 'RESTOCK', MOST_UNITS, 'REQ', word('restock'))[1] ?? '', 'REQMISMATCH'),
+        default => false,
+    };
+}
+
+/**
+ * Assigns a code to each number of the sale without one, from the point where a call before this one was stopped.
+ * Returns how many codes are left to sell, or below 0 how many numbers have none. It uses the sale's id, because after
+ * DEL and a new INIT numbers begin at 1 again, but a code must not be assigned twice.
+ */
+function hand_out_codes(PDO $database): int
+{
+    ['id' => $sale, 'supply' => $supply] = status('code') ?? ['id' => '', 'supply' => 0];
+    $count = 'SELECT (SELECT COUNT(*) FROM codes WHERE sale = ?), COUNT(*) FROM codes WHERE item = "code" AND sale IS NULL';
+    [$have, $free] = query($database, $count, [$sale])->fetch(PDO::FETCH_NUM);
+    while ($have < $supply && $free > 0) {
+        // Each statement is done or not done at all, and much faster than the database is given up.
+        $now = min($supply - $have, $free, 1000);
+        query($database, "UPDATE codes JOIN (SELECT id, ROW_NUMBER() OVER (ORDER BY id) AS next FROM codes
+            WHERE item = 'code' AND sale IS NULL ORDER BY id LIMIT $now) AS free USING (id)
+            SET sale = ?, unit = ? + next", [$sale, $have]);
+        [$have, $free] = [$have + $now, $free - $now];
     }
+    return $free - ($supply - $have);
 }
