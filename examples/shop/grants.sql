@@ -21,6 +21,8 @@ GRANT SELECT (id, item, sale, unit), INSERT (item, code), UPDATE (sale, unit) ON
 
 CREATE OR REPLACE USER worker@'@FROM@' IDENTIFIED BY '@database-worker@';
 GRANT SELECT, UPDATE (state, taken, due_at) ON shop.payments TO worker@'@FROM@';
+GRANT SELECT ON shop.orders TO worker@'@FROM@';
+GRANT SELECT ON shop.sales TO worker@'@FROM@';
 
 CREATE OR REPLACE USER writer@'@FROM@' IDENTIFIED BY '@database-writer@';
 GRANT SELECT, INSERT, UPDATE ON shop.sales TO writer@'@FROM@';

@@ -30,24 +30,39 @@ work_for_ever(function (PDO $database) use ($due, $settle): int {
 
 function confirm(PDO $database, array $payment): void
 {
-    move($database, $payment, is_sold($payment) ? 'PAID' : 'REFUND');
+    move($database, $payment, is_sold($database, $payment) ? 'PAID' : 'REFUND');
 }
 
 /** Whether the order is sold now. If not, it never will be, so that no buyer gets both the unit and a refund. */
-function is_sold(array $payment): bool
+function is_sold(PDO $database, array $payment): bool
 {
-    // An old bill must not pay for an order of a new sale at this key.
-    if ((status($payment['item'])['id'] ?? null) !== $payment['sale']) {
-        return false;
-    }
     [$sale, $user] = [sale($payment['item']), (string) $payment['account']];
-    // RECLAIM: a late payment gets a unit if one is free now.
-    $answer = unless_no_sale(fn () => $sale->confirm($user, $payment['req'], reclaim: true));
+    // An old bill must not pay for an order of a new sale at this key.
+    $answer = (status($payment['item'])['id'] ?? null) !== $payment['sale'] ? null
+        // RECLAIM: a late payment gets a unit if one is free now.
+        : unless_no_sale(fn () => $sale->confirm($user, $payment['req'], reclaim: true));
+    if ($answer?->state === 'SOLD' || is_written_as_sold($database, $payment)) {
+        return true;
+    }
     if ($answer?->outcome === 'NOGRANT') {
         // A fence, so that a delayed GRAB of this order can't win after the refund.
         $answer = unless_no_sale(fn () => $sale->cancel($user, $payment['req']));
     }
     return $answer?->state === 'SOLD';
+}
+
+/**
+ * Whether the order is SOLD in the database. Redis may have lost it in a failover, after an earlier confirm() that
+ * could not write PAID. Then seckill orders will IMPORT it, whatever we CANCEL, so its money must not go back.
+ */
+function is_written_as_sold(PDO $database, array $payment): bool
+{
+    // Waits for a transaction of the order writer, which locks this row first.
+    query($database, 'SELECT id FROM sales WHERE id = ? LOCK IN SHARE MODE', [$payment['sale']])->fetch();
+    $find = 'SELECT state FROM orders WHERE id = ? AND user_id = ? AND req = ? AND state IN ("SOLD", "REFUNDED")
+        ORDER BY epoch DESC, rev DESC LIMIT 1';
+    $order = [$payment['sale'], (string) $payment['account'], $payment['req']];
+    return query($database, $find, $order)->fetchColumn() === 'SOLD';
 }
 
 function refund(PDO $database, array $payment): void
@@ -60,7 +75,9 @@ function refund(PDO $database, array $payment): void
 function ask(PDO $database, array $payment): void
 {
     $trades = trades('ask', $payment['id'], $payment['id']);
-    $state = $trades[$payment['id']]['state'] ?? null;
+    $trade = $trades[$payment['id']] ?? null;
+    // Another amount pays for nothing, as in callback.php. The books show it in red.
+    $state = ($trade['fen'] ?? null) === $payment['fen'] ? $trade['state'] : null;
     if ($state === 'PAID') {
         query($database, 'UPDATE payments SET taken = TRUE WHERE id = ?', [$payment['id']]);
     } elseif ($state === 'REFUNDED') {

@@ -45,6 +45,7 @@ return [
     '已结束' => 'Closed',
     '已关闭' => 'Closed',
     '已退货' => 'Returned',
+    '已退货，货款已退回' => 'Returned, your money has been sent back',
     '待付款' => 'Awaiting payment',
     '总数' => 'Supply',
     '恢复' => 'Resume',

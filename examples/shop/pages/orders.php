@@ -22,6 +22,8 @@ $rows = '';
 foreach ($orders as $order) {
     $item = substr($order['name'], strlen('sale:'));
     $state = match (true) {
+        // An operator returned it; whether its money went back: see docs/shop.md.
+        $order['state'] === 'REFUNDED' => t($order['payment'] === 'REFUNDED' ? '已退货，货款已退回' : '已退货'),
         $order['payment'] === 'REFUNDED' => t('已售完，货款已退回'),
         $order['payment'] === 'REFUND' => t('已售完，正在退款'),
         $order['taken'] && $order['state'] !== 'SOLD' => t('已收到付款，正在确认'),

@@ -212,6 +212,98 @@ async function lapsedBill(stage) {
   return 'can not be paid, and the shop closes it';
 }
 
+// Less money than the bill says, of which the bank tells when it is asked.
+async function lessMoney(stage) {
+  stage.newSale('phone', 5, 900);
+  const wrong = [];
+  for (const state of ['PAID', 'REFUNDED']) {
+    const buyer = await holder(stage, 'phone');
+    const { payment, fen } = buyer.bill;
+    stage.sql(`INSERT INTO bank.trades (payment, fen, state, told) VALUES (${payment}, ${fen - 1}, '${state}', 2);
+      UPDATE shop.payments SET begun = NOW() - INTERVAL 100 SECOND, due_at = NOW() WHERE id = ${payment}`);
+    await until('the shop has asked', () => stage.sql(`SELECT taken OR state <> 'BEGUN' OR due_at > NOW() + INTERVAL 50 SECOND
+      FROM shop.payments WHERE id = ${payment}`) === '1');
+    const stands = `${stage.sql(`SELECT taken, state FROM shop.payments WHERE id = ${payment}`)} ${stateOf(stage, 'phone', buyer)}`;
+    if (stands !== '0\tBEGUN HELD') wrong.push(`${state}: ${stands}`);
+  }
+  check(wrong.length === 0, wrong.join('; '));
+  return 'told of by the bank when it is asked: the order stays HELD';
+}
+
+async function statesOf(buyer) {
+  return [...(await buyer.get('orders.php')).text.matchAll(/<strong>(.*?)<\/strong>/g)].map(([, state]) => state).join();
+}
+
+// An operator takes a paid order back; its money goes back by hand, as docs/shop.md says.
+async function returned(stage, { operator }) {
+  const sale = stage.newSale('phone', 5, 900);
+  const buyer = await holder(stage, 'phone');
+  await stage.payBill(buyer.bill);
+  await isPaid(stage, 'phone', buyer);
+  stage.redis('SECKILL.REFUND', 'sale:phone', String(buyer.id), 'REQ', buyer.order);
+  await until('the order is returned', () => stage.orders('phone').REFUNDED === 1);
+  check(await statesOf(buyer) === '已退货', `the buyer reads ${await statesOf(buyer)}`);
+  const sum = async () => {
+    await operator.page.goto(`${stage.url}books.php?sale=${sale}`);
+    return operator.page.$eval('#sum', (box) => box.textContent);
+  };
+  check((await sum()).includes('1 笔不一致'), `the books: ${await sum()}`);
+  stage.sql(`UPDATE shop.payments SET state = 'REFUND', due_at = NOW() WHERE account = ${buyer.id} AND req = '${buyer.order}'`);
+  await isRefunded(stage, buyer);
+  check(await statesOf(buyer) === '已退货，货款已退回', `then they read ${await statesOf(buyer)}`);
+  check((await sum()).includes('，0 笔不一致，0 笔处理中'), `the books then: ${await sum()}`);
+  return 'it reads 已退货, red in the books until its money is sent back by hand';
+}
+
+// The worker has confirmed an order and could not write PAID. Then Redis loses the order.
+async function lostAfterConfirm(stage) {
+  const [sale, copy] = ['sale:phone', 'copy'];
+  const play = async (lose) => {
+    stage.newSale('phone', 5, 900);
+    stage.redis('EVAL', "return redis.call('SET', KEYS[2], redis.call('DUMP', KEYS[1]))", '2', sale, copy);
+    const buyer = await holder(stage, 'phone');
+    await until('the order is written', () => stage.orders('phone').HELD === 1);
+    const commit = await stage.while('confirm', async () => {
+      await stage.payBill(buyer.bill);
+      await until('the bank has told', () => stage.sql(`SELECT taken FROM shop.payments WHERE id = ${buyer.bill.payment}`) === '1');
+      return lose(buyer);
+    });
+    await commit?.();
+    await until('the worker has judged', () => stage.payment(buyer.bill.payment) !== 'BEGUN');
+    check(stateOf(stage, 'phone', buyer) === undefined, `in Redis it is ${stateOf(stage, 'phone', buyer)}`);
+    return `${stage.payment(buyer.bill.payment)} ${stage.trade(buyer.bill.payment)}`;
+  };
+  const restore = () => stage.redis('EVAL', "return redis.call('RESTORE', KEYS[1], 0, redis.call('GET', KEYS[2]), 'REPLACE')", '2', sale, copy);
+  const confirm = async ({ id, order }) => {
+    stage.redis('SECKILL.CONFIRM', sale, String(id), 'REQ', order);
+    await until('it is written as SOLD', () => stage.orders('phone').SOLD === 1);
+  };
+  const ends = {
+    'written, then lost': async (buyer) => { await confirm(buyer); restore(); },
+    'written, and another sale is there': async (buyer) => { await confirm(buyer); stage.newSale('phone', 5, 900); },
+    // What the order writer has read is in its transaction.
+    'being written': async ({ id, order }) => {
+      restore();
+      const commit = await stage.transaction(`SELECT id FROM shop.sales WHERE id = '${stage.status('phone').id}' FOR UPDATE;
+        UPDATE shop.orders SET state = 'SOLD' WHERE user_id = '${id}' AND req = '${order}'`);
+      return async () => {
+        const waits = "SELECT COUNT(*) FROM information_schema.processlist WHERE user = 'worker' AND info LIKE '%SHARE MODE%'";
+        await until('the worker waits, or has judged', () => stage.sql(waits) === '1'
+          || stage.sql("SELECT COUNT(*) FROM shop.payments WHERE taken AND state = 'BEGUN'") === '0');
+        await commit();
+      };
+    },
+  };
+  const wrong = [];
+  for (const [what, lose] of Object.entries(ends)) {
+    const came = await play(lose);
+    if (came !== 'PAID PAID') wrong.push(`${what}: ${came}`);
+  }
+  stage.redis('DEL', sale, copy);
+  check(wrong.length === 0, wrong.join('; '));
+  return `${Object.keys(ends).join('; ')}: the money stays with the order`;
+}
+
 async function books(stage, { operator }, shot) {
   const look = async (sale) => {
     await operator.page.goto(`${stage.url}books.php?sale=${sale}`);
@@ -258,5 +350,8 @@ module.exports = [
   ['40 of everything by one account', atOnce],
   ['a payment that nobody tells of', untoldPayment],
   ['a bill that has lapsed', lapsedBill],
+  ['less money than the bill', lessMoney],
+  ['an order that an operator returns', returned],
+  ['a paid order that Redis loses', lostAfterConfirm],
   ['the books', books],
 ];

@@ -64,7 +64,7 @@ async function databaseUsersMayTheirOwn(stage) {
       'UPDATE shop.units SET seq = 1', 'UPDATE shop.codes SET unit = 1', 'DELETE FROM shop.codes'],
     operator: ['UPDATE shop.accounts SET operator = TRUE', 'SELECT password FROM shop.accounts', 'UPDATE shop.payments SET taken = TRUE',
       'SELECT code FROM shop.codes', 'UPDATE shop.codes SET code = "mine"', 'DELETE FROM shop.codes', 'UPDATE shop.units SET seq = 1'],
-    worker: ['SELECT * FROM shop.accounts', 'UPDATE shop.payments SET fen = 1', 'UPDATE bank.trades SET state = "REFUNDED"', 'SELECT * FROM shop.codes'],
+    worker: ['UPDATE shop.orders SET state = "SOLD"', 'SELECT * FROM shop.accounts', 'UPDATE shop.payments SET fen = 1', 'UPDATE bank.trades SET state = "REFUNDED"', 'SELECT * FROM shop.codes'],
     writer: ['SELECT * FROM shop.accounts', 'SELECT * FROM shop.payments', 'DELETE FROM shop.orders', 'SELECT * FROM shop.codes'],
     bank: ['SELECT * FROM shop.codes', 'SELECT * FROM shop.payments', 'SELECT * FROM shop.accounts'],
   };

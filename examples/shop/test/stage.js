@@ -160,6 +160,20 @@ class Stage {
     return execFileSync('mariadb', [...words, '-e', query], { encoding: 'utf8', env, stdio: 'pipe', maxBuffer: 1 << 26 }).trim();
   }
 
+  // Begins a transaction. Returns its end, once it has done `statement`.
+  async transaction(statement) {
+    const words = ['--no-defaults', '-S', path.join(this.run, 'data/db.sock'), '-N', '-B', '--unbuffered'];
+    const client = child(['mariadb', ...words], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const over = new Promise((resolve) => { client.on('exit', resolve); });
+    const done = new Promise((resolve) => { client.stdout.once('data', resolve); });
+    client.stdin.write(`BEGIN;\n${statement};\nSELECT 'done';\n`);
+    await Promise.race([done, over]);
+    return async () => {
+      client.stdin.end('COMMIT;\n');
+      check((await over) === 0, `the transaction ended with ${client.exitCode}`);
+    };
+  }
+
   rows(query) {
     return this.sql(query).split('\n').filter(Boolean).map((row) => row.split('\t'));
   }
@@ -186,7 +200,7 @@ class Stage {
   }
 
   pid(part) {
-    const name = { redis: /^\S*redis-server /, database: /^\S*mariadbd /, bank: /bank\/worker\.php/ }[part];
+    const name = { redis: /^\S*redis-server /, database: /^\S*mariadbd /, bank: /bank\/worker\.php/, confirm: /worker\.php confirm/ }[part];
     const found = this.processes().filter(({ words }) => name.test(words));
     check(found.length === 1, `${found.length} processes of ${part}`);
     return found[0].pid;
