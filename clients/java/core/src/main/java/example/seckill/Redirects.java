@@ -2,6 +2,7 @@ package example.seckill;
 
 import java.util.List;
 import java.util.Set;
+import java.util.function.Consumer;
 
 /**
  * Follows MOVED and ASK in a cluster. Clients that follow redirections themselves also retry lost
@@ -21,8 +22,8 @@ final class Redirects {
         List<Object> at(String host, int port, boolean asking) throws Exception;
     }
 
-    /** `moved` is called when the client's slot map is outdated. */
-    static List<Object> follow(Exchange exchange, Runnable moved) throws Exception {
+    /** `moved` gets the key's new owner, as host:port. */
+    static List<Object> follow(Exchange exchange, Consumer<String> moved) throws Exception {
         List<Object> replies = exchange.at(null, 0, false);
         for (int made = 0; made < MOST; made++) {
             Link.ServerError redirect = in(replies);
@@ -30,11 +31,11 @@ final class Redirects {
                 break;
             }
             boolean asking = redirect.code().equals("ASK");
-            if (!asking) {
-                moved.run();
-            }
             // MOVED 3999 10.0.0.1:6379
             String address = redirect.getMessage().split(" ")[2];
+            if (!asking) {
+                moved.accept(address);
+            }
             int colon = address.lastIndexOf(':');
             int port = Integer.parseInt(address.substring(colon + 1));
             replies = exchange.at(address.substring(0, colon), port, asking);

@@ -97,7 +97,7 @@ public final class LettuceLink implements Link {
         }
         return Redirects.follow((host, port, asking) -> exchange(
                 host == null ? node(nodes, key) : nodes.getConnection(host, port), commands, asking, ends),
-                cluster::refreshPartitions);
+                address -> cluster.refreshPartitions());
     }
 
     private static StatefulConnection<byte[], byte[]> node(
