@@ -22,13 +22,16 @@ producer = Producer({"bootstrap.servers": os.environ.get("KAFKA_BROKERS", "127.0
 def delivered(number):
     def report(error, _message):
         if error:  # Not sent within message.timeout.ms: it is sent at the next start.
-            print(f"kafka.py: {error}", file=sys.stderr)
-            return reader.terminate()
+            if not failed.is_set():  # A second signal would kill the reader in the middle.
+                print(f"kafka.py: {error}", file=sys.stderr)
+                failed.set()
+                reader.terminate()
+            return
         print(number, file=reader.stdin)
     return report
 
 
-over = threading.Event()
+over, failed = threading.Event(), threading.Event()
 polling = threading.Thread(target=lambda: [producer.poll(0.1) for _ in iter(over.is_set, True)])
 polling.start()
 for line in reader.stdout:
@@ -39,4 +42,4 @@ for line in reader.stdout:
                      headers={"id": f"{data['id']}-{data['epoch']}-{data['rev']}"})
 over.set()
 polling.join()
-sys.exit(reader.wait())
+sys.exit(reader.wait() or failed.is_set())

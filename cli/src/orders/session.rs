@@ -92,7 +92,8 @@ impl Writer<'_> {
         };
         let (numbers, stop) = (self.numbers, self.stop);
         let mut session = Session { numbers, stop, primary, sink, stream, epoch: 0 };
-        loop {
+        // Printed lines that are not acknowledged when the signal comes stay under way.
+        while !self.stop.is_told() {
             let mine = session.stream.under_way(&mut session.primary.redis)?;
             if mine.is_empty() {
                 break;

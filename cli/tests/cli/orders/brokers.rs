@@ -244,6 +244,30 @@ fn kafka_has_all() {
     is_sent_to(program, "kafka.py", "KAFKA_BROKERS", "sale:kafka");
 }
 
+/// A stand-in for confluent_kafka, whose brokers store nothing. The sender ends with 1, so a
+/// service manager starts it again.
+#[test]
+#[ignore = "takes Python: make orders-test"]
+fn kafka_that_stores_nothing_is_a_failure() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = "import time\n\
+        class Producer:\n\
+        \x20def __init__(self, settings): self.sent = []\n\
+        \x20def produce(self, topic, value, key, on_delivery, headers):\n\
+        \x20 self.sent.append(on_delivery)\n\
+        \x20def poll(self, seconds):\n\
+        \x20 time.sleep(seconds)\n\
+        \x20 while self.sent: self.sent.pop()('timed out', None)\n";
+    fs::write(folder.path().join("confluent_kafka.py"), program).expect("a file");
+    let server = Server::start(&module_path(), &[]).expect("Redis");
+    let mut redis = server.connect().expect("a connection");
+    sell(&mut redis, "sale:refused", "");
+    let mut sending = sender("python3", "kafka.py", "orders", &server.url(), "sale:refused");
+    sending.env("PYTHONPATH", folder.path());
+    let (status, said) = super::ended(sending);
+    assert_eq!((status, said.matches("kafka.py: timed out").count()), (Some(1), 1), "{said}");
+}
+
 /// A proxy that speaks the protocol of RocketMQ 5, and refuses every third message once. (No
 /// package registry has a build of a real one.)
 #[test]

@@ -104,3 +104,28 @@ fn a_user_without_a_password_logs_in_all_the_same() {
         assert!(status == Some(1) && text.contains(said), "{user}: {text}");
     }
 }
+
+/// A reader that begins with lines that were printed before and not acknowledged ends all the same.
+#[test]
+fn it_ends_while_lines_of_an_earlier_run_are_not_acknowledged() {
+    let server = Server::start(&module_path(), &[]).expect("Redis");
+    let mut redis = server.connect().expect("a connection");
+    ask(&mut redis, &format!("SECKILL.INIT {KEY} 9 OUTBOX {STREAM}"));
+    ask(&mut redis, &format!("SECKILL.GRAB {KEY} u REQ r"));
+    let mut first = Lines::start(&server);
+    assert_eq!(first.next()["data"]["rev"], 1);
+    first.child.kill().expect("it is killed");
+    first.child.wait().expect("it ends");
+    let mut second = Lines::start(&server);
+    assert_eq!(second.next()["data"]["rev"], 1);
+    assert_eq!(second.next()["data"]["rev"], 2);
+    let pid = second.child.id().to_string();
+    assert!(std::process::Command::new("kill").arg(&pid).status().expect("kill").success());
+    let mut status = None;
+    wait_until("it ends", || {
+        status = second.child.try_wait().expect("its state");
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(0));
+    assert_eq!(pending(&mut redis), 2);
+}
