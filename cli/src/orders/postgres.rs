@@ -21,6 +21,8 @@ use crate::connect::Failure;
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// A server that acknowledges nothing for this time counts as unreachable.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
+/// After this time without a word of the server it is asked whether it is there, and then as often.
+const PROBE_AFTER: Duration = Duration::from_secs(20);
 
 /// Differences of PostgreSQL.
 pub const DIALECT: Dialect = Dialect {
@@ -71,8 +73,12 @@ pub fn options(url: &str, password: Option<String>, tls: &Tls) -> Result<Config,
     }
     config.ssl_mode(if tls.is_on() { SslMode::Require } else { SslMode::Disable });
     config.connect_timeout(CONNECT_WITHIN).tcp_user_timeout(ANSWER_WITHIN);
-    // Without this every start would print a notice for each table that exists.
-    config.application_name("seckill orders").options("-c client_min_messages=warning");
+    // The limit above is for what was sent. A host that goes silent while an answer is awaited is
+    // found by probes only; the system begins with them after two hours.
+    if config.get_keepalives_idle() == Config::new().get_keepalives_idle() {
+        config.keepalives_idle(PROBE_AFTER).keepalives_interval(PROBE_AFTER);
+    }
+    config.application_name("seckill orders");
     Ok(config)
 }
 
@@ -89,13 +95,16 @@ pub fn connect(
         Some(tls) => options.connect(MakeRustlsConnect::new(tls.clone())),
         None => options.connect(NoTls),
     };
-    let client = client.map_err(|e| {
+    let mut client = client.map_err(|e| {
         let Failure { mut said, heals } = failure("no database", &e);
         if tls.is_none() && e.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION) {
             said += " (without TLS; the server may ask for it: sslmode=verify-full)";
         }
         Failure { said, heals }
     })?;
+    // Without this every start would print a notice for each table that exists. Not an option of
+    // the connection: the URL may have some.
+    client.batch_execute("SET client_min_messages = warning").map_err(failed)?;
     Ok(Postgres { client, names: names.clone(), prepared: HashMap::new() })
 }
 
@@ -198,4 +207,25 @@ fn failure(what: &str, error: &postgres::Error) -> Failure {
         None => format!("{what}: {error}"),
     };
     Failure { said, heals }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{options, Tls, PROBE_AFTER};
+
+    /// The settings of a URL stay, and a silent host is found.
+    #[test]
+    fn what_the_url_says_is_kept() {
+        let of = |words: &str| {
+            let url = format!("postgres://u@db/shop{words}");
+            let (url, tls) = Tls::of(&url).expect("no TLS");
+            options(&url, None, &tls).expect("options")
+        };
+        assert_eq!(of("").get_keepalives_idle(), PROBE_AFTER);
+        let config = of("?options=-csearch_path%3Dsales&keepalives_idle=7");
+        assert_eq!(config.get_options(), Some("-csearch_path=sales"));
+        assert_eq!(config.get_keepalives_idle(), Duration::from_secs(7));
+    }
 }
