@@ -290,9 +290,10 @@ pub fn between(nodes: &[Node]) -> Vec<String> {
     faults
 }
 
-/// Whether `node` is a replica of `primary`, by the primary's port.
+/// Whether `node` is a replica of `primary`, by the id of what both replicate: many primaries have
+/// the same port.
 fn is_replica_of(node: &Node, primary: &Node) -> bool {
-    node.info("role") == "slave" && node.info("master_port") == primary.info("tcp_port")
+    node.info("role") == "slave" && node.info("master_replid") == primary.info("master_replid")
 }
 
 #[cfg(test)]
@@ -389,6 +390,31 @@ mod tests {
             assert!(faults.iter().any(|fault| fault.contains(said)), "{said}: {faults:?}");
         }
         assert_eq!(faults.len(), 3, "{faults:?}");
+    }
+
+    /// Two primaries and all replicas have one port. The replica of the second one is not named.
+    #[test]
+    fn a_replica_is_known_by_what_it_replicates() {
+        let of = |name: &str, role: &str, replid: &str| {
+            let mut node = Node { name: name.into(), ..Node::default() };
+            for (field, value) in [
+                ("role", role),
+                ("master_replid", replid),
+                ("connected_slaves", "1"),
+                ("tcp_port", "6379"),
+                ("master_port", "6379"),
+            ] {
+                node.info.insert(field.into(), value.into());
+            }
+            node
+        };
+        let faults = between(&[
+            of("first", "master", "1a"),
+            of("second", "master", "2b"),
+            of("replica", "slave", "1a"),
+        ]);
+        assert!(faults.len() == 1, "{faults:?}");
+        assert!(faults[0].starts_with("second has 1 replicas and 0 of them"), "{faults:?}");
     }
 
     #[test]

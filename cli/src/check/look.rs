@@ -122,7 +122,10 @@ pub fn at(target: &Target, root: &str) -> Node {
         node.default_user = Some((flags.collect(), commands));
     }
     node.clock = asked.clock();
-    if node.info.contains_key("seckill_version") {
+    // Without READONLY a replica of a cluster answers every question about a key with MOVED.
+    let is_of_cluster = node.info("redis_mode") == "cluster" && node.info("role") == "slave";
+    let answers = !is_of_cluster || asked.ask("READONLY", &mut cmd("READONLY")).is_some();
+    if answers && node.info.contains_key("seckill_version") {
         node.sales = asked.sales();
     }
     node.unread = asked.unread;

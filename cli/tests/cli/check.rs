@@ -1,7 +1,7 @@
 //! `seckill check`: each fault is planted in a real server, is found, and is gone after its repair.
 
 use seckill_harness::server::module_path;
-use seckill_harness::{program, wait_until, Conn, Options};
+use seckill_harness::{cluster, program, wait_until, Conn, Options};
 
 use super::program::seckill;
 
@@ -146,4 +146,25 @@ fn a_node_without_the_module_is_found() {
     let (faults, _) = check(&[&second]);
     assert_eq!(faults.len(), 1, "{faults:?}");
     assert!(faults[0].starts_with("the module seckill is not loaded: add"), "{faults:?}");
+}
+
+/// A replica of a cluster is asked about its sales as a replica is.
+#[test]
+fn a_cluster_with_its_replicas_is_in_order() {
+    let settings = ["--appendonly", "yes", "--maxmemory", "1gb", "--cluster-enabled", "yes"];
+    let start = || program::Server::start(&module_path(), &settings).expect("a server");
+    let nodes = [start(), start()];
+    let ports = nodes.each_ref().map(|node| (node.port(), node.port() + 10_000));
+    cluster::form(&ports, 1).expect("a cluster");
+    let hosts = nodes.each_ref().map(|node| format!("127.0.0.1:{}", node.port()));
+    let mut admin = nodes.each_ref().map(|node| Conn::open(node.port()).expect("a connection"));
+    for conn in &mut admin {
+        assert_eq!(conn.call("CONFIG SET min-replicas-to-write 1 min-replicas-max-lag 2"), "+OK");
+        assert_eq!(conn.call("ACL SETUSER check on >secret ~* &* +@all"), "+OK");
+        assert_eq!(conn.call("ACL SETUSER default resetpass"), "+OK");
+    }
+    assert_eq!(admin[0].call("SECKILL.INIT sale 9"), "+OK");
+    wait_until("the replica has it", || admin[1].call("DBSIZE") == "1");
+    let (faults, _) = check(&[&hosts[0], &hosts[1], "--redis-user", "check"]);
+    assert_eq!(faults, Vec::<String>::new());
 }
