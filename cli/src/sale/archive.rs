@@ -9,8 +9,8 @@
 //! ```
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Write};
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::prelude::{Engine, BASE64_STANDARD};
@@ -38,19 +38,26 @@ pub fn export(server: &Server, options: &Archive) -> Result<(), String> {
     is_over(&mut sale)?;
     sale.audit()
         .map_err(|why| format!("{} does not add up, nothing is written: {why}", sale.name))?;
-    let part = options.file.with_extension("part");
     if options.file.exists() {
         return Err(format!("{} is there already", options.file.display()));
     }
+    let part = part_of(&options.file);
     let failed = |e: std::io::Error| format!("{}: {e}", part.display());
-    let (grants, entries) = {
-        let mut out = BufWriter::new(File::create(&part).map_err(failed)?);
-        let counted = write(&mut sale, &mut out)?;
-        let file = out.into_inner().map_err(|e| failed(e.into_error()))?;
-        file.sync_all().map_err(failed)?;
-        counted
-    };
-    fs::rename(&part, &options.file).map_err(failed)?;
+    let file = File::create_new(&part).map_err(|e| match e.kind() {
+        ErrorKind::AlreadyExists => format!(
+            "{} is there already: another export is writing it, or was stopped. Remove it then",
+            part.display()
+        ),
+        _ => failed(e),
+    })?;
+    let done = written(&mut sale, file).and_then(|counted| {
+        fs::rename(&part, &options.file).map_err(|e| e.to_string()).map(|()| counted)
+    });
+    let (grants, entries) = done.map_err(|why| {
+        // What is not whole is of no use, and would be in the way of the next attempt.
+        let _ = fs::remove_file(&part);
+        format!("{}: {why}", part.display())
+    })?;
     say!(
         "{}: {grants} grants and {entries} entries are in {}. The sale is still there: DEL removes \
          it",
@@ -58,6 +65,23 @@ pub fn export(server: &Server, options: &Archive) -> Result<(), String> {
         options.file.display()
     );
     Ok(())
+}
+
+/// The name of the archive while it is written. No other file has it: names that differ only behind
+/// the last dot have different ones, too.
+fn part_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".part");
+    PathBuf::from(name)
+}
+
+/// Writes all lines, to the disk.
+fn written(sale: &mut Sale, file: File) -> Result<(u64, u64), String> {
+    let mut out = BufWriter::new(file);
+    let counted = write(sale, &mut out)?;
+    let file = out.into_inner().map_err(|e| e.into_error().to_string())?;
+    file.sync_all().map_err(|e| e.to_string())?;
+    Ok(counted)
 }
 
 /// Checks that the sale is over: nothing is held, no waiters, no buyer can buy.

@@ -209,3 +209,19 @@ fn shells_can_complete_it() {
     let completed = String::from_utf8_lossy(&ran.stdout).into_owned();
     assert_eq!(completed, "exporter export\n", "{}", String::from_utf8_lossy(&ran.stderr));
 }
+
+/// Two archives may differ behind the last dot only, and no other file is written to.
+#[test]
+fn an_archive_is_written_beside_no_other_file() {
+    let server = sold();
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name).to_str().expect("a path").to_owned();
+    fs::write(at("e.part"), "of somebody").expect("a file");
+    said(&server, &["export", "sale", &at("e.a")]);
+    assert_eq!(fs::read_to_string(at("e.part")).expect("the file"), "of somebody");
+    assert!(!fs::exists(at("e.a.part")).expect("an answer"));
+    fs::write(at("e.b.part"), "of another export").expect("a file");
+    let told = refused(&server, &["export", "sale", &at("e.b")]);
+    assert!(told.contains("e.b.part is there already"), "{told}");
+    assert_eq!(fs::read_to_string(at("e.b.part")).expect("the file"), "of another export");
+}
