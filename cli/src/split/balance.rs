@@ -20,6 +20,9 @@ use crate::print::tell;
 use crate::stop::Stop;
 use crate::web;
 
+/// A part that refused a SEND is asked again after this time. Until then others give in its place.
+const ASKED_AGAIN: Duration = Duration::from_secs(1);
+
 /// Options: which split is balanced, and how.
 #[derive(Args)]
 pub struct Options {
@@ -86,8 +89,16 @@ fn balance(
             let done = balancer.pass(started, stop);
             balancer.numbers.is_well = done.is_ok();
             match done {
-                Ok(()) => balancer.numbers.looked = began,
-                Err(why) => tell!("seckill split balance: {}: {why}", balancer.split.name),
+                Ok(()) => {
+                    balancer.numbers.looked = began;
+                    balancer.told.clear();
+                }
+                // A trouble that stays gives one message only.
+                Err(why) if why == balancer.told => {}
+                Err(why) => {
+                    tell!("seckill split balance: {}: {why}", balancer.split.name);
+                    balancer.told = why;
+                }
             }
         }
         let numbers = balancers.iter().map(|balancer| balancer.numbers.clone()).collect();
@@ -107,6 +118,12 @@ struct Balancer {
     replicas: Option<usize>,
     /// The replicas of each node, by node.
     known: HashMap<String, Replicas>,
+    /// Parts that refused a SEND lately, with the time and the reason.
+    refused: BTreeMap<usize, (Instant, String)>,
+    /// The first error of this pass. The units of all other parts go on moving.
+    trouble: Option<String>,
+    /// The last error that was printed.
+    told: String,
     numbers: Numbers,
 }
 
@@ -127,18 +144,51 @@ impl Balancer {
         let unmet = Demand::new(split.parts, seconds);
         let known = HashMap::new();
         let numbers = Numbers::new(&split.name);
-        Balancer { split, demand, unmet, interval, replicas, known, numbers }
+        let (refused, trouble, told) = (BTreeMap::new(), None, String::new());
+        Balancer {
+            split,
+            demand,
+            unmet,
+            interval,
+            replicas,
+            known,
+            refused,
+            trouble,
+            told,
+            numbers,
+        }
+    }
+
+    /// Keeps the first error of a pass.
+    fn note<T>(&mut self, done: Result<T, String>) -> Option<T> {
+        match done {
+            Ok(value) => Some(value),
+            Err(why) => {
+                self.trouble.get_or_insert(why);
+                None
+            }
+        }
     }
 
     /// Reads all parts once, and makes the moves that are needed. Checks `stop` between two steps.
+    ///
+    /// # Errors
+    /// The first error of the pass. One part that refuses does not stop the others.
     fn pass(&mut self, started: Instant, stop: &Stop) -> Result<(), String> {
         let asked = Instant::now();
         let views = self.split.read_all()?;
         let nodes: HashSet<&str> = views.iter().map(|view| view.node.as_str()).collect();
         let round_trip = asked.elapsed().as_secs_f64() / nodes.len().max(1) as f64;
         let readings: Vec<Reading> = views.iter().map(|view| view.reading.clone()).collect();
-        self.settle(&readings, stop)?;
-        let silent = self.silent(&views)?;
+        self.trouble = None;
+        let settled = self.settle(&readings, stop);
+        self.note(settled);
+        let mut silent = self.silent(&views)?;
+        self.refused.retain(|_, (at, _)| at.elapsed() < ASKED_AGAIN);
+        for (part, (_, why)) in &self.refused {
+            silent[*part] = true;
+            self.trouble.get_or_insert_with(|| why.clone());
+        }
         let loads = self.loads(&views, &silent, started.elapsed().as_secs_f64());
         let timing = Timing { interval: self.interval.as_secs_f64(), round_trip };
         let on_their_way = under_way(&readings).into_iter().map(|one| {
@@ -150,22 +200,24 @@ impl Balancer {
             Message { from: one.from, to: one.to, total: before + one.units, before }
         });
         let messages = on_their_way.chain(planned).filter(|one| !silent[one.from]).collect();
-        self.forward(messages, stop)?;
+        self.forward(messages, stop);
         let told = tell(&readings);
         let told = told.iter().map(|one| (one.part, [one.elsewhere, one.pass]));
         let told: Vec<Call> =
             told.map(|(part, told)| self.split.message(part, "ELSEWHERE", &told)).collect();
         if !stop.is_told() {
-            self.call_each(&told)?;
+            self.call_each(&told);
         }
-        Ok(())
+        self.trouble.take().map_or(Ok(()), Err)
     }
 
-    /// The first number of each answer.
-    fn call_each(&mut self, calls: &[Call]) -> Result<Vec<u64>, String> {
-        let answers = self.split.nodes.call_each(calls, None)?;
+    /// The first number of each answer; `None` for a call that was refused.
+    fn call_each(&mut self, calls: &[Call]) -> Vec<Option<u64>> {
+        let answers = self.split.nodes.call_each(calls, None);
+        let answers = self.note(answers).unwrap_or_default();
         let first = |(call, replies): (&Call, Vec<Value>)| first_of(&call.key, &one(replies));
-        calls.iter().zip(answers).map(first).collect()
+        let firsts: Vec<Result<u64, String>> = calls.iter().zip(answers).map(first).collect();
+        firsts.into_iter().map(|first| self.note(first)).collect()
     }
 
     /// Makes the sender of duplicated units owe them.
@@ -180,8 +232,8 @@ impl Balancer {
         if stop.is_told() {
             return Ok(());
         }
-        self.call_each(&owed)?;
-        for one in found {
+        let done = self.call_each(&owed);
+        for (one, _) in found.iter().zip(done).filter(|(_, total)| total.is_some()) {
             self.numbers.settled += 1;
             tell!(
                 "seckill split balance: {}: part {} owes part {} what was made twice, {} units",
@@ -226,24 +278,23 @@ impl Balancer {
     }
 
     /// SEND, WAIT, RECEIVE.
-    fn forward(&mut self, messages: Vec<Message>, stop: &Stop) -> Result<(), String> {
-        let sent = self.send(messages, stop)?;
+    fn forward(&mut self, messages: Vec<Message>, stop: &Stop) {
+        let sent = self.send(messages, stop);
         if stop.is_told() {
-            return Ok(());
+            return;
         }
         let receive =
             |one: &Message| self.split.message(one.to, "RECEIVE", &[one.from as u64, one.total]);
         let calls: Vec<Call> = sent.iter().map(receive).collect();
-        for (one, arrived) in sent.iter().zip(self.call_each(&calls)?) {
-            self.numbers.moved += arrived.saturating_sub(one.before);
+        for (one, arrived) in sent.iter().zip(self.call_each(&calls)) {
+            self.numbers.moved += arrived.unwrap_or_default().saturating_sub(one.before);
         }
-        Ok(())
     }
 
     /// Sends the messages, and returns those that all replicas have, with one WAIT for each node. A
     /// SEND whose reply has another total may have written nothing, and a WAIT would then cover
     /// nothing. So that message is sent again unchanged.
-    fn send(&mut self, mut messages: Vec<Message>, stop: &Stop) -> Result<Vec<Message>, String> {
+    fn send(&mut self, mut messages: Vec<Message>, stop: &Stop) -> Vec<Message> {
         let mut safe = Vec::new();
         for _ in 0..2 {
             let mut by_node: BTreeMap<String, Vec<Message>> = BTreeMap::new();
@@ -253,11 +304,12 @@ impl Balancer {
             }
             for (node, batch) in by_node {
                 if !stop.is_told() {
-                    messages.extend(self.send_from(&node, batch, &mut safe)?);
+                    let again = self.send_from(&node, batch, &mut safe);
+                    messages.extend(self.note(again).unwrap_or_default());
                 }
             }
         }
-        Ok(safe)
+        safe
     }
 
     /// Sends from the parts of one node. Returns the messages that must be sent again.
@@ -279,11 +331,19 @@ impl Balancer {
         let answers = self.split.nodes.call_each(&calls, Some(&wait))?;
         let (mut again, mut in_time) = (Vec::new(), None);
         for ((one, call), replies) in batch.into_iter().zip(&calls).zip(answers) {
-            let [sent, waited] = replies.as_slice() else {
-                return Err(advice(&call.key, &self::one(replies)));
+            let now = match replies.as_slice() {
+                [sent, waited] => first_of(&call.key, sent)
+                    .and_then(|now| is_permitted(&call.key, waited).map(|()| (now, waited))),
+                _ => Err(advice(&call.key, &self::one(replies.clone()))),
             };
-            let now = first_of(&call.key, sent)?;
-            is_permitted(&call.key, waited)?;
+            let (now, waited) = match now {
+                Ok(now) => now,
+                Err(why) => {
+                    self.trouble.get_or_insert_with(|| why.clone());
+                    self.refused.insert(one.from, (Instant::now(), why));
+                    continue;
+                }
+            };
             if now == one.total {
                 // A primary that took over in between has other replicas.
                 let is_same = self.split.nodes.address(&call.key) == node;

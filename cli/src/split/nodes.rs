@@ -152,7 +152,7 @@ impl Nodes {
             self.open.remove(&address);
             self.turn += 1;
             if Instant::now() > until {
-                return Err(format!("no node answers for {key}: {why}"));
+                return Err(no_answer(key, &why));
             }
             if quiet.take_if(|quiet| Instant::now() > *quiet).is_some() {
                 tell!("seckill: {why}; it is asked again, for {} s in all", PATIENCE.as_secs());
@@ -227,6 +227,12 @@ impl Nodes {
     }
 }
 
+/// The error after `PATIENCE`, with what the operator can do about it.
+fn no_answer(key: &str, why: &str) -> String {
+    let advice = if why.starts_with("READONLY") { " Give --redis the primary" } else { "" };
+    format!("no node answers for {key}: {why}{advice}")
+}
+
 /// Classifies the replies to one call.
 fn judge(replies: Vec<Value>, is_whole: bool) -> Attempt {
     // Each command of a transaction can be refused when it is queued, before any is executed.
@@ -256,5 +262,17 @@ pub fn said(reply: &Value) -> String {
     match reply {
         Value::ServerError(e) => format!("{} {}", e.code(), e.details().unwrap_or_default()),
         other => format!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::no_answer;
+
+    #[test]
+    fn who_names_a_replica_is_told_so() {
+        let why = "READONLY You can't write against a read only replica.";
+        assert!(no_answer("s:{p0}", why).ends_with("replica. Give --redis the primary"));
+        assert_eq!(no_answer("s:{p0}", "x"), "no node answers for s:{p0}: x");
     }
 }

@@ -57,6 +57,14 @@ pub fn run(split: Split, options: &Options) -> Result<(), String> {
         say!("no part is missing");
         return Ok(());
     }
+    if let (Some(units), [first, _, ..]) = (options.put_in, repair.lost.as_slice()) {
+        let lost: Vec<String> = repair.lost.iter().map(usize::to_string).collect();
+        return Err(format!(
+            "parts {} are lost, and each was given its own number of units: repair one after the \
+             other, with --part {first} --put-in {units} if part {first} was given {units}",
+            lost.join(", ")
+        ));
+    }
     repair.check_terms()?;
     let sold = repair.sold()?;
     for part in repair.lost.clone() {
@@ -80,13 +88,15 @@ struct Repair<'o> {
 
 impl Repair<'_> {
     /// Reads all parts. A paused part that began with no units has an unfinished repair, or was
-    /// repaired: repairing it again does no harm.
+    /// repaired: repairing it again does no harm. A part that is closed may be paused, too.
     fn look(&mut self) -> Result<(), String> {
         for part in 0..self.split.parts {
             let view = self.split.read_if_there(part)?;
             let is_lost = match &view {
                 None => true,
-                Some(view) => view.state == "paused" && self.began_with(part, 0)?,
+                Some(View { state, .. }) => {
+                    matches!(state.as_str(), "paused" | "closed") && self.began_with(part, 0)?
+                }
             };
             if is_lost && self.options.part.is_none_or(|meant| meant == part) {
                 self.lost.push(part);

@@ -193,3 +193,41 @@ fn it_is_repaired_while_units_move() {
     assert!(is_lost);
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 0 under way\n");
 }
+
+/// Two parts had unequal shares of a restock. One number for both would make units.
+#[test]
+fn what_was_put_in_is_told_of_one_part() {
+    let server = Options::new().start();
+    create(&server);
+    split(&server, &["restock", "s", "--units", "6", "--req", "r-1"]);
+    assert_eq!(server.call("DEL s:{p1} s:{p2}"), "2");
+    let put_in = |more: &[&'static str]| {
+        [&["repair", "s", "--nothing-sold", "--put-in"], more, &TERMS].concat()
+    };
+    let told = refused(&server, &put_in(&["1002"]));
+    assert!(told.contains("parts 1, 2 are lost") && told.contains("--part 1 --put-in"), "{told}");
+    assert_eq!(server.call("EXISTS s:{p1} s:{p2}"), "0");
+    split(&server, &put_in(&["1002", "--part", "1"]));
+    split(&server, &put_in(&["1001", "--part", "2"]));
+    assert_eq!(split(&server, &["audit", "s"]), "OK: 4007 units put in, 0 under way\n");
+}
+
+/// A sale that is over is closed, whether it is paused or not.
+#[test]
+fn what_was_stopped_half_way_goes_on_after_the_end() {
+    let (server, folder) = (Options::new().start(), TempDir::new().expect("a folder"));
+    with_part_0_in_use(&server);
+    split(&server, &["alter", "s", "CLOSEAT", "100000000001"]);
+    let sold = list(&server, &folder);
+    let rows = fs::read_to_string(&sold).expect("the list");
+    assert_eq!(server.call("DEL s:{p0}"), "1");
+    let row = rows.lines().find(|row| row.contains(",150,")).expect("a row");
+    let broken = folder.path().join("broken.csv");
+    fs::write(&broken, rows.replace(row, &row.replace(",150,", ",0,"))).expect("a file");
+    let told = refused(&server, &repair(&broken, &[]));
+    assert!(told.contains("s:{p0} is paused and not repaired: SECKILL.IMPORT"), "{told}");
+    assert_eq!(server.cmd("SECKILL.STATUS s:{p0}").field("state").text(), "closed");
+    let told = split(&server, &repair(&sold, &[]));
+    assert!(told.starts_with("part 0: 1001 units put in, 300 sold"), "{told}");
+    assert_eq!(part(&server, 0), [1001, 651, 0, 0]);
+}

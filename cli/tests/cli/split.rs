@@ -209,3 +209,26 @@ fn a_user_who_may_not_wait_moves_nothing() {
     }
     assert_eq!(split(&server, &["audit", "s"]), "OK: 4001 units put in, 5 under way\n");
 }
+
+/// Part 2 has the most units and refuses to send, because its outbox is a text. Units that others
+/// sent arrive, others give in its place, and the reason is printed once.
+#[test]
+fn a_part_that_refuses_does_not_stop_the_others() {
+    let server = Options::new().start();
+    let words = ["create", "s", "--supply", "4001", "--parts", "4", "--outbox", "o", "LIMIT", "0"];
+    split(&server, &words);
+    assert_eq!(server.call("SECKILL.RESTOCK s:{p2} 5000 REQ r"), "[5000 6000]");
+    assert_eq!(server.call("SECKILL.SEND s:{p1} s 3 5"), "[5 995]");
+    assert_eq!(server.call("SECKILL.SEND s:{p0} s 3 1500 OWED"), "[1500 0]");
+    assert_eq!(server.call("SET o:{p2} text"), "+OK");
+    let url = format!("redis://127.0.0.1:{}/", server.port());
+    let balance = ["balance", "s", "--interval", "5", "--passes", "20"];
+    let output = run(&[&["split", "--redis", &url], &balance[..]].concat());
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(told.matches("s:{p2}").count(), 1, "{told}");
+    let parts = server.cmd("SECKILL.PARTS s:{p3}");
+    let rows: Vec<String> = parts.items()[9].items().iter().map(|row| row.to_string()).collect();
+    assert!(rows.iter().any(|row| row.starts_with("[1 ")), "{rows:?}");
+    let deficit = server.cmd("SECKILL.STATUS s:{p0}").field("deficit").int();
+    assert_eq!(deficit, 0, "{told}");
+}
