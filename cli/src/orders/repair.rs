@@ -3,9 +3,9 @@
 //! All commands are idempotent, so they are repeated until the outbox confirms them. No state is
 //! kept, so a second crash in the middle does no harm.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use redis::{cmd, pipe, Cmd, Connection, RedisError, ToRedisArgs};
+use redis::{cmd, pipe, Cmd, Connection, RedisError, ToRedisArgs, Value as Reply};
 
 use super::database::{bytes, Database, Value};
 use super::units;
@@ -17,8 +17,8 @@ use crate::print::tell;
 /// - an order whose grant Redis kept, but whose last change it lost. (EXPIRED comes again by
 ///   itself.)
 const STILL_LOST: &str =
-    "SELECT s.name, o.born, o.seq, o.user_id, o.qty, o.asked, o.state, o.at, o.deadline, o.req,
-    o.units
+    "SELECT s.name, o.id, o.born, o.seq, o.user_id, o.qty, o.asked, o.state, o.at, o.deadline,
+    o.req, o.units
     FROM @orders AS o JOIN @sales AS s ON s.id = o.id
     WHERE s.stream = :stream AND o.lost = TRUE AND (
     (o.state = 'SOLD' AND NOT EXISTS (SELECT 1 FROM @orders AS n
@@ -29,7 +29,9 @@ const STILL_LOST: &str =
 
 /// A lost order, and the sale it belongs to.
 struct Lost {
+    /// The name of the sale's key, and the sale itself: another one may have the name by now.
     sale: Vec<u8>,
+    id: String,
     born: u64,
     seq: u64,
     user: Vec<u8>,
@@ -73,8 +75,14 @@ pub fn all(
         return Ok(0);
     }
     let clock_ms = clock_ms(redis)?;
-    let mut done = 0;
+    let (mut done, mut there) = (0, BTreeMap::new());
     for order in rows.into_iter().filter_map(Lost::of_row) {
+        if !there.contains_key(&order.id) {
+            there.insert(order.id.clone(), is_there(redis, &order, told)?);
+        }
+        if there.get(&order.id) != Some(&true) {
+            continue;
+        }
         for step in order.again(clock_ms, told) {
             done += u64::from(send(redis, &step, &order, told)?);
         }
@@ -84,10 +92,11 @@ pub fn all(
 
 impl Lost {
     fn of_row(row: Vec<Value>) -> Option<Lost> {
-        let [sale, born, seq, user, qty, asked, state, at, deadline, req, units] =
-            <[Value; 11]>::try_from(row).ok()?;
+        let [sale, id, born, seq, user, qty, asked, state, at, deadline, req, units] =
+            <[Value; 12]>::try_from(row).ok()?;
         Some(Lost {
             sale: sale.into_bytes(),
+            id: String::from_utf8(id.into_bytes()).ok()?,
             born: born.number(),
             seq: seq.number(),
             user: user.into_bytes(),
@@ -131,14 +140,17 @@ impl Lost {
                 }
             },
             // For Redis the grant is HELD if it lost the payment too, otherwise SOLD. CANCEL ends a
-            // held grant, REFUND a sold one; the other command changes nothing.
-            _ => ["SECKILL.CANCEL", "SECKILL.REFUND"]
+            // held grant, REFUND a sold one; the other command changes nothing. If the order was
+            // never paid, only a payment that came since can have made the grant SOLD.
+            state => ["SECKILL.CANCEL", "SECKILL.REFUND"]
+                .into_iter()
+                .take(1 + usize::from(state == b"REFUNDED"))
                 .map(|name| {
                     let mut give_back = self.command(name);
                     give_back.arg("SEQ").arg(self.seq);
                     vec![give_back]
                 })
-                .into(),
+                .collect(),
         }
     }
 
@@ -175,14 +187,45 @@ impl Lost {
     }
 }
 
-/// Sends a step, and returns whether Redis executed it.
+/// Whether the order's sale is the one at its key: the next show of a hall has the same names.
+///
+/// # Errors
+/// If Redis can't be reached.
+fn is_there(redis: &mut Connection, order: &Lost, told: &mut Told) -> Result<bool, Failure> {
+    let status: Result<Vec<u8>, RedisError> =
+        cmd("SECKILL.STATUS").arg(&order.sale).arg("JSON").query(redis);
+    let is_it = match &status {
+        Ok(json) => Ok(id_of(json).as_deref() == Some(&order.id)),
+        Err(e) if e.is_io_error() => return Err(Failure::of_redis(e.clone())),
+        Err(e) => Err(e.to_string()),
+    };
+    let (id, name) = (&order.id, String::from_utf8_lossy(&order.sale));
+    let why = match is_it {
+        Ok(true) => return Ok(true),
+        Ok(false) => format!("{name} is another sale now"),
+        Err(e) => format!("{name}: {e}"),
+    };
+    told.tell(format!("lost orders of sale {id} are not repaired: {why}"));
+    Ok(false)
+}
+
+/// The id in the status of a sale.
+fn id_of(json: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Status {
+        id: String,
+    }
+    serde_json::from_slice(json).ok().map(|Status { id }| id)
+}
+
+/// Sends a step, and returns whether Redis has the order now as the database has it.
 fn send(
     redis: &mut Connection,
     step: &[Cmd],
     order: &Lost,
     told: &mut Told,
 ) -> Result<bool, Failure> {
-    let reply: Result<redis::Value, RedisError> = match step {
+    let reply: Result<Reply, RedisError> = match step {
         [one] => one.query(redis),
         several => {
             let mut transaction = pipe();
@@ -190,16 +233,41 @@ fn send(
             for command in several {
                 transaction.add_command(command.clone());
             }
-            transaction.query(redis)
+            let replies: Result<Vec<Reply>, RedisError> = transaction.query(redis);
+            replies.map(|replies| replies.into_iter().next().unwrap_or(Reply::Nil))
         }
     };
+    let Lost { id, born, seq, .. } = order;
     match reply {
-        Ok(_) => Ok(true),
+        Ok(reply) => match outcome(&reply) {
+            (b"TAKEN", unit) => {
+                let unit = unit.unwrap_or_default();
+                told.tell(format!(
+                    "order {born}-{seq} of sale {id} was paid and is lost, and its unit {unit} is \
+                     somebody else's by now: two people have been promised it"
+                ));
+                Ok(false)
+            }
+            (word, _) => Ok(DONE.contains(&word)),
+        },
         Err(e) if e.is_io_error() => Err(Failure::of_redis(e)),
         Err(e) => {
-            told.tell(format!("order {}-{} can't be repaired now: {e}", order.born, order.seq));
+            told.tell(format!("order {born}-{seq} can't be repaired now: {e}"));
             Ok(false)
         }
+    }
+}
+
+/// The first words of replies to a step that has restored an order.
+const DONE: [&[u8]; 5] = [b"GRANTED", b"REPLAY", b"HELD", b"CANCELLED", b"REFUNDED"];
+
+/// The first word of a reply, and the number behind it.
+fn outcome(reply: &Reply) -> (&[u8], Option<i64>) {
+    let Reply::Array(all) = reply else { return (b"", None) };
+    match all.as_slice() {
+        [Reply::BulkString(word), Reply::Int(number), ..] => (word, Some(*number)),
+        [Reply::BulkString(word), ..] => (word, None),
+        _ => (b"", None),
     }
 }
 
@@ -207,4 +275,60 @@ fn send(
 fn clock_ms(redis: &mut Connection) -> Result<u64, Failure> {
     let time: Result<(u64, u64), RedisError> = cmd("TIME").query(redis);
     time.map(|(seconds, micros)| seconds * 1_000 + micros / 1_000).map_err(Failure::of_redis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{id_of, outcome, Lost, Reply, Told, DONE};
+
+    fn lost(state: &str) -> Lost {
+        Lost {
+            sale: b"drop".to_vec(),
+            id: "00ab".into(),
+            born: 9,
+            seq: 3,
+            user: b"u".to_vec(),
+            qty: 1,
+            asked: 1,
+            state: state.into(),
+            at: 8,
+            deadline: 0,
+            req: b"r".to_vec(),
+            units: Vec::new(),
+        }
+    }
+
+    fn steps(state: &str) -> Vec<String> {
+        let steps = lost(state).again(10, &mut Told::default());
+        let text = |step: &Vec<redis::Cmd>| {
+            String::from_utf8_lossy(&step[0].get_packed_command()).into_owned()
+        };
+        steps.iter().map(text).collect()
+    }
+
+    /// A payment that came after the loss is not refunded because of a CANCEL before it.
+    #[test]
+    fn only_what_was_refunded_is_refunded_again() {
+        let cancelled = steps("CANCELLED");
+        assert!(cancelled.len() == 1 && cancelled[0].contains("CANCEL"), "{cancelled:?}");
+        let refunded = steps("REFUNDED");
+        assert!(refunded.len() == 2 && refunded[1].contains("REFUND"), "{refunded:?}");
+    }
+
+    #[test]
+    fn a_refusal_is_no_repair() {
+        let reply = |word: &str, number| {
+            Reply::Array(vec![Reply::BulkString(word.into()), Reply::Int(number)])
+        };
+        assert_eq!(outcome(&reply("TAKEN", 8)), (&b"TAKEN"[..], Some(8)));
+        for (word, is_done) in [("GRANTED", true), ("NOGRANT", false), ("SOLD", false)] {
+            assert_eq!(DONE.contains(&outcome(&reply(word, 1)).0), is_done, "{word}");
+        }
+    }
+
+    #[test]
+    fn the_id_is_read_from_a_status() {
+        assert_eq!(id_of(br#"{"state":"open","id":"00ab"}"#).as_deref(), Some("00ab"));
+        assert_eq!(id_of(b"{}"), None);
+    }
 }

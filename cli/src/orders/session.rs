@@ -106,7 +106,7 @@ impl Writer<'_> {
             let claim_after_ms = self.options.claim_after_ms;
             let left = session.stream.take_over(&mut session.primary.redis, claim_after_ms)?;
             session.take(&left)?;
-            session.repair(&mut told)?;
+            let mut is_due = true;
             let until = Instant::now() + turn;
             while Instant::now() < until && !self.stop.is_told() {
                 session.primary.still()?;
@@ -115,8 +115,11 @@ impl Writer<'_> {
                 }
                 let new = session.stream.next(&mut session.primary.redis)?;
                 self.numbers.is_well.store(true, Ordering::Relaxed);
-                if session.take(&new)? {
+                is_due |= session.take(&new)?;
+                // Entries that wait to be read may say that a lost order was refused or paid since.
+                if is_due && new.len() < session.stream.batch {
                     session.repair(&mut told)?;
+                    is_due = false;
                 }
             }
         }

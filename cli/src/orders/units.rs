@@ -58,18 +58,24 @@ pub fn follow(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Fail
         if moves.is_empty() {
             continue;
         }
-        let (orders, values) = these(database, id, &moves);
+        let (orders, values) = these(database, id, orders_of(&moves));
         database.change(&format!("DELETE FROM @units WHERE {orders}"), &values)?;
         give(database, id, &moves)?;
     }
     Ok(())
 }
 
-/// A condition for these orders of a sale, and its values.
-fn these(database: &dyn Database, id: &str, moves: &[Move]) -> (String, Vec<Value>) {
+fn orders_of(moves: &[Move]) -> BTreeSet<(u64, u64)> {
+    moves.iter().map(|Move { grant, .. }| (grant.born, grant.seq)).collect()
+}
+
+/// A condition for these orders of a sale, as born and seq, and its values.
+pub fn these(
+    database: &dyn Database,
+    id: &str,
+    orders: BTreeSet<(u64, u64)>,
+) -> (String, Vec<Value>) {
     let place = database.dialect().place;
-    let orders: BTreeSet<_> =
-        moves.iter().map(|Move { grant, .. }| (grant.born, grant.seq)).collect();
     let mut values = vec![text(id)];
     let mut each = Vec::with_capacity(orders.len());
     // Not (born, seq) IN (...), for which MariaDB uses no index.
@@ -90,7 +96,7 @@ fn last_moves(
     id: &str,
     moves: &[Move],
 ) -> Result<BTreeSet<[u64; 4]>, Failure> {
-    let (orders, values) = these(database, id, moves);
+    let (orders, values) = these(database, id, orders_of(moves));
     let asked = format!("SELECT born, seq, epoch, rev FROM @orders WHERE {orders}");
     let rows = database.rows(&asked, &values)?;
     let row = |row: Vec<Value>| <[Value; 4]>::try_from(row).ok();

@@ -10,7 +10,7 @@
 //! - `epochs` has the first rev of each epoch. An epoch that began at rev R means that Redis lost
 //!   all entries of older epochs from R on and continued without them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::database::{bytes, insert, int, text, Database, Value};
 use super::entry::{Entry, Grant};
@@ -155,12 +155,16 @@ fn take_in(
     let rows = sales.iter().map(|(id, name)| vec![text(id), bytes(name), bytes(stream)]);
     insert(database, "@sales (id, name, stream)", rows, dialect.name_sale)?;
 
-    let mut doubted = Vec::new();
+    let (mut doubted, mut again) = (Vec::new(), BTreeSet::new());
     for (id, name) in &sales {
         let epochs = Epochs::of(database, id, entries)?;
+        epochs.is_one_history(id, name, trust)?;
         if !epochs.new.is_empty() {
             epochs.judge(database, id, name, trust)?;
             epochs.store(database, id)?;
+        }
+        if epochs.known.keys().chain(epochs.new.keys()).collect::<BTreeSet<_>>().len() > 1 {
+            again.insert(*id);
         }
         if !epochs.new.is_empty() || epochs.has_old {
             doubted.push(*id);
@@ -168,7 +172,7 @@ fn take_in(
     }
     let columns = "@entries (id, epoch, rev, event, born, seq)";
     let new = insert(database, columns, entries.iter().map(row_of), dialect.take_in)?;
-    move_orders(database, entries)?;
+    move_orders(database, entries, &again)?;
     units::follow(database, entries)?;
     let mut lost = 0;
     for id in doubted {
@@ -185,6 +189,8 @@ struct Epochs {
     known: BTreeMap<u64, u64>,
     /// Epochs of the batch that begin earlier than the database knows: first and last rev.
     new: BTreeMap<u64, (u64, u64)>,
+    /// All epochs of the batch, in the same way.
+    seen: BTreeMap<u64, (u64, u64)>,
     /// The batch has entries of an epoch that is over.
     has_old: bool,
 }
@@ -207,8 +213,31 @@ impl Epochs {
         let newest = known.keys().chain(seen.keys()).max().copied();
         let has_old = seen.keys().any(|epoch| Some(*epoch) != newest);
         let is_new = |epoch: &u64, first: u64| known.get(epoch).is_none_or(|known| first < *known);
-        seen.retain(|epoch, (first, _)| is_new(epoch, *first));
-        Ok(Epochs { known, new: seen, has_old })
+        let mut new = seen.clone();
+        new.retain(|epoch, (first, _)| is_new(epoch, *first));
+        Ok(Epochs { known, new, seen, has_old })
+    }
+
+    /// The epoch that the operator trusts must end before a greater one begins, as in any history.
+    /// If it goes on, the greater one is of an old primary that came back and was read before. What
+    /// that one wrote is newer by number and would hide what this server says.
+    ///
+    /// # Errors
+    /// If the trusted epoch goes on.
+    fn is_one_history(&self, id: &str, name: &[u8], trust: Trust) -> Result<(), Failure> {
+        let Trust::Epoch(named) = trust else { return Ok(()) };
+        let Some((_, last)) = self.seen.get(&named) else { return Ok(()) };
+        let Some((other, from)) = self.known.range(named + 1..).find(|(_, from)| *from <= last)
+        else {
+            return Ok(());
+        };
+        let name = String::from_utf8_lossy(name);
+        Err(Failure::lasting(format!(
+            "epoch {named} of sale {name} ({id}) is trusted and goes on to rev {last}, but the \
+             database has epoch {other} from rev {from} on, of another server that was read \
+             before. Nothing more is written. Keep a copy of the sale's rows, delete them, and \
+             read the stream again with a new --group: see orders.md"
+        )))
     }
 
     /// Called for a new epoch whose first rev lies before entries of another epoch. Either Redis
@@ -262,7 +291,12 @@ impl Epochs {
 }
 
 /// Each order of the batch once, as its newest entry has it: no statement may move a row twice.
-fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Failure> {
+/// `again` has the sales that have more than one epoch.
+fn move_orders(
+    database: &mut dyn Database,
+    entries: &[Entry],
+    again: &BTreeSet<&str>,
+) -> Result<(), Failure> {
     let mut newest: BTreeMap<(&str, u64, u64), (&Entry, &Grant, u64)> = BTreeMap::new();
     for entry in entries {
         let Some(grant) = &entry.grant else { continue };
@@ -274,6 +308,9 @@ fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Fai
         }
         place.2 = asked;
     }
+    for order in paid(database, &newest, again)? {
+        newest.remove(&order);
+    }
     if newest.is_empty() {
         return Ok(());
     }
@@ -283,6 +320,32 @@ fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Fai
     let columns = format!("@orders ({})", ORDER.map(|(name, _)| name).join(", "));
     let tail = database.dialect().move_order;
     insert(database, &columns, rows, tail).map(drop)
+}
+
+/// Orders of the batch that expire and are SOLD in the database. In one history no paid order ever
+/// expires, so Redis has lost the payment, and the hold ran out before it was given back. The order
+/// stays SOLD, and so it is lost and repaired. A RECLAIM that was refused is another event: that
+/// money is refunded.
+fn paid<'e>(
+    database: &mut dyn Database,
+    newest: &BTreeMap<(&'e str, u64, u64), (&Entry, &Grant, u64)>,
+    again: &BTreeSet<&str>,
+) -> Result<Vec<(&'e str, u64, u64)>, Failure> {
+    let mut expired: BTreeMap<&'e str, BTreeSet<(u64, u64)>> = BTreeMap::new();
+    for ((id, born, seq), (entry, ..)) in newest {
+        if entry.event == "EXPIRE" && again.contains(id) {
+            expired.entry(id).or_default().insert((*born, *seq));
+        }
+    }
+    let mut paid = Vec::new();
+    for (id, orders) in expired {
+        let (these, values) = units::these(database, id, orders);
+        let asked = format!("SELECT born, seq FROM @orders WHERE state = 'SOLD' AND {these}");
+        let rows = database.rows(&asked, &values)?;
+        let rows = rows.into_iter().filter_map(|row| <[Value; 2]>::try_from(row).ok());
+        paid.extend(rows.map(|[born, seq]| (id, born.number(), seq.number())));
+    }
+    Ok(paid)
 }
 
 fn row_of(Entry { event, id, epoch, rev, grant, .. }: &Entry) -> Vec<Value> {

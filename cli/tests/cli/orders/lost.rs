@@ -1,5 +1,7 @@
 //! Redis loses granted orders, and `seckill orders` restores them from the database.
 
+use std::fs::{self, File};
+
 use seckill_harness::wait_until;
 
 use super::killed::{ask, assert_equal, is_done, writer};
@@ -94,4 +96,162 @@ fn status(redis: &mut redis::Connection) -> [u64; 4] {
     };
     let status: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
     ["supply", "available", "held", "sold"].map(|field| status[field].as_u64().expect("a number"))
+}
+
+#[test]
+#[ignore = "takes MariaDB: make orders-test"]
+fn mariadb_reads_before_it_gives_back() {
+    reads_before_it_gives_back(Shop::with_mariadb());
+}
+
+#[test]
+#[ignore = "takes PostgreSQL: make orders-test"]
+fn postgres_reads_before_it_gives_back() {
+    reads_before_it_gives_back(Shop::with_postgres());
+}
+
+/// Redis loses the payments of `late` and `refused` and the CANCEL of `back`, and both holds run
+/// out. Then `refused` is refused for good, so that money is given back, and `back` pays. Both
+/// entries lie behind many others. `late` has paid and heard nothing else.
+fn reads_before_it_gives_back(mut shop: Shop) {
+    let mut redis = shop.connect();
+    let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));
+    send(&format!("INIT {KEY} 3 HOLD 5000 LIMIT 0 OUTBOX {STREAM}"));
+    send(&format!("GRAB {KEY} late REQ late"));
+    send(&format!("GRAB {KEY} refused REQ refused"));
+    send(&format!("ALTER {KEY} HOLD 600000"));
+    send(&format!("GRAB {KEY} back REQ back"));
+    ask(&mut redis, "SAVE");
+    let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));
+    send(&format!("CONFIRM {KEY} late REQ late"));
+    send(&format!("CONFIRM {KEY} refused REQ refused"));
+    send(&format!("CANCEL {KEY} back REQ back"));
+    let (from, to) = (shop.redis_url(), shop.database_url());
+    let first = Running::start(writer(&from, &to, KEY, "w"));
+    wait_until("all is written", || is_done(&mut redis, STREAM));
+    assert_eq!(first.end("TERM").code(), Some(0));
+    assert_equal(&shop, &mut redis, KEY);
+
+    shop.lose_what_was_not_saved();
+    let mut redis = shop.connect();
+    wait_until("two holds run out", || status(&mut redis) == [3, 2, 1, 0]);
+    let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));
+    for turn in 1..=20 {
+        send(&format!("GRAB {KEY} other QTY 2 REQ r{turn}"));
+        if turn == 20 {
+            let refused = send(&format!("CONFIRM {KEY} refused REQ refused RECLAIM"));
+            assert!(format!("{refused:?}").contains("EXPIRED"), "{refused:?}");
+        }
+        send(&format!("CANCEL {KEY} other REQ r{turn}"));
+    }
+    send(&format!("CONFIRM {KEY} back REQ back"));
+    let mut trusting = writer(&shop.redis_url(), &to, KEY, "w");
+    trusting.args(["--trust-epoch", "any"]);
+    let second = Running::start(trusting);
+    wait_until("all is written and given back", || {
+        is_done(&mut redis, STREAM) && status(&mut redis) == [3, 1, 0, 2]
+    });
+    let repaired = repairs(&second);
+    assert_eq!(second.end("TERM").code(), Some(0));
+    assert_equal(&shop, &mut redis, KEY);
+    for (user, state) in [("late", "SOLD"), ("refused", "EXPIRED"), ("back", "SOLD")] {
+        let row = format!("{:?}", ask(&mut redis, &format!("SECKILL.USER {KEY} {user}")));
+        assert!(row.contains(state), "{user}: {row}");
+    }
+    assert!(repaired >= 1.0, "{repaired}");
+}
+
+fn repairs(running: &Running) -> f64 {
+    let name = "seckill_orders_repairs_total{stream=\"";
+    let text = running.get("/metrics").1;
+    let line = text.lines().find(|line| line.starts_with(name)).expect("the number");
+    line.rsplit(' ').next().and_then(|number| number.parse().ok()).expect("a number")
+}
+
+#[test]
+#[ignore = "takes MariaDB: make orders-test"]
+fn mariadb_leaves_the_next_show_alone() {
+    leaves_the_next_show_alone(Shop::with_mariadb());
+}
+
+#[test]
+#[ignore = "takes PostgreSQL: make orders-test"]
+fn postgres_leaves_the_next_show_alone() {
+    leaves_the_next_show_alone(Shop::with_postgres());
+}
+
+/// Seat 8 was paid for, lost, and sold again: that is for people to settle. The next show has the
+/// same names, and its seat 8 is nobody's.
+fn leaves_the_next_show_alone(mut shop: Shop) {
+    let mut redis = shop.connect();
+    let mut send = |line: &str| ask(&mut redis, &format!("SECKILL.{line}"));
+    let init = format!("INIT {KEY} 9 NUMBERED OUTBOX {STREAM}");
+    send(&init);
+    ask(&mut redis, "SAVE");
+    ask(&mut redis, &format!("SECKILL.GRAB {KEY} first UNITS 8 REQ first"));
+    let to = shop.database_url();
+    let first = Running::start(writer(&shop.redis_url(), &to, KEY, "w"));
+    wait_until("all is written", || is_done(&mut redis, STREAM));
+    assert_eq!(first.end("TERM").code(), Some(0));
+
+    shop.lose_what_was_not_saved();
+    let mut redis = shop.connect();
+    ask(&mut redis, &format!("SECKILL.GRAB {KEY} second UNITS 8 REQ second"));
+    let mut trusting = writer(&shop.redis_url(), &to, KEY, "w");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("said");
+    trusting.args(["--trust-epoch", "any"]).stderr(File::create(&file).expect("a file"));
+    let second = Running::start(trusting);
+    let said = || fs::read_to_string(&file).expect("the file");
+    wait_until("it is said", || said().contains("its unit 8 is somebody else's by now"));
+    assert_eq!(repairs(&second), 0.0);
+    assert_eq!(shop.lost("SOLD"), [b"first".to_vec()]);
+
+    ask(&mut redis, &format!("DEL {KEY} {STREAM}"));
+    ask(&mut redis, &format!("SECKILL.{init}"));
+    wait_until("it is another sale", || said().contains(&format!("{KEY} is another sale now")));
+    wait_until("all is written", || is_done(&mut redis, STREAM));
+    let map = format!("{:?}", ask(&mut redis, &format!("SECKILL.UNITS {KEY} 1")));
+    assert!(map.contains("\".........\""), "{map}");
+    assert_eq!(second.end("TERM").code(), Some(0));
+    assert_equal(&shop, &mut redis, KEY);
+}
+
+#[test]
+#[ignore = "takes MariaDB: make orders-test"]
+fn mariadb_tells_that_another_server_was_read_before() {
+    tells_that_another_server_was_read_before(&Shop::with_mariadb());
+}
+
+/// The reader was at an old primary that came back, and its epoch 30 began at rev 7. Then it is
+/// sent to the true one, whose epoch 20 began at rev 3. Up to rev 5 it is believed.
+fn tells_that_another_server_was_read_before(shop: &Shop) {
+    let mut redis = shop.connect();
+    let (old, new) = ("sale:old", "sale:new");
+    let histories =
+        [(old, [10, 10, 10, 10, 10, 10, 30, 30]), (new, [10, 10, 20, 20, 20, 20, 20, 20])];
+    for (key, epochs) in histories {
+        for (rev, epoch) in (1..).zip(epochs) {
+            let data = format!(
+                "{{\"id\":\"00f1a2b3c4d5e6f7\",\"epoch\":{epoch},\"rev\":{rev},\"seq\":{rev},\
+                 \"qty\":1,\"state\":\"SOLD\",\"at\":8,\"born\":{epoch}}}"
+            );
+            let fields = format!("event GRANT sale {KEY} user u{epoch}-{rev} req r{epoch}-{rev}");
+            ask(&mut redis, &format!("XADD {key}:orders * data {data} {fields}"));
+        }
+    }
+    let (from, to) = (shop.redis_url(), shop.database_url());
+    let first = Running::start(writer(&from, &to, old, "w"));
+    wait_until("all is written", || is_done(&mut redis, "sale:old:orders"));
+    assert_eq!(first.end("TERM").code(), Some(0));
+    let mut trusting = writer(&from, &to, new, "w");
+    trusting.args(["--trust-epoch", "20"]);
+    let (code, said) = super::ended(trusting);
+    let sentence = "goes on to rev 8, but the database has epoch 30 from rev 7 on";
+    assert!(code == Some(1) && said.contains(sentence), "{said}");
+    let orders = shop.orders("00f1a2b3c4d5e6f7");
+    let (sold, lost): (Vec<u64>, _) =
+        (orders.iter().map(|order| order.7).collect(), shop.lost("SOLD"));
+    assert_eq!(sold, [10, 10, 20, 20, 20, 30, 30]);
+    assert_eq!(lost.len(), 4, "{lost:?}");
 }
