@@ -132,6 +132,9 @@ fn cancel_ahead<'a>(
     let (sale, t) = (plan.sale(), plan.t());
     if let Some(waiter) = waitlist::waiting_at(sale, user, t).filter(|waiter| waiter.req == req) {
         plan.push(effect::Leave { ticket: waiter.ticket })?;
+    } else if sale.waiter_of(user, req).is_some() {
+        // An entry that is over: a later ALTER of CLOSEAT must not bring it back.
+        plan.drop_gone(user)?;
     }
     if !sale.fences.stands(user, req, t) {
         plan.push(effect::Fence { user, req })?;

@@ -145,6 +145,8 @@ impl Act for ReimportNumbered {
 fn check_again(checker: &mut Checker<'_>, seq: u64) -> Result<(), Refused> {
     let from = checker.draft.look(seq)?;
     check(!matches!(from.state, State::Sold | State::Refunded))?;
+    // IMPORT finds a grant by its request id.
+    check(checker.sale().stored_grant(seq).is_some_and(|grant| grant.req_id().is_some()))?;
     takes_imports(checker)
 }
 

@@ -4,7 +4,6 @@ use super::*;
 use crate::dedup::Restocked;
 use crate::fields;
 use crate::model::limits::UNITS_MAX;
-use crate::units::Free;
 
 /// Units are added or withdrawn.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -29,10 +28,9 @@ impl Act for Restock<'_> {
 
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
         let is_new = checker.sale().restocks.find(self.req).is_none();
-        let fits = checker.sale().numbers().is_none_or(|numbers| {
-            let most = UNITS_MAX - u64::from(numbers.units().len());
-            self.applied >= 0 && self.applied.unsigned_abs() <= most
-        });
+        let most = UNITS_MAX.saturating_sub(checker.draft.balances.supply);
+        let fits = !checker.sale().terms.is_numbered()
+            || self.applied >= 0 && self.applied.unsigned_abs() <= most;
         check(is_new && fits && checker.draft.balances.packets.is_none())
     }
 

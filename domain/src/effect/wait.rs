@@ -43,8 +43,8 @@ impl Act for Join<'_> {
         let sale = checker.sale();
         let list = sale.waitlist().ok_or(Refused::Law)?;
         check(list.has_room() && self.ticket == list.totals.last_ticket + 1)?;
-        // An offer needs a time limit.
-        check(sale.terms.offer_ms() > 0)?;
+        // An offer needs a time limit, and numbers for all units of one grant.
+        check(sale.terms.offer_ms() > 0 && sale.may_grant(self.qty))?;
         if let Some(waiter) = list.find(self.user) {
             // Only an entry dropped in this step makes room for another.
             check(checker.is_dropped(waiter.ticket))?;

@@ -23,6 +23,8 @@ pub use shard::Value;
 
 /// Most directory bits; beyond them shards only grow.
 const DEPTH_MAX: u32 = 20;
+/// Most slots of a shard of this depth: 2^32 keys are 4,096 in each on average.
+const SLOTS_AT_DEPTH_MAX: usize = 16 * SLOTS_PER_SHARD_MAX;
 
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -297,11 +299,16 @@ impl<F: Fn(u32, u32) -> bool> Builder<F> {
         // The bucket's memory becomes the shard's if its size is about right.
         let fits = (least..=next_slots(least)).contains(&bucket.capacity());
         let mut slots = if fits { bucket.capacity() } else { least };
-        let is_too_large = |slots| slots > SLOTS_PER_SHARD_MAX && depth < DEPTH_MAX;
-        while !is_too_large(slots) && !lay_out(&bucket, slots, depth, &mut self.starts) {
+        let is_deep = depth >= DEPTH_MAX;
+        let most = if is_deep { SLOTS_AT_DEPTH_MAX } else { SLOTS_PER_SHARD_MAX };
+        while slots <= most && !lay_out(&bucket, slots, depth, &mut self.starts) {
             slots = next_slots(slots);
         }
-        if is_too_large(slots) {
+        if slots > most {
+            // Keys that differ are never so many here: a dump names one key again and again.
+            if is_deep {
+                return None;
+            }
             let bit = FRAGMENT_BITS - depth - 1;
             let is_upper = |word: &u64| fragment_in(*word) >> bit & 1 == 1;
             let (upper, lower) = bucket.into_iter().partition(is_upper);

@@ -237,6 +237,9 @@ fn equal_hashes_end_at_the_last_depth() {
     assert_eq!((largest, built.shards.len()), (Some(12_288), DEPTH_MAX as usize + 1));
     assert_eq!(built.len(), u64::from(keys));
     assert_eq!(built.find(1 << 40, |v| v.number == keys), Some(value(keys)));
+    // More than any sale can have: no memory is taken for them.
+    let words = (1..=200_000).map(|key| word_of(1 << 40, value(key))).collect();
+    assert!(load_with(words).into_index(|_, _| false).is_none());
 }
 
 /// Of 512 slots 480 are homes: 360 keys are three quarters of them, 288 three fifths.

@@ -210,9 +210,9 @@ pub(crate) fn check_waiters(
     let oldest = list.nth(0).or(tickets().next()).unwrap_or_default();
     let spans = last.saturating_sub(oldest) < u64::from(u32::MAX);
     let is_new = |it: &StandingWaiter<'_>| {
-        let Waiter { user, req, at, .. } = it.waiter;
+        let Waiter { user, req, at, qty, .. } = it.waiter;
         let is_unknown = list.find(user).is_none() && sale.ledger.by_req(user, req).is_none();
-        at <= balances.t && sale.is_home(user) && is_unknown
+        at <= balances.t && sale.is_home(user) && is_unknown && sale.may_grant(qty)
     };
     let all = list.len() + added.len() as u64;
     let kept = (sale.restocks.len() + sale.fences.len()) as u64;

@@ -8,6 +8,7 @@ use crate::dedup::{Fences, Restocks};
 use crate::draw::{Amounts, Draw};
 use crate::ledger::{Block, Grant, HashKey, Holding, Ledger};
 use crate::model::balances::{Balances, Escrow, Stock};
+use crate::model::limits::UNITS_PER_GRANT_MAX;
 use crate::model::outcome::{Misuse, Outcome, State};
 use crate::numbers::Numbers;
 use crate::parts::Pairs;
@@ -90,6 +91,11 @@ impl Sale {
         let mut hasher = SipHasher24::new_with_keys(second, first);
         hasher.write_u64(last);
         last + 1 + (hasher.finish() >> (u64::BITS - DRAWN_BITS))
+    }
+
+    /// Whether one grant may have so many units: in a sale with numbers it has few.
+    pub(crate) fn may_grant(&self, qty: u64) -> bool {
+        !self.terms.is_numbered() || qty <= UNITS_PER_GRANT_MAX as u64
     }
 
     /// The sale's id as it is shown: sixteen hexadecimal digits.

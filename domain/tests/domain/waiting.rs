@@ -104,6 +104,23 @@ fn an_entry_that_is_over_stands_in_nobodys_way() {
     assert_eq!((sale.list_totals(), waiting(&sale), sale.balances().held), ((0, 1), 0, 2));
 }
 
+/// Nothing brings back who has cancelled, not even a sale that opens again.
+#[test]
+fn who_cancels_an_entry_that_is_over_leaves_the_list() {
+    let waitlist = Some(LIST);
+    let mut sale = created(1, Terms { hold_ms: 900, close_at: 40, waitlist, ..unlimited() });
+    let ask = |user| Grab { user, amount: Amount::Exactly(1), req: Some(b"r") };
+    run(&mut sale, &Request::Grab(ask(b"u")), 2);
+    run(&mut sale, &Request::Wait(Wait { grab: ask(b"w"), until: 0 }), 3);
+    let cancel = Settle { user: b"w", which: Which::Req(b"r"), deed: Deed::Cancel };
+    assert_eq!(run(&mut sale, &Request::Settle(cancel), 41), Outcome::Fenced);
+    assert_eq!((waiting(&sale), sale.list_totals()), (0, (0, 1)));
+    let open = TermsChange { close_at: Some(0), ..TermsChange::default() };
+    run(&mut sale, &Request::Alter(open), 42);
+    run(&mut sale, &Request::Restock(Restock { delta: 1, req: b"more" }), 43);
+    assert_eq!((sale.balances().available, sale.list_totals()), (1, (0, 1)));
+}
+
 /// Effects about waiters that a log may contain.
 #[test]
 fn who_waits_is_on_the_list_once_and_for_one_order() {

@@ -263,6 +263,8 @@ impl Oracle {
         if let Some(entry) = entry {
             self.change();
             self.take_off(&entry, "LEAVE", "cancelled");
+        } else if self.entry_of(user).is_some_and(|entry| entry.req == req) {
+            self.drop_own(user);
         }
     }
 
