@@ -218,6 +218,21 @@ fn patches_apply() {
     }
 }
 
+/// `.ci/servers` replaces the folder of a name in its cache; of no name that is the whole cache.
+#[test]
+fn a_wrong_name_of_a_server_is_an_error_and_deletes_nothing() {
+    let cache = tempfile::tempdir().expect("a folder");
+    let tree = cache.path().join("debian-trixie");
+    fs::create_dir(&tree).expect("a folder");
+    for name in ["", "debian-trixie", "redis-", "-threads"] {
+        let mut servers = Command::new(".ci/servers");
+        servers.arg(name).env("SECKILL_SERVERS", cache.path());
+        let status = servers.current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("bash").status;
+        assert!(!status.success(), "it fetched '{name}'");
+        assert!(tree.exists(), "'{name}' deleted the tree of other servers");
+    }
+}
+
 #[test]
 fn every_file_says_what_it_is_for() {
     let says = |source: &Source| source.lines.first().is_some_and(|line| line.starts_with("//!"));
