@@ -217,12 +217,10 @@ impl Base {
         let fits = match &self.rounds {
             Some(over) => {
                 let draw = self.terms.draw();
-                let schedule = self.terms.schedule.as_ref();
                 stated.deficit == 0
                     && over.totals.is_sorted_by(|a, b| a.round < b.round)
                     && over.base_supply <= stated.supply
                     && draw.is_none_or(|draw| draw.check_numbers(over.base_supply).is_ok())
-                    && schedule.is_some_and(|it| stated.round <= it.round_at(stated.t))
             }
             None => stated.round == 0 && start.is_first(stated.supply),
         };

@@ -133,7 +133,6 @@ fn there_are_99_totals_at_most() {
         let mut pieces: Vec<_> = sale.pieces().collect();
         let Piece::Base(base) = &mut pieces[0] else { panic!("no base") };
         base.balances.round += 1000;
-        base.balances.t += 1000 * SCHEDULE.period_ms;
         let last = pieces.iter_mut().rev().find_map(|piece| match piece {
             Piece::Round(start) => Some(start),
             _ => None,
