@@ -394,19 +394,3 @@ impl<L: Link> Iterator for Winners<'_, L> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fence_is_no_grant() {
-        let cancelled = |seq| {
-            let words = [Value::BulkString("CANCELLED".into()), Value::Int(seq)];
-            let answer = Value::Array([&words[..], &[Value::Int(1), Value::Int(0)]].concat());
-            Answer::read(&answer).expect("an answer").has_grant()
-        };
-        assert!(cancelled(1));
-        assert!(!cancelled(0));
-    }
-}

@@ -21,7 +21,9 @@ impl Act for Round {
         let (schedule, balances) = (&checker.sale().terms.schedule, &checker.draft.balances);
         let schedule = schedule.as_ref().ok_or(Refused::Law)?;
         let can_begin = self.round > balances.round;
-        check(checker.alone && can_begin && self.round <= schedule.round_at(balances.t))
+        let is_full = checker.sale().rounds().is_some_and(|it| it.base_supply <= self.supply);
+        let has_come = self.round <= schedule.round_at(balances.t);
+        check(checker.alone && can_begin && is_full && has_come)
     }
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {

@@ -3,8 +3,11 @@
 
 use seckill_domain::decide::{decide_new, NextRound};
 use seckill_domain::draw::Draw;
-use seckill_domain::request::{Init, Terms};
+use seckill_domain::effect::{Join, Reimport, Restock, Round};
+use seckill_domain::request::{Amount, Grab, Init, Terms, UnitKind};
 use seckill_domain::rounds::Schedule;
+use seckill_domain::waitlist::WaitTerms;
+use seckill_model::sales;
 
 use super::*;
 
@@ -14,11 +17,7 @@ fn sale_on(terms: Terms, amounts: &[u64], supply: u64) -> Sale {
     let now = Now { clock_ms: START, node_epoch: 1 };
     let (_, mut sale) = decide_new(&init, &now, [1, 2]).unwrap();
     for user in [b"u", b"v"] {
-        let grab = seckill_domain::request::Grab {
-            user,
-            amount: seckill_domain::request::Amount::Unsaid,
-            req: None,
-        };
+        let grab = Grab { user, amount: Amount::Unsaid, req: None };
         let decision = sale.decide(&Request::Grab(grab), &now).unwrap();
         commit(&mut sale, &decision);
     }
@@ -186,4 +185,44 @@ fn an_epoch_that_granted_nothing() {
     let text = as_effect(&base_with(&head, &numbers));
     let created = Sale::create(Change::decode(&text).unwrap(), [1, 2]);
     assert_eq!(created.err(), Some(Refused::Law));
+}
+
+/// Effects of a log that would lead to sales which no dump may hold, or no other node.
+#[test]
+fn effects_that_lead_to_impossible_sales_are_refused() {
+    let waitlist = Some(WaitTerms { max: 9, offer_ms: 0, overtake: 0 });
+    let held = || Terms { hold_ms: 900, limit: 0, ..Terms::default() };
+    let numbered = || Terms { kind: UnitKind::Numbered, waitlist, ..held() };
+    let every = Schedule { period_ms: 1000, offset_ms: 0, lasts_ms: 1000, carry: false };
+    let repeating = || Terms { schedule: Some(every), ..Terms::default() };
+    let wait = |qty| Effect::Wait(Join { ticket: 1, user: b"w", req: b"r", qty, until: 0 });
+    let restock = |req, applied| Effect::Restock(Restock { req, delta: applied, applied });
+    let round = |supply| Effect::Round(Round { round: 1, supply });
+    let again = || Effect::Reimport(Reimport { seq: 1 });
+    let bought = |req| {
+        let mut sale = sales::created(9, held());
+        let grab = Grab { user: b"u", amount: Amount::Exactly(5), req };
+        sales::run(&mut sale, &Request::Grab(grab), 2);
+        sale
+    };
+    let cases: [(Sale, Vec<Effect<'_>>, bool); 8] = [
+        (sales::created(9, numbered()), vec![wait(100)], true),
+        (sales::created(9, numbered()), vec![wait(101)], false),
+        (sales::created(4_000_000, numbered()), vec![restock(b"a", 3_000_000)], true),
+        (
+            sales::created(4_000_000, numbered()),
+            vec![restock(b"a", 3_000_000), restock(b"b", 3_000_001)],
+            false,
+        ),
+        (sales::created(9, repeating()), vec![round(9)], true),
+        (sales::created(9, repeating()), vec![round(8)], false),
+        (bought(Some(b"r")), vec![again()], true),
+        (bought(None), vec![again()], false),
+    ];
+    for (number, (mut sale, effects, is_taken)) in cases.into_iter().enumerate() {
+        let later = |effect| Change { elapsed_ms: 1000, epoch: None, effect };
+        let changes: Vec<_> = effects.into_iter().map(later).collect();
+        let applied = sale.apply(sale.balances().version, changes);
+        assert_eq!(applied.is_ok(), is_taken, "{number}: {:?}", applied.err());
+    }
 }
