@@ -60,10 +60,10 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Pause between two rounds of the sweeper, in milliseconds. The hold of a sale without calls
-    /// may expire this much late.
+    /// Pause between two runs of background expiry, in milliseconds. The hold of a sale without
+    /// calls may expire this much late.
     SWEEP_INTERVAL_MS = "sweep-interval-ms", 10, 1..=60_000;
-    /// Most holds that expire in one round of the sweeper.
+    /// Most holds that expire in one run of background expiry.
     SWEEP_BATCH = "sweep-batch", 1000, 1..=100_000;
     /// Log lines about refused APPLY commands and entries in one second. A replica that has
     /// diverged refuses every later effect; INFO counts all of them.

@@ -137,7 +137,7 @@ pub static EVENTS: [Described; 25] = [
         EventKind::ReclaimRefused,
         "RECLAIM-REFUSED",
         None,
-        "a late payment came in vain: give the money back",
+        "a late payment was refused: give the money back",
     ),
     described(EventKind::Cancel, "CANCEL", Some(c"seckill.cancel"), "a held grant was given back"),
     described(EventKind::Extend, "EXTEND", Some(c"seckill.extend"), "a deadline was moved"),
@@ -184,25 +184,25 @@ pub static EVENTS: [Described; 25] = [
         EventKind::Dropped,
         "DROPPED",
         Some(c"seckill.dropped"),
-        "an entry of the waiting list was dropped",
+        "a user was dropped from the waiting list",
     ),
     described(
         EventKind::SoldOut,
         "SOLDOUT",
         Some(c"seckill.soldout"),
-        "now nothing is available, held or elsewhere",
+        "no unit is available, held or at other parts any more",
     ),
     described(
         EventKind::AllHeld,
         "ALLHELD",
         Some(c"seckill.allheld"),
-        "now nothing is available, but some is held or at other parts",
+        "no unit is available, but some are held or at other parts",
     ),
     described(
         EventKind::Available,
         "AVAILABLE",
         Some(c"seckill.available"),
-        "now something is available again",
+        "units are available again",
     ),
 ];
 

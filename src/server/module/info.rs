@@ -73,34 +73,34 @@ const BEFORE: [Field; 6] = [
     Field::new(c"holds", "live holds on this node", Read::Served(|counts| &counts.holds)),
     Field::new(
         c"waiters",
-        "entries of waiting lists on this node",
+        "users on waiting lists on this node",
         Read::Served(|counts| &counts.waiters),
     ),
     Field::new(
         c"expiry_lag_ms",
-        "how long after its time the last due hold expired by timer, in milliseconds",
+        "delay of the last hold that expired by timer, from its deadline on, in milliseconds",
         Read::Number(|| sweeper::lag_ms().0),
     ),
     Field::new(
         c"expiry_lag_max_ms",
-        "the longest of these since the start",
+        "the longest delay of a hold since the start",
         Read::Number(|| sweeper::lag_ms().1),
     ),
     Field::new(
         c"sweeper_backlog",
-        "sales with something due that the timer has not come to yet; 1000: as many or more",
+        "sales with due work that background expiry has not reached; 1000: so many or more",
         Read::UnderLock(|lock| timer::backlog(lock, clock_ms())),
     ),
 ];
 
 /// The fields after the refusals.
 const BEHIND: [Field; 5] = [
-    Field::counter(c"expired", &counts::EXPIRED, "holds that expired by this node's own judgement"),
-    Field::counter(c"offers", &counts::OFFERS, "offers made to those who waited, by this node"),
+    Field::counter(c"expired", &counts::EXPIRED, "holds that this node itself has expired"),
+    Field::counter(c"offers", &counts::OFFERS, "offers to users who waited, made by this node"),
     Field::counter(
         c"dropped",
         &counts::DROPPED,
-        "entries of waiting lists that this node has dropped",
+        "users whom this node has dropped from waiting lists",
     ),
     Field::counter(
         c"apply_refused",
@@ -110,7 +110,7 @@ const BEHIND: [Field; 5] = [
     Field::counter(
         c"outbox_refused",
         &counts::OUTBOX_REFUSED,
-        "entries of such changes that their stream did not take: must be 0",
+        "outbox entries of a primary or a log that their stream did not take: must be 0",
     ),
 ];
 
