@@ -154,7 +154,7 @@ data_keys! {
         "活动本身：同名重建的活动有另一个 id";
     EPOCH "epoch" Number V1 Of::All,
         "names one run of one primary: greater after every restart and promotion",
-        "任期：主节点的一次运行：每次重启和升为主节点都更大";
+        "任期：代表主节点的一次运行，每次重启和升为主节点之后都更大";
     REV "rev" Number V1 Of::All, "1, 2, 3 and so on, without gaps", "1、2、3……没有缺号";
     T "t" Number V1 Of::All, "time of the event, Unix ms", "事件的时刻，Unix 毫秒";
     SUPPLY "supply" Number V1 Of::All,
@@ -176,7 +176,7 @@ data_keys! {
     BORN "born" Number V1 GRANTS,
         "the epoch of the grant; outside Redis a grant is (id, born, seq), because a seq that was \
          lost in a crash is given out again",
-        "抢到时的 epoch；在 Redis 之外，一条抢购是 (id, born, seq)，因为崩溃时丢掉的 seq 会再发一次";
+        "抢到时的 epoch；在 Redis 之外，用 (id, born, seq) 标识一条抢购记录，因为崩溃时丢掉的 seq 会再发一次";
     RETURNED "returned" Number V1 Of::Events(&[Trim, Confirm]),
         "units that [KEEP](holds.md#give-a-part-back-keep) gave back of the grant, whose `qty` is \
          what is left",
@@ -190,22 +190,22 @@ data_keys! {
     PEER "peer" Number V1 MOVES, "number of the other [part](parts.md)", "另一个[分片](parts.md)的编号";
     MOVED "total" Number V1 MOVES,
         "units ever sent to it or received from it",
-        "累计调往它或从它收入的件数";
+        "累计调往它或从它调入的件数";
     TICKET "ticket" Number V1 WAITERS,
         "the waiter's number on the [waiting list](waiting-list.md); an OFFER has its grant, too",
-        "[候补](waiting-list.md)号码；OFFER 还有它那条抢购的各项";
+        "[候补](waiting-list.md)号；OFFER 还带抢购记录的各项";
     WAITS_FOR "qty" Number V1 Of::Events(&[Wait, Leave, Dropped]),
         "units that they wait for",
         "候补的件数";
     UNTIL "until" Number V1 WAITERS,
         "until when they wait, Unix ms, if they gave a time",
-        "等到什么时候，Unix 毫秒（如果说了）";
+        "等到什么时候，Unix 毫秒（给了才有）";
     REASON "reason" Word V1 Of::Events(&[Leave, Dropped]),
         "why they left the list: `cancelled` or `imported`; `until`, `closed`, `limit` or \
          `denied`",
-        "为什么离开名单：`cancelled`、`imported`；`until`、`closed`、`limit`、`denied`";
+        "为什么不再候补：`cancelled`、`imported`；`until`、`closed`、`limit`、`denied`";
     UNITS "units" Numbers V1 GRANTS,
         "the numbers of its units after the event, or those it had last, in a sale with [numbered \
          units](units.md)",
-        "活动的件[有号](units.md)时：事件之后它有的号，或者最后有过的号";
+        "[编号库存](units.md)的活动里：事件之后它有的号，或者最后有过的号";
 }

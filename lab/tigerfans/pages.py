@@ -95,7 +95,7 @@ class Page:
     def order(self):
         head = [
             self.say("accounting", "记账"),
-            self.say("through the shop", "经过整个店"),
+            self.say("through the shop", "经过整个网站"),
             self.say("accounting alone", "只记账"),
             self.say("alone, 100000 sold before", "只记账，此前已售 100000"),
         ]
@@ -122,7 +122,7 @@ class Page:
             self.say("paid", "已付款"),
             self.say("ticket lost", "票丢失"),
             self.say("ticket sold to nobody", "售出但无人持有"),
-            self.say("told that there is none", "被告知没有票"),
+            self.say("told that there is none", "收到“没有票”"),
             self.say("still held at the end", "结束时仍被预占"),
         ]
         rows = []
@@ -137,7 +137,7 @@ class Page:
         head = [
             self.say("killed", "被杀的"),
             self.say("accounting", "记账"),
-            self.say("paid and answered with 200", "已付款并答复 200"),
+            self.say("paid and answered with 200", "已付款并返回 200"),
             self.say("of these without an order", "其中没有订单"),
         ]
         rows = [

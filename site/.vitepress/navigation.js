@@ -4,13 +4,13 @@ const MENU = [
   ['Start', '开始', [
     ['index', 'Try it', '先试一下'],
     ['start', 'Your first sale', '第一场活动'],
-    ['pages', 'All pages, by what you do', '全部页面，按你要做的事'],
+    ['pages', 'All pages, by what you do', '按要做的事找页面'],
     ['install', 'Install', '安装'],
     ['clients', 'From your code', '在代码里用'],
     ['java', 'From a Lua script in Java', '从 Java 里的 Lua 脚本换过来'],
-    ['shop', 'A whole shop', '一个完整的店铺'],
+    ['shop', 'A whole shop', '一个完整的小店'],
     ['faq', 'Questions', '常见问题'],
-    ['glossary', 'Glossary', '术语']
+    ['glossary', 'Glossary', '术语表']
   ]],
   ['Use', '使用', [
     ['holds', 'Hold until paid', '预占，付款后确认'],
@@ -33,19 +33,19 @@ const MENU = [
     ['migrate-table', 'A table', '数据库表'],
     ['migrate-lua', 'A Lua script', 'Lua 脚本'],
     ['migrate-java', 'In Java', 'Java 程序'],
-    ['migrate-more', 'Behind the steps', '步骤的背后']
+    ['migrate-more', 'Behind the steps', '补充说明']
   ]],
   ['Operate', '运维', [
-    ['production', 'First sale in production', '第一次在生产上卖'],
+    ['production', 'First sale in production', '第一次上线'],
     ['loading', 'When it does not load', '加载失败怎么排查'],
     ['security', 'Users and security', '用户与安全'],
     ['watch', 'Watch a sale', '监控'],
     ['orders', 'Orders into the database', '订单入库'],
     ['backup', 'Backup and archive', '备份与归档'],
-    ['durability', 'What a crash loses', '掉电会丢什么'],
+    ['durability', 'What a crash loses', '崩溃和掉电会丢什么'],
     ['failover', 'Failover', '主从切换'],
     ['sentinel', 'Sentinel', '哨兵'],
-    ['mistakes', 'What an operator can do wrong', '运维可能犯的错'],
+    ['mistakes', 'What an operator can do wrong', '操作失误怎么挽回'],
     ['servers', 'Which servers', '支持哪些版本'],
     ['compatibility', 'Upgrade', '升级']
   ]],

@@ -85,7 +85,7 @@ const CLOSEAT: Arg = moment("closeat", "CLOSEAT")
         "first moment a GRAB is no longer taken, in Unix milliseconds (a new sale: 0, \
          never)",
     )
-    .zh("从这一刻起不再接受 GRAB，Unix 毫秒（新活动：0，一直开）");
+    .zh("从这一刻起不再接受 GRAB，Unix 毫秒（新活动：0，一直开放）");
 
 /// An option with a number, shown as `n`.
 const fn number(name: &'static str, token: &'static str, low: u64, high: u64) -> Arg {
@@ -122,7 +122,7 @@ const MOD: Arg = Arg::block("mod", &[MODULUS, REMAINDER])
          are DENIED: `MOD 2 1` is odd numbers. A decimal id is its own number, any \
          other one a keyed hash (0: everybody)",
     )
-    .zh("编号对 m 取余是这些余数之一的用户能买，其他人返回 DENIED：`MOD 2 1` 就是单号。\
+    .zh("用户编号对 m 取余，结果是这些余数之一的能买，其他人返回 DENIED：`MOD 2 1` 就是单号。\
          十进制 id 的编号是它自己，其他 id 用带密钥的哈希（0：人人可买）");
 /// The share of the users who may buy.
 pub const SAMPLE: Arg =
@@ -140,7 +140,7 @@ const SHARE: Arg = Arg::block("sample", &[SAMPLE, SALT]).optional().about(
          hash of the id decides, so asking again does not help (1000: everybody)",
     )
     .zh(
-        "放这个比例的用户进来，单位千分之一，其他人返回 BUSY。由 id 的带密钥哈希决定，再点也没用（1000：人人可买）",
+        "按这个比例放行用户，单位千分之一，其他人返回 BUSY。由 id 的带密钥哈希决定，再点也没用（1000：人人可买）",
     );
 const ADMIT: Arg = number("admit", "ADMIT", 0, INTEGER_MAX)
     .optional()
@@ -158,8 +158,8 @@ const MASK: Arg = Arg::block(
     "DENIED and BUSY are answered as `SOLDOUT 1` (WAIT in a sale with a waiting list: \
          BUSY, UNITS: TAKEN), so that nobody learns why (OFF: they are told)",
 )
-.zh("DENIED 和 BUSY 都返回成 `SOLDOUT 1`（有候补名单时带 WAIT 的是 BUSY，带 UNITS 的是 TAKEN），\
-         不让人知道原因（OFF：照实说）");
+.zh("DENIED 和 BUSY 都返回成 `SOLDOUT 1`（有候补时带 WAIT 的是 BUSY，带 UNITS 的是 TAKEN），\
+         不让人知道原因（OFF：返回真实原因）");
 
 /// Most waiters.
 pub const WAITLIST: Arg =
@@ -169,7 +169,7 @@ pub const WAITLIST: Arg =
          EVERY",
     )
     .zh(
-        "最多这么多人候补（不超过 10000000），用 `SECKILL.GRAB ... WAIT` 加入；回补的先给他们（新活动：0，没有候补）。\
+        "最多这么多人候补（不超过 10000000），用 `SECKILL.GRAB ... WAIT` 加入；释放的库存先给他们（新活动：0，没有候补）。\
          不能和 DRAW 或 EVERY 一起用",
     );
 /// Lifetime of an offer, ms.
@@ -183,7 +183,7 @@ const OVERTAKE: Arg = number("overtake", "OVERTAKE", 0, INTEGER_MAX)
         "how often the first one may be passed by those who ask for less, before \
          units collect for them (default 16)",
     )
-    .zh("排在最前的人最多被要得更少的人越过几次，之后的件数就为他攒着（默认 16）");
+    .zh("排在最前的人最多被要得更少的人越过几次，之后库存为他攒着（默认 16）");
 const WAITING: Arg = Arg::block("waitlist", &[WAITLIST, OFFER, OVERTAKE]).optional();
 
 const DRAW: Arg = Arg::pure("draw", "DRAW");
@@ -241,7 +241,7 @@ pub const EVERY: Arg = span("every", "EVERY", 1, TIME_MS_MAX)
         "the sale repeats with this period: each round begins with the whole supply \
          and clean allowances",
     )
-    .zh("活动按这个周期重复：每一场库存重新装满，限购重新计");
+    .zh("活动按这个周期重复：每一场库存恢复到总量，限购重新计算");
 const OFFSET: Arg = span("offset", "OFFSET", 0, TIME_MS_MAX)
     .optional()
     .about(
@@ -285,7 +285,7 @@ const SPLITS: Arg = Arg::block("split", &[PART, OF, SPLIT, TOTAL])
         "one part of a sale that many nodes share (docs/parts.md): it serves the \
          users whose home it is, with its own share of the units",
     )
-    .zh("由多个节点分担的一场活动的一个分片（docs/parts.md）：只服务归它的用户，有自己的一份库存");
+    .zh("由多个节点分担的一场活动的一个分片（docs/zh/parts.md）：只服务属于它的用户，有自己的一份库存");
 
 const NUMBERED: Arg = Arg::pure("numbered", "NUMBERED")
     .optional()

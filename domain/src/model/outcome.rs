@@ -218,7 +218,7 @@ pub static OUTCOMES: [Row; 13] = [
         counter: c"granted",
         counts: "calls that got units",
         about: "yours; `available` is what is left",
-        about_zh: "抢到了；`available` 是之后的剩余",
+        about_zh: "抢到了；`available` 是剩余件数",
     },
     Row {
         word: "ALREADY",
@@ -251,7 +251,7 @@ pub static OUTCOMES: [Row; 13] = [
         counts: "calls that found nothing available",
         about: "nothing is available; `held` units may come back (0: final until units are added \
                 or refunded, or the next round begins)",
-        about_zh: "没有可售的；`held` 件还可能回补（0：卖光了，直到补货、退货或下一场开始）",
+        about_zh: "没有可售的；`held` 件还可能释放（0：卖光了，直到补货、退货或下一场开始）",
     },
     Row {
         word: "SHORT",
@@ -267,7 +267,7 @@ pub static OUTCOMES: [Row; 13] = [
         counter: c"notopen",
         counts: "calls before the sale or the round was open",
         about: "opens in so many milliseconds",
-        about_zh: "还有这么多毫秒开抢",
+        about_zh: "距开抢还有这么多毫秒",
     },
     Row {
         word: "CLOSED",
@@ -299,7 +299,7 @@ pub static OUTCOMES: [Row; 13] = [
         counter: c"busy",
         counts: "calls of users who were not admitted, or for whom the waiting list was full",
         about: "not let in, see admission; with WAIT also: the list is full",
-        about_zh: "没放进来，见准入；带 WAIT 时也可能是候补名单满了",
+        about_zh: "没被放行，见准入；带 WAIT 时也可能是候补已满",
     },
     Row {
         word: "WAITING",
@@ -307,7 +307,7 @@ pub static OUTCOMES: [Row; 13] = [
         counter: c"waiting",
         counts: "calls of users who wait, those that joined the list included",
         about: "on the waiting list, now or since before",
-        about_zh: "在候补名单上，刚加入或早已在上面",
+        about_zh: "在候补：刚加入，或者之前就在",
     },
     Row {
         word: "TAKEN",
@@ -315,7 +315,7 @@ pub static OUTCOMES: [Row; 13] = [
         counter: c"taken",
         counts: "calls for numbered units that somebody has",
         about: "somebody has this unit, the first of those asked for that is not free",
-        about_zh: "这个号已被别人占了：所要的号里第一个不空的",
+        about_zh: "这个号已被别人占了：所要的号里第一个不可售的",
     },
 ];
 

@@ -52,7 +52,7 @@ fn found(proof: &Proof, language: Language) -> String {
     let faults: Vec<&str> = proof.faults().into_iter().map(|one| language.of(fault(one))).collect();
     match faults.is_empty() {
         true => format!("**{}**", language.of(("exact", "准确"))),
-        false => faults.join("; "),
+        false => faults.join(language.of(("; ", "；"))),
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::interleave::explore::{Finding, Proof};
 use crate::page::rows::row_of;
-use crate::page::words::{fault, steps, timeline, Language};
+use crate::page::words::{fault, place, steps, timeline, Language};
 use crate::report::Report;
 use crate::told::Fault;
 
@@ -33,13 +33,14 @@ fn chief(proof: &Proof) -> Option<&Finding> {
 /// without one.
 pub fn timelines(report: &Report, language: Language) -> String {
     let mut text = String::new();
+    let colon = language.of((": ", "："));
     for proof in &report.proofs {
         let Some(one) = row_of(proof) else { continue };
         let _ = writeln!(
             text,
-            "### {}\n\n{}: {}\n",
+            "### {}\n\n{}{colon}{}\n",
             proof.id,
-            steps(one.seed, language),
+            place(one.seed, language),
             steps(one.steps, language)
         );
         let mut shown: Vec<&Finding> = chief(proof).into_iter().collect();
@@ -50,7 +51,7 @@ pub fn timelines(report: &Report, language: Language) -> String {
         for finding in &shown {
             let name = language.of(fault(finding.fault));
             let lines = timeline(&finding.timeline.text(), language);
-            let _ = writeln!(text, "{name}:\n\n```text\n{lines}```\n");
+            let _ = writeln!(text, "{name}{}\n\n```text\n{lines}```\n", colon.trim_end());
         }
         if shown.is_empty() {
             let (all, count) = (proof.complete, proof.schedules);

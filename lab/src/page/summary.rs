@@ -108,7 +108,7 @@ pub fn verdict(report: &Report, language: Language) -> String {
     let [all, recommended, shown_wrong, lab, lose, hide, clean, ours] =
         [v.all, v.recommended, v.shown_wrong, v.lab, v.lose, v.hide, v.ours_hold, v.ours]
             .map(|ids| ids.len());
-    let holds = v.holds.join(", ");
+    let holds = v.holds.join(language.of((", ", "、")));
     match language {
         Language::English => format!(
             "**{recommended} ways that a post or a comment recommends break in some order of \
@@ -121,7 +121,7 @@ pub fn verdict(report: &Report, language: Language) -> String {
         Language::Chinese => format!(
             "**文章或评论推荐的写法里，{recommended} 种在某个执行顺序下出错。** 另有文章自己当作反例的 {shown_wrong} 种、\
              实验室自己加的变体 {lab} 种也出错；一共 {all} 行。没有进程崩溃时准确的写法里，进程崩溃会让 {lose} 种丢一件库存或卡住活动；\
-             还有 {hide} 种在响应丢失后，抢到的人再问会被说没有。始终不出错：{holds}。本模块的 {ours} 行里 {clean} 行不出错。"
+             还有 {hide} 种在响应丢失后，抢到的人再问，返回的是没有抢到。始终不出错：{holds}。本模块的 {ours} 行里 {clean} 行不出错。"
         ),
     }
 }

@@ -8,7 +8,7 @@ use crate::page::databases;
 use crate::page::rows::{has_crash, row_of};
 use crate::page::schedules::timelines;
 use crate::page::summary::{run, verdict};
-use crate::page::words::{fact, fault, steps, Language};
+use crate::page::words::{fact, fault, place, steps, Language};
 use crate::report::Report;
 use crate::rush::cell::Crowd;
 use crate::rush::cell::{Cell, Spread};
@@ -77,7 +77,7 @@ pub fn speed_shown(steady: Option<Spread>, language: Language) -> String {
 
 /// The source of a row, and whether the post recommends it.
 fn origin(one: &Contender, language: Language) -> String {
-    let place = steps(one.seed, language);
+    let place = place(one.seed, language);
     let whose = match one.origin {
         Origin::Recommended => return place,
         Origin::ShownWrong => ("the post calls it wrong", "原文当作反例"),
@@ -105,14 +105,15 @@ fn happened(one: &Contender, proof: Option<&Proof>, language: Language) -> Strin
         (false, _) => String::new(),
     };
     if !plain.is_empty() {
-        let joiner = if said.is_empty() { "" } else { "; " };
-        said = format!("{said}{joiner}{}", plain.join("; "));
+        let semicolon = language.of(("; ", "；"));
+        let joiner = if said.is_empty() { "" } else { semicolon };
+        said = format!("{said}{joiner}{}", plain.join(semicolon));
     }
     let note = language.of(one.note);
     if note.is_empty() {
         said
     } else {
-        format!("{said}. *{note}*")
+        format!("{said}{}*{note}*", language.of((". ", "。")))
     }
 }
 
@@ -142,7 +143,7 @@ fn rows(report: &Report, language: Language) -> String {
                 "超卖",
                 "少卖",
                 "一人两件",
-                "每秒处理, c=50",
+                "每秒处理，c=50",
             ],
         },
     );
@@ -253,7 +254,7 @@ fn rush(report: &Report, language: Language) -> String {
                 "卖完用时 ms",
                 "p50 / p99 / 最大 ms",
                 "往返次数",
-                "服务器 µs",
+                "服务端 µs",
             ],
         },
     );
@@ -368,12 +369,12 @@ fn ranking(report: &Report, language: Language) -> String {
                 "004 的名次",
                 "方案",
                 "编号",
-                "每秒处理, c=8",
-                "每秒处理, c=50",
-                "卖完用时 ms, c=50",
-                "p99 ms, c=50",
-                "少卖, c=50",
-                "错误拒绝, c=50",
+                "每秒处理，c=8",
+                "每秒处理，c=50",
+                "卖完用时 ms，c=50",
+                "p99 ms，c=50",
+                "少卖，c=50",
+                "错误拒绝，c=50",
             ],
         },
     );

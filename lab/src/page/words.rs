@@ -67,7 +67,7 @@ const SAID: &[Text] = &[
     ("another has it", "别人持有"),
     ("mine", "拿到"),
     ("works", "处理业务逻辑"),
-    ("units are back", "件回补"),
+    ("units are back", "件补货"),
     ("row lock", "行锁"),
     (" again", "（再点）"),
     ("helper", "后台"),
@@ -134,7 +134,7 @@ const STEPS: &[Text] = &[
     ("DEL if it is mine", "是自己的才 DEL"),
     ("sold-out mark?", "有售罄标记？"),
     ("if < 0: mark", "小于 0：打标记"),
-    ("meanwhile a restock", "其间回补"),
+    ("meanwhile a restock", "其间补货"),
     ("meanwhile RESTOCK, notification clears", "其间 RESTOCK，通知清掉缓存"),
     ("cached?", "有缓存？"),
     ("SOLDOUT 0: cache", "SOLDOUT 0：缓存"),
@@ -184,6 +184,15 @@ pub fn timeline(text: &str, language: Language) -> String {
 /// Names of steps, or of sections in a post.
 pub fn steps(text: &str, language: Language) -> String {
     translated(text, STEPS, language)
+}
+
+/// A place in the posts, with the punctuation of the language.
+pub fn place(text: &str, language: Language) -> String {
+    let place = steps(text, language);
+    match language {
+        Language::English => place,
+        Language::Chinese => place.replace(", ", "，").replace("; ", "；").replace(": ", "："),
+    }
 }
 
 pub fn fact(text: &str, language: Language) -> String {

@@ -71,7 +71,7 @@ pub const L01: Contender = Contender {
     marked: &[CrashLosesUnit],
     note: (
         "the order in which waiters get the lock is the kernel's; exact on one host only",
-        "等锁的次序由内核决定；只在一台机器上准确",
+        "等锁的顺序由内核决定；只在一台机器上准确",
     ),
     ..BASE
 };

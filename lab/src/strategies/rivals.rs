@@ -58,7 +58,7 @@ pub const P01: Contender = Contender {
     marked: &[],
     note: (
         "no hold that ends by the clock, no replay of an answer, no outbox",
-        "没有到点自动回补的预占，没有幂等的重放，没有 outbox",
+        "没有到期自动释放的预占，没有幂等的重放，没有 outbox",
     ),
     ..BASE
 };

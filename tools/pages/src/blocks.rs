@@ -61,7 +61,7 @@ fn keys(language: Language) -> String {
             let names: Vec<_> = fields.map(|(name, _)| format!("`{name}`")).collect();
             let about = language.of(
                 "the terms in force; those that are not set are left out",
-                "生效的规则；没有的不写",
+                "生效的规则；没设的不写",
             );
             let of = ["INIT", "ALTER"].join(language.of(", ", "、"));
             let _ = writeln!(text, "| {} | {of} | {about} |", names.join(" "));

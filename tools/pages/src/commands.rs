@@ -75,7 +75,7 @@ fn changes_a_sale(spec: &Spec) -> bool {
 }
 
 const ACL: &str = "ACL (7.2 and newer; `seckill` from 7.4): ";
-const ACL_ZH: &str = "ACL（7.2 及更新；`seckill` 从 7.4 起）：";
+const ACL_ZH: &str = "ACL（7.2 及以上；`seckill` 从 7.4 起）：";
 
 fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Result {
     let heading = |english, chinese| format!("\n{}\n", language.of(english, chinese));
@@ -85,7 +85,7 @@ fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Resu
     let complexity = language.sentence(spec.complexity);
     for (label, value) in [
         (language.of("Complexity: ", "复杂度："), complexity),
-        (language.of("Since: ", "始于："), spec.since.to_owned()),
+        (language.of("Since: ", "起始版本："), spec.since.to_owned()),
         (language.of("Flags: ", "标志："), code_words(spec.flags)),
         (language.of(ACL, ACL_ZH), code_words(spec.acl)),
     ] {
@@ -115,9 +115,18 @@ fn section(page: &mut String, spec: &Spec, language: Language) -> std::fmt::Resu
     }
     writeln!(page, "{}", heading("Example:", "例："))?;
     match sessions::of(spec) {
-        Some(session) => writeln!(page, "```text\n{session}\n```"),
+        Some(session) => writeln!(page, "```text\n{}\n```", commented(session, language)),
         None => writeln!(page, "```\n> {}\n```", spec.example),
     }
+}
+
+/// A session whose comments are in the language of the page.
+fn commented(session: &str, language: Language) -> String {
+    let line = |line: &str| match line.strip_prefix("# ") {
+        Some(comment) => format!("# {}", language.sentence(comment)),
+        None => line.to_owned(),
+    };
+    session.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn list(page: &mut String, lines: impl IntoIterator<Item: Display>) -> std::fmt::Result {
