@@ -35,6 +35,8 @@ pub const SPEC: Spec = Spec {
     arity: -3,
     flags: "write deny-oom fast",
     summary: "Takes units for a user, or says why not",
+    complexity: "O(1); with HOLD, WAIT or NUMBERED O(log N) where N is the number of held grants, \
+                 waiters or units",
     args: &[
         vocabulary::KEY,
         vocabulary::USER,

@@ -27,7 +27,7 @@ pub const SPEC: Spec = Spec {
     flags: "write deny-oom fast",
     keys: vocabulary::COUNTED,
     summary: "Takes units of several sales for a user, of all or of none",
-    complexity: "O(N) where N is the number of keys",
+    complexity: "O(N) where N is the number of keys, each like a GRAB",
     args: &[
         vocabulary::USER,
         NUMKEYS,
