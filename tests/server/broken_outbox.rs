@@ -4,6 +4,7 @@
 use crate::support::shop::{
     assert_whole, counter, entries, events, number, state_of, wait_for_clock,
 };
+use crate::support::valgrind::slowed;
 use crate::support::{wait_until, ReplicationStream, Server};
 
 const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
@@ -68,7 +69,7 @@ fn a_hold_that_is_due_is_not_settled_without_its_entry() {
 fn the_sweeper_tries_again_until_the_entry_is_written() {
     let (server, mut conn) = Server::start().with_conn();
     conn.check(&[
-        ("SECKILL.INIT k 1 HOLD 50 OUTBOX s", "+OK"),
+        (&format!("SECKILL.INIT k 1 HOLD {} OUTBOX s", slowed(50)), "+OK"),
         ("SECKILL.GRAB k a", "['GRANTED' 1 1 'HELD' T 0]"),
         ("RENAME s kept", "+OK"),
         ("SET s text", "+OK"),

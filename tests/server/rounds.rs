@@ -5,18 +5,24 @@ use crate::support::valgrind::slowed;
 use crate::support::{logs, wait_until, Conn, Options, Server};
 
 /// Milliseconds: long enough for a few commands in one round, also on a busy machine.
-const PERIOD_MS: i64 = 1500;
-const LASTS_MS: i64 = 1000;
+fn period_ms() -> i64 {
+    slowed(1500).into()
+}
+
+fn lasts_ms() -> i64 {
+    slowed(1000).into()
+}
 
 /// Terms under which round 1000 begins shortly after the current time.
 fn terms(conn: &mut Conn) -> (String, i64) {
     let start = conn.clock_ms() + i64::from(slowed(200));
-    let offset = start - 1000 * PERIOD_MS;
-    (format!("EVERY {PERIOD_MS} OFFSET {offset} LASTS {LASTS_MS}"), start)
+    let (period, lasts) = (period_ms(), lasts_ms());
+    let offset = start - 1000 * period;
+    (format!("EVERY {period} OFFSET {offset} LASTS {lasts}"), start)
 }
 
 fn start_of(first: i64, round: i64) -> i64 {
-    first + (round - 1000) * PERIOD_MS
+    first + (round - 1000) * period_ms()
 }
 
 fn wait_for_round(conn: &mut Conn, first: i64, round: i64) {
@@ -39,12 +45,12 @@ fn each_round_starts_anew() {
         ("SECKILL.GRAB k c", "['SOLDOUT' 0]"),
         ("SECKILL.ROUNDS k", "[[1000 3 3 2] [999 3 0 0]]"),
     ]);
-    assert_eq!(number(&mut conn, "k", "round_ends_at"), first + LASTS_MS);
-    assert_eq!(number(&mut conn, "k", "next_round_at"), first + PERIOD_MS);
-    wait_for_clock(&mut conn, first + LASTS_MS);
+    assert_eq!(number(&mut conn, "k", "round_ends_at"), first + lasts_ms());
+    assert_eq!(number(&mut conn, "k", "next_round_at"), first + period_ms());
+    wait_for_clock(&mut conn, first + lasts_ms());
     let between = conn.cmd("SECKILL.GRAB k d");
     assert_eq!(between.items()[0].text(), "NOTOPEN");
-    assert!((0..=PERIOD_MS - LASTS_MS).contains(&between.items()[1].int()), "{between}");
+    assert!((0..=period_ms() - lasts_ms()).contains(&between.items()[1].int()), "{between}");
     assert_eq!(conn.cmd("SECKILL.STATUS k").field("state").text(), "pending");
     assert_eq!(conn.call("SECKILL.GRAB k a QTY 2 REQ o"), "['REPLAY' 1 2 'SOLD' 0]");
     wait_for_round(&mut conn, first, 1001);
@@ -155,7 +161,7 @@ fn an_order_of_an_older_round_is_settled_there() {
 fn the_series_as_a_whole_has_a_window() {
     let (_server, mut conn) = Server::start().with_conn();
     let (terms, first) = terms(&mut conn);
-    let close = first + PERIOD_MS;
+    let close = first + period_ms();
     let init = format!("SECKILL.INIT k 5 OPENAT {} CLOSEAT {close} {terms}", first + 100);
     assert_eq!(conn.call(&init), "+OK");
     wait_for_clock(&mut conn, first + 100);
@@ -191,7 +197,7 @@ fn rounds_are_the_same_everywhere() {
     let fill = |conn: &mut Conn| {
         let (terms, first) = terms(conn);
         // All rounds are closed, so nothing changes during the comparison.
-        let close = start_of(first, 1002) + LASTS_MS;
+        let close = start_of(first, 1002) + lasts_ms();
         let init = format!("SECKILL.INIT k 9 LIMIT 2 HOLD 900000 CLOSEAT {close} {terms}");
         assert_eq!(conn.call(&init), "+OK");
         for round in 1000..1003 {
