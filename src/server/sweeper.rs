@@ -125,12 +125,13 @@ fn owns(ctx: Ctx<'_>, name: &OwnString) -> bool {
     if !ctx.has_flag(raw::REDISMODULE_CTX_FLAGS_CLUSTER) {
         return true;
     }
-    // The server refuses a call for a key of another node. PLACE is called because it is cheap, and
-    // because `rename-command` can't take away a module's command.
-    // SAFETY: the format names one string and one text.
+    // The server refuses a call for a key of another node. ROUNDS is called because it is cheap,
+    // because no sale replies an error to it, which the server would count, and because
+    // `rename-command` can't take away a module's command.
+    // SAFETY: the format names one string and two texts.
     let reply = CallReply(unsafe {
-        let (place, nobody) = (c"SECKILL.PLACE".as_ptr(), c"-".as_ptr());
-        api!(RedisModule_Call)(ctx.raw(), place, c"sc".as_ptr(), name.raw(), nobody)
+        let (rounds, count, one) = (c"SECKILL.ROUNDS".as_ptr(), c"COUNT".as_ptr(), c"1".as_ptr());
+        api!(RedisModule_Call)(ctx.raw(), rounds, c"!ARscc".as_ptr(), name.raw(), count, one)
     });
     !reply.is_missing()
 }

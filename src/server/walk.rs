@@ -152,13 +152,15 @@ pub(super) fn start(
 }
 
 /// Whether the caller is a client that can be blocked: not a transaction, a script, another module,
-/// the link to the primary or an AOF.
+/// the link to the primary or an AOF. No timer fires while a replica loads a data set beside the
+/// served one, so nobody is blocked then either.
 fn may_block(ctx: Ctx<'_>) -> bool {
     let never = raw::REDISMODULE_CTX_FLAGS_MULTI
         | raw::REDISMODULE_CTX_FLAGS_LUA
         | raw::REDISMODULE_CTX_FLAGS_DENY_BLOCKING
         | raw::REDISMODULE_CTX_FLAGS_REPLICATED
-        | raw::REDISMODULE_CTX_FLAGS_LOADING;
+        | raw::REDISMODULE_CTX_FLAGS_LOADING
+        | raw::REDISMODULE_CTX_FLAGS_ASYNC_LOADING;
     ctx.flags() & never == 0
 }
 

@@ -3,7 +3,10 @@
 
 use std::process::Command;
 
+use seckill_model::shorthand::effect;
+
 use super::persistence::fill;
+use crate::support::bulk::grow;
 use crate::support::logs::{rewrite, rewritten_applies};
 use crate::support::payload::restore;
 use crate::support::shop::{number, wait_for_no_holds};
@@ -161,4 +164,21 @@ fn an_aborted_sync_is_forgotten() {
     replica.assert_sound("old");
     assert_eq!(counts(&replica), ["1", "0"]);
     assert_eq!(replica.info("seckill", "seckill_sweeper_backlog"), "0");
+}
+
+/// A replica that loads serves calls but fires no timer. An audit, which takes several steps
+/// otherwise, is made in one.
+#[test]
+fn an_audit_is_answered_while_it_loads() {
+    const GRANTS: usize = 30_000;
+    let (primary, replica) = pair();
+    let mut conn = primary.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 1000000"), "+OK");
+    grow(&mut conn, "k", 0, GRANTS, |user| effect(&format!("gu{user}")));
+    replica.wait_in_sync(&primary);
+    let mut far = replica.conn();
+    resync(&primary, &replica, |_| ());
+    let audit = far.cmd("SECKILL.AUDIT k");
+    assert!(is_loading(&replica), "it was answered while the replica loaded");
+    assert_eq!((audit.field("ok").int(), audit.field("grants").int()), (1, GRANTS as i64));
 }

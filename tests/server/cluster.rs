@@ -1,6 +1,7 @@
 //! A node of a cluster. Sale and stream share a slot, a missing stream may still be moving, and
 //! only the owner of a slot expires holds.
 
+use crate::support::other_module::said;
 use crate::support::shop::{counter, events, number, state_of, wait_for_clock, wait_for_no_holds};
 use crate::support::valgrind::slowed;
 use crate::support::{wait_until, Conn, Options, Server};
@@ -9,7 +10,11 @@ const NOT_HERE: &str = "-TRYAGAIN outbox stream is not here";
 
 /// A cluster of one node that owns every slot.
 fn start() -> (Server, Conn) {
-    let (server, mut conn) = Options::new().line("cluster-enabled yes").start().with_conn();
+    start_with(Options::new())
+}
+
+fn start_with(options: Options) -> (Server, Conn) {
+    let (server, mut conn) = options.line("cluster-enabled yes").start().with_conn();
     assert_eq!(conn.call("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
     wait_until("the cluster is up", || server.call("CLUSTER INFO").contains("cluster_state:ok"));
     (server, conn)
@@ -97,15 +102,59 @@ fn only_the_owner_of_a_slot_lets_holds_expire() {
     assert_eq!(counter(&mut conn, "k", "expired"), 1);
 }
 
+/// The sweeper asks the server whether this node serves a key. No sale replies an error to that,
+/// which the server would count. A part of a split has an error for the users of other parts.
+#[test]
+fn a_sweep_is_no_error() {
+    let (server, mut conn) = start();
+    let inits = ["PART 0 OF 2 SPLIT s TOTAL 9", "PART 1 OF 2 SPLIT s TOTAL 9", "EVERY 100000"];
+    for (part, (init, user)) in inits.iter().zip(["dave", "alice", "alice"]).enumerate() {
+        let line = format!("SECKILL.INIT k{part} 3 HOLD {} {init}", slowed(60));
+        conn.check(&[(line.as_str(), "+OK")]);
+        assert_eq!(conn.cmd(&format!("SECKILL.GRAB k{part} {user}")).items()[3].text(), "HELD");
+    }
+    let errors = conn.cmd("INFO errorstats").text();
+    (0..inits.len()).for_each(|part| wait_for_no_holds(&server, &format!("k{part}")));
+    assert_eq!(conn.cmd("INFO errorstats").text(), errors);
+}
+
+/// The module asks the server about keys by calls. Keys whose time is over are deleted in these,
+/// and what another module writes at that event is replicated and logged like any write.
+#[test]
+fn what_others_write_while_the_server_is_asked_is_logged() {
+    let options = Options::new().with_other_module().line("appendonly yes");
+    let (server, mut conn) = start_with(options);
+    conn.check(&[
+        ("DEBUG SET-ACTIVE-EXPIRE 0", "+OK"),
+        ("SECKILL.INIT {x}s 5", "+OK"),
+        ("SET {x}o text", "+OK"),
+        ("PEXPIRE {x}o 20", "1"),
+        ("OTHER.ONCE expired {x}o SECKILL.GRAB {x}s a", "+OK"),
+    ]);
+    let over = conn.clock_ms() + 21;
+    wait_for_clock(&mut conn, over);
+    // A call with several keys: the server is asked whether this node serves all of them.
+    assert_eq!(conn.call("SECKILL.INIT {x}k 5 OUTBOX {x}o"), "+OK");
+    assert_eq!(said(&mut conn), ["['GRANTED' 1 1 'SOLD' 0 4]"]);
+    // A sweep: the server is asked whether this node serves the sale.
+    let hold = i64::from(slowed(400));
+    let init = format!("SECKILL.INIT {{x}}h 5 HOLD {hold}");
+    conn.check(&[(&init, "+OK"), ("OTHER.ONCE expired {x}h SECKILL.GRAB {x}s b", "+OK")]);
+    let due = conn.cmd("SECKILL.GRAB {x}h u").items()[4].int();
+    assert_eq!(conn.call(&format!("PEXPIREAT {{x}}h {}", due - hold / 2)), "1");
+    wait_until("the sweeper finds that its time is over", || said(&mut conn).len() == 2);
+    let digest = server.call("DEBUG DIGEST");
+    assert_eq!(server.call("DEBUG LOADAOF"), "+OK");
+    assert_eq!(server.call("DEBUG DIGEST"), digest);
+    server.assert_took_all();
+    server.assert_sound("{x}s");
+}
+
 /// A cluster of one node whose operator has taken commands away.
 fn without(renamed: &[&str]) -> (Server, Conn) {
     let lines: Vec<String> =
         renamed.iter().map(|name| format!("rename-command {name} \"\"")).collect();
-    let server = Options::new().line("cluster-enabled yes").line(&lines.join("\n")).start();
-    let mut conn = server.conn();
-    assert_eq!(conn.call("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
-    wait_until("the cluster is up", || server.call("CLUSTER INFO").contains("cluster_state:ok"));
-    (server, conn)
+    start_with(Options::new().line(&lines.join("\n")))
 }
 
 /// What can't be checked without EXISTS is refused, and the log says so.

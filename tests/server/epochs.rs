@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::support::other_module::said;
 use crate::support::shop::number;
-use crate::support::{logs, wait_until, Options, Server};
+use crate::support::{logs, module_path, wait_until, Options, Server};
 
 /// A sale and its copy by RESTORE, each with a grant.
 fn with_copy(server: &Server) {
@@ -96,4 +97,30 @@ fn nodes_behind_the_last_epoch_begin_different_ones() {
         assert!(epoch > last && last > replica.clock_ms() + 3_000_000, "{epoch} after {last}");
         assert!(epochs.insert(epoch), "two nodes began {epoch}");
     }
+}
+
+/// A node that was a primary before is promoted again. Another module, which the server tells
+/// first, sells before this module is told. The primary in between goes on in its own epoch.
+#[test]
+fn a_node_that_is_promoted_again_begins_an_epoch_at_once() {
+    let options = Options::new().without_module().with_other_module();
+    let line = format!("loadmodule {}", module_path().display());
+    let (first, second) = (options.line(&line).start(), Server::start());
+    let mut conn = first.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 9 LIMIT 0"), "+OK");
+    second.follow(&first);
+    second.wait_in_sync(&first);
+    assert_eq!(second.call("REPLICAOF NO ONE"), "+OK");
+    assert_eq!(second.call("SECKILL.GRAB k a"), "['GRANTED' 1 1 'SOLD' 0 8]");
+    first.follow(&second);
+    first.wait_in_sync(&second);
+    assert_eq!(second.info("stats", "sync_partial_ok"), "1", "the first keeps its sale");
+    conn.check(&[
+        ("OTHER.ONCE promoted * SECKILL.GRAB k inner", "+OK"),
+        ("REPLICAOF NO ONE", "+OK"),
+    ]);
+    assert_eq!(said(&mut conn), ["['GRANTED' 2 1 'SOLD' 0 7]"]);
+    assert_eq!(second.call("SECKILL.GRAB k other"), "['GRANTED' 2 1 'SOLD' 0 7]");
+    let epochs = [&mut conn, &mut second.conn()].map(|conn| number(conn, "k", "epoch"));
+    assert!(epochs[0] > epochs[1], "two nodes sold seq 2 in {epochs:?}");
 }

@@ -194,6 +194,10 @@ impl Drop for OwnString {
 }
 
 /// The reply to a command that the module called, or null. Dropping it frees the reply.
+///
+/// The module only asks, and yet each call's format has `!AR`. Code of other modules may run in a
+/// call: a key's time may be over. Without `!` the server would replicate nothing that this code
+/// writes. `A` and `R` keep the call itself out of the AOF and from replicas.
 pub(crate) struct CallReply(pub(crate) *mut RedisModuleCallReply);
 
 impl CallReply {

@@ -114,7 +114,7 @@ fn has_command(ctx: Ctx<'_>, name: &CStr) -> bool {
     // SAFETY: the format names one text.
     let reply = CallReply(unsafe {
         let help = c"HELP".as_ptr();
-        api!(RedisModule_Call)(ctx.raw(), name.as_ptr(), c"c".as_ptr(), help)
+        api!(RedisModule_Call)(ctx.raw(), name.as_ptr(), c"!ARc".as_ptr(), help)
     });
     !reply.is_missing() || io::Error::last_os_error().raw_os_error() != Some(libc::ENOENT)
 }

@@ -58,7 +58,7 @@ pub(super) fn refusal(
 fn unserved(ctx: Ctx<'_>, keys: &[*mut RedisModuleString]) -> Option<&'static str> {
     // SAFETY: the keys are alive, and the format matches what follows it.
     let reply = CallReply(unsafe {
-        let (exists, format) = (c"EXISTS".as_ptr(), c"v".as_ptr());
+        let (exists, format) = (c"EXISTS".as_ptr(), c"!ARv".as_ptr());
         api!(RedisModule_Call)(ctx.raw(), exists, format, keys.as_ptr(), keys.len())
     });
     if !reply.is_missing() {

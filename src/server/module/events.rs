@@ -185,7 +185,8 @@ unsafe extern "C" fn loading(
     });
 }
 
-/// A promoted node begins a new epoch, and sweeps from now on.
+/// A promoted node begins a new epoch, and sweeps from now on. A demoted node begins one, too: once
+/// it is promoted again, code of other modules may call before this module is told.
 unsafe extern "C" fn role_changed(
     _ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,
@@ -193,8 +194,8 @@ unsafe extern "C" fn role_changed(
     _data: *mut c_void,
 ) {
     guarded((), || {
+        epoch::begin();
         if subevent == raw::REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER {
-            epoch::begin();
             // SAFETY: the server calls event handlers under its lock.
             timer::wake(unsafe { ServerLock::held() });
         }

@@ -1,7 +1,7 @@
 //! The epoch of this node, and the rules that keep epochs distinct.
 //!
-//! A node's epoch begins when the process starts, loads data or is promoted; its number is the Unix
-//! ms of that moment. Numbers strictly increase within a process, whatever the clock does. A sale
+//! A node's epoch begins when the process starts, loads data, is promoted or is demoted; its number
+//! is the Unix ms of that moment. Numbers strictly increase within a process, whatever the clock does. A sale
 //! that has a copy, or may have one, doesn't take the node's number for its own epoch: see
 //! [`Sale::arrive`].
 //!
@@ -22,7 +22,7 @@ fn next(last: u64, clock_ms: u64) -> u64 {
     clock_ms.max(last.saturating_add(1))
 }
 
-/// Begins a new node epoch: when the module is loaded and when this node is promoted.
+/// Begins a new node epoch: when the module is loaded, and when this node is promoted or demoted.
 pub(crate) fn begin() {
     NODE_EPOCH.store(next(NODE_EPOCH.load(Ordering::Relaxed), clock_ms()), Ordering::Relaxed);
 }

@@ -97,7 +97,7 @@ impl Stream<'_> {
         // SAFETY: the name is alive, and the format matches the arguments after it.
         let reply = CallReply(unsafe {
             let (ctx, name, stream) = (self.ctx.raw(), self.name.raw(), c"STREAM".as_ptr());
-            api!(RedisModule_Call)(ctx, c"XINFO".as_ptr(), c"cs".as_ptr(), stream, name)
+            api!(RedisModule_Call)(ctx, c"XINFO".as_ptr(), c"!ARcs".as_ptr(), stream, name)
         });
         // Without XINFO (rename-command) the entries are tried, and deleted again if one fails.
         reply.is_missing() || takes(reply.proto(), count as u64)

@@ -5,7 +5,8 @@
  *   OTHER.CALL cmd [arg ...]              calls the command at once
  *   OTHER.THREAD cmd [arg ...]            calls it from a new thread; the client is blocked until the reply
  *   OTHER.ON event key cmd [arg ...]      calls it at every such event of the key; `*` is any
- *   OTHER.ONCE event key cmd [arg ...]    calls it at the first such event
+ *   OTHER.ONCE event key cmd [arg ...]    calls it at the first such event; `promoted *` is when this server
+ *                                         becomes a primary
  *   OTHER.OFF                             removes all ON and ONCE, and the replies for SAID
  *   OTHER.SAID                            the replies to calls of ON and ONCE, in RESP
  *   OTHER.FLAGS flags                     flags of RedisModule_Call, by default `E!`: errors are replies, and
@@ -200,6 +201,12 @@ static int on_event(RedisModuleCtx *ctx, int class, const char *event, RedisModu
     return REDISMODULE_OK;
 }
 
+static void on_role(RedisModuleCtx *ctx, RedisModuleEvent event, uint64_t role, void *data) {
+    (void)event;
+    (void)data;
+    if (role == REDISMODULE_EVENT_REPLROLECHANGED_NOW_MASTER) on_event(ctx, 0, "promoted", NULL);
+}
+
 /* Registers a command or a data type of this name without a function. */
 static int take(RedisModuleCtx *ctx, RedisModuleString *kind, RedisModuleString *called) {
     const char *name = RedisModule_StringPtrLen(called, NULL);
@@ -238,5 +245,9 @@ int RedisModule_OnLoad(RedisModuleCtx *ctx, RedisModuleString **argv, int argc) 
     }
     int classes = REDISMODULE_NOTIFY_ALL | REDISMODULE_NOTIFY_NEW | REDISMODULE_NOTIFY_MODULE |
                   REDISMODULE_NOTIFY_KEY_MISS;
-    return RedisModule_SubscribeToKeyspaceEvents(ctx, classes, on_event);
+    if (RedisModule_SubscribeToKeyspaceEvents(ctx, classes, on_event) == REDISMODULE_ERR) {
+        return REDISMODULE_ERR;
+    }
+    return RedisModule_SubscribeToServerEvent(ctx, RedisModuleEvent_ReplicationRoleChanged,
+                                              on_role);
 }
