@@ -109,8 +109,8 @@ enum Section {
     Round(usize),
     /// Waiters after the first n.
     Waiters(u64),
-    /// Trimmed grants of the round at this index among all kept rounds, after the first n.
-    Trims(usize, usize),
+    /// Trimmed grants of a round, from this seq on.
+    Trims(u64),
 }
 
 impl Sale {
@@ -151,7 +151,7 @@ fn piece(sale: &Sale, section: Section) -> Piece<'_> {
         Section::Waiters(first) => {
             Piece::Waiters(pieces::waiters_from(sale, first, WAITERS_PER_PIECE))
         }
-        Section::Trims(index, first) => Piece::Trims(pieces::trims_from(sale, index, first)),
+        Section::Trims(first) => Piece::Trims(pieces::trims_from(sale.ledger_with(first), first)),
     }
 }
 
@@ -180,8 +180,8 @@ fn layout(sale: &Sale) -> Vec<Section> {
         if index > 0 {
             sections.push(Section::Round(index));
         }
-        let trims = (0..ledger.trims_len() as usize).step_by(TRIMS_PER_PIECE);
-        sections.extend(trims.map(|first| Section::Trims(index, first)));
+        let trims = ledger.trims_from(0).step_by(TRIMS_PER_PIECE);
+        sections.extend(trims.map(|(first, _)| Section::Trims(first)));
         let cut = grants::cut(ledger, sale.numbers());
         sections.extend(cut.map(|(first, count)| Section::Grants(first, count)));
     }
