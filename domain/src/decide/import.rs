@@ -1,6 +1,5 @@
 //! IMPORT: a grant that the shop's database knows and Redis lost is entered again.
 
-use super::expire::Expiries;
 use super::{pick, waitlist};
 use crate::draft::without;
 use crate::effect;
@@ -104,7 +103,7 @@ fn import_numbers_again(
     };
     let further = import.units.iter().filter(|unit| !units.contains(unit)).copied();
     let further: UnitList = further.collect();
-    if let Some(refused) = pick::make_free(plan, &further, Expiries::OF_A_CALL)? {
+    if let Some(refused) = pick::make_free(plan, &further)? {
         return Ok(refused);
     }
     units.extend(further);
@@ -120,7 +119,7 @@ fn cover(
     units: u64,
 ) -> Result<Option<Outcome>, Misuse> {
     if plan.sale().numbers().is_some() {
-        return pick::make_free(plan, import.units, Expiries::OF_A_CALL);
+        return pick::make_free(plan, import.units);
     }
     let balances = &plan.draft.balances;
     let missing = units.saturating_sub(balances.available);

@@ -148,7 +148,7 @@ impl Oracle {
     /// Expires due holds that have one of these numbers.
     pub(super) fn expire_owners(&mut self, units: &[u64]) {
         let has = |row: &Row| row.units.iter().any(|unit| units.contains(unit));
-        self.due(has).into_iter().for_each(|seq| self.expire(seq));
+        self.due(has).into_iter().for_each(|seq| _ = self.expire_other(seq));
     }
 
     /// The quantity of a GRAB with UNITS or ADJACENT.
