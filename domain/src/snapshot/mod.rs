@@ -225,11 +225,13 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
 }
 
 /// Checks after the last piece. There are as many amounts as packets, and no total is of a later
-/// round. Nothing is available while units are owed. Every announced epoch has granted. The units a
-/// part sent and received agree with its numbers. `balances` are the numbers after that piece.
+/// round. Later rounds begin with no more units than this one. Nothing is available while units are
+/// owed. Every announced epoch has granted. The units a part sent and received agree with its
+/// numbers. `balances` are the numbers after that piece.
 pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balances) -> bool {
     let amounts = amounts_with(sale, last);
-    let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
+    let (rounds, supply) = (sale.rounds(), balances.supply);
+    let totals = rounds.and_then(|rounds| rounds.totals.back());
     let have_granted = match last {
         // The grants would be later pieces.
         Some(Piece::Round(next)) => next.epochs.is_empty(),
@@ -241,6 +243,7 @@ pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balanc
     };
     amounts.is_none_or(|(len, sum)| Some(len) == balances.packets && sum == balances.available)
         && totals.is_none_or(|total| total.round < balances.round)
+        && rounds.is_none_or(|rounds| rounds.base_supply <= supply)
         && (balances.deficit == 0 || balances.available == 0)
         && have_granted
         // A piece of pairs was compared with the numbers already.

@@ -57,6 +57,13 @@ fn load(pieces: &[Piece<'_>]) -> Result<Sale, Refused> {
     loader.finish()
 }
 
+/// An AOF of these changes loaded.
+fn logged(changes: Vec<Change<'_>>) -> Result<(), Refused> {
+    let mut changes = changes.into_iter();
+    let (mut sale, _) = Sale::create(changes.next().unwrap(), [1, 2])?;
+    changes.try_for_each(|change| sale.apply(sale.balances.version, [change]).map(drop))
+}
+
 /// The sale after the first pieces of an AOF.
 fn begun<'p>(pieces: impl IntoIterator<Item = Piece<'p>>) -> Sale {
     let mut pieces = pieces.into_iter().map(Change::untimed);
@@ -135,6 +142,7 @@ fn there_are_99_totals_at_most() {
         let mut pieces: Vec<_> = sale.pieces().collect();
         let Piece::Base(base) = &mut pieces[0] else { panic!("no base") };
         base.balances.round += 1000;
+        base.balances.t += 1000 * SCHEDULE.period_ms;
         let last = pieces.iter_mut().rev().find_map(|piece| match piece {
             Piece::Round(start) => Some(start),
             _ => None,
@@ -177,7 +185,7 @@ fn a_round_that_can_not_follow_is_refused() {
         after(&before, Piece::Round(other))
     };
     assert_eq!(try_next(&|_| {}), Ok(()));
-    assert_eq!(try_next(&|next| next.round += 5), Ok(()));
+    assert_eq!(try_next(&|next| next.round = 3), Err(Refused::Law), "one that has not begun");
     assert_eq!(try_next(&|next| next.round = 1), Err(Refused::Law), "the same round");
     assert_eq!(try_next(&|next| next.round = 0), Err(Refused::Law), "an earlier one");
     let with_grants = |next: &mut RoundStart, grants_before: u32| {
@@ -200,6 +208,29 @@ fn a_round_that_can_not_follow_is_refused() {
     let mut missing = begun(all[..index].to_vec());
     missing.ledger.expect_epoch(900, INTEGER_MAX);
     assert_eq!(after(&missing, Piece::Round(next.clone())), Err(Refused::Law));
+}
+
+/// What a log leads to can be saved: what a dump can't have is refused in a log, too.
+#[test]
+fn a_round_that_no_history_comes_to_is_refused() {
+    let sale = with_rounds(None);
+    let altered = |alter: fn(&mut Base, &mut RoundStart)| {
+        let mut pieces: Vec<_> = sale.pieces().collect();
+        let [Piece::Base(base), _, Piece::Round(next), _] = &mut pieces[..] else { panic!() };
+        alter(base, next);
+        let log = pieces.iter().cloned().map(Change::untimed).collect::<Vec<_>>();
+        [load(&pieces).map(drop), logged(log)]
+    };
+    assert_eq!(altered(|_, _| {}), [Ok(()); 2]);
+    let wrong: [(&str, fn(&mut Base, &mut RoundStart)); 4] = [
+        ("the numbers of a round to come", |base, _| base.balances.round += 1),
+        ("a round to come", |_, next| next.round += 1),
+        ("both", |base, next| (base.balances.round, next.round) = (3, 3)),
+        ("fewer units than later rounds begin with", |_, next| next.supply = 8),
+    ];
+    for (what, alter) in wrong {
+        assert_eq!(altered(alter), [Err(Refused::Law); 2], "{what}");
+    }
 }
 
 /// In a sale that counts packets each gets its share of the round's supply.
