@@ -345,6 +345,11 @@ impl Waitlist {
         None
     }
 
+    /// Ends any recount.
+    pub(crate) fn forget_recount(&mut self) {
+        self.recounting = None;
+    }
+
     /// Counts at most `most` further entries. True when none is left.
     fn recount_some(&self, recounting: &mut Recounting, most: u64) -> bool {
         let Recounting { ticket, count, .. } = recounting;
