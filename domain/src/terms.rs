@@ -142,6 +142,11 @@ impl Terms {
         }
     }
 
+    /// Whether this round of a repeating sale has begun at `t`.
+    pub(crate) fn has_begun(&self, round: u64, t: u64) -> bool {
+        self.schedule.is_some_and(|schedule| round <= schedule.round_at(t))
+    }
+
     /// Whether each unit has a number.
     #[inline]
     pub fn is_numbered(&self) -> bool {

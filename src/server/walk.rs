@@ -118,6 +118,19 @@ pub(super) fn rearm(lock: ServerLock<'_>) {
     });
 }
 
+/// Two databases were exchanged (SWAPDB): walks under way go on over their sales.
+pub(super) fn swap(lock: ServerLock<'_>, first: c_int, second: c_int) {
+    WALKS.with(lock, |walks| {
+        for job in walks.jobs.iter_mut().filter(|job| job.is_begun) {
+            job.db = match job.db {
+                db if db == first => second,
+                db if db == second => first,
+                other => other,
+            };
+        }
+    });
+}
+
 /// Runs `walk` over the sale at `key`, a key of this call on which `step` takes one step, and
 /// replies. Blocks the client if that is possible and the walk is not done at once.
 pub(super) fn start(

@@ -86,24 +86,34 @@ fn a_sale_that_goes_ends_its_audit() {
     let wrong = "-WRONGTYPE Operation against a key holding the wrong kind of value";
     for (calls, told) in [
         (&["DEL k"][..], nosale),
-        (&["RENAME k other"], nosale),
+        (&["RENAME k o"], nosale),
         (&["FLUSHALL ASYNC"], nosale),
-        (&["SWAPDB 0 1"], nosale),
         (&["MULTI", "DEL k", "SET k v", "EXEC"], wrong),
         (&["MULTI", "DEL k", "SECKILL.INIT k 5", "EXEC"], again),
     ] {
         let server = full();
-        let mut auditor = auditing(&server, 0);
         let mut conn = server.conn();
+        let bytes = conn.call("MEMORY USAGE k");
+        let mut auditor = auditing(&server, 0);
         for call in calls {
             assert!(!conn.cmd(call).is_error(), "{call}");
         }
         assert_eq!(auditor.read().unwrap().to_string(), told, "{calls:?}");
-        if calls == ["RENAME k other"] {
-            assert_eq!(conn.cmd("SECKILL.AUDIT other").field("ok").int(), 1);
+        if calls == ["RENAME k o"] {
+            assert_eq!(conn.call("MEMORY USAGE o"), bytes, "nothing is left of it");
+            assert_eq!(conn.cmd("SECKILL.AUDIT o").field("ok").int(), 1);
         }
         assert_eq!(blocked(&server), "0");
     }
+}
+
+#[test]
+fn an_audit_goes_on_in_the_database_that_its_sale_is_in() {
+    let server = full();
+    let mut auditor = auditing(&server, 0);
+    assert_eq!(server.call("SWAPDB 0 1"), "+OK");
+    let audit = auditor.read().unwrap();
+    assert_eq!((audit.field("ok").int(), audit.field("grants").int()), (1, GRANTS as i64));
 }
 
 #[test]

@@ -2,59 +2,30 @@
 
 use crate::effect::{self, Effect};
 use crate::ledger::{Ledger, Lookup};
-use crate::model::limits::{EXPIRIES_PER_CALL_MAX, INTEGER_MAX, UNITS_PER_CALL_MAX};
+use crate::model::limits::INTEGER_MAX;
 use crate::model::outcome::Misuse;
 use crate::plan::Planning;
 use crate::request::Now;
 use crate::rounds::Schedule;
 use crate::Sale;
 
-/// Numbers of due holds that a call may still expire.
-#[derive(Clone, Copy)]
-pub(super) struct Expiries {
-    /// The user's own holds.
-    pub(super) own: u32,
-    /// Holds of others.
-    pub(super) others: u32,
-    /// Unit numbers that the expiries may free, in a sale whose units have numbers.
-    pub(super) units: u32,
-}
-
-impl Expiries {
-    pub(super) const OF_A_CALL: Expiries = Expiries {
-        own: EXPIRIES_PER_CALL_MAX as u32,
-        others: EXPIRIES_PER_CALL_MAX as u32,
-        units: UNITS_PER_CALL_MAX,
-    };
-}
-
 /// Expiry of due holds, as far as a request needs it.
 impl Planning<'_, '_> {
     /// Expires the user's own due holds before the decision: as many as a call may, earliest first.
     /// Returns whether more of them are due.
     #[inline(always)]
-    pub(super) fn expire_own(
-        &mut self,
-        user: &[u8],
-        found: &Lookup,
-        most: Expiries,
-    ) -> Result<bool, Misuse> {
+    pub(super) fn expire_own(&mut self, user: &[u8], found: &Lookup) -> Result<bool, Misuse> {
         let sale = self.sale();
         let may_have = !found.is_vacant() && sale.ledger.holds().are_due(self.t());
         match may_have || sale.extras.is_some() {
-            true => self.expire_own_due(user, found, most),
+            true => self.expire_own_due(user, found),
             false => Ok(false),
         }
     }
 
     #[cold]
-    fn expire_own_due(
-        &mut self,
-        user: &[u8],
-        found: &Lookup,
-        expiries: Expiries,
-    ) -> Result<bool, Misuse> {
-        let (sale, t, most) = (self.sale(), self.t(), expiries.own as usize);
+    fn expire_own_due(&mut self, user: &[u8], found: &Lookup) -> Result<bool, Misuse> {
+        let (sale, t, most) = (self.sale(), self.t(), self.left.own as usize);
         let own = match sale.rounds() {
             None => sale.ledger.due_of(found, t, most + 1),
             Some(rounds) => {
@@ -66,7 +37,7 @@ impl Planning<'_, '_> {
             }
         };
         for (_, seq) in own.iter().take(most) {
-            if self.frees_too_many((*seq).into(), expiries.units) {
+            if self.frees_too_many((*seq).into()) {
                 return Ok(true);
             }
             self.expire((*seq).into())?;
@@ -81,23 +52,21 @@ impl Planning<'_, '_> {
     pub(super) fn expire_until(
         &mut self,
         ledger: &Ledger,
-        most: Expiries,
         mut enough: impl FnMut(&mut Self, Option<u64>) -> bool,
     ) -> Result<bool, Misuse> {
         let t = self.t();
         if !ledger.holds().are_due(t) {
             return Ok(false);
         }
-        let (mut left, mut last) = (most.others, None);
+        let mut last = None;
         for (_, seq) in ledger.holds().due(t) {
             if enough(self, last) {
                 break;
             }
             if !self.draft.has_moved(seq.into()) {
-                if left == 0 || self.frees_too_many(seq.into(), most.units) {
+                if !self.may_expire(seq.into()) {
                     return Ok(true);
                 }
-                left -= 1;
                 self.expire(seq.into())?;
                 last = Some(seq.into());
             }
@@ -107,7 +76,7 @@ impl Planning<'_, '_> {
 
     /// Expires the due holds that have one of these numbers, earliest first. Returns whether the
     /// limit of a call was reached.
-    pub(super) fn expire_holders(&mut self, units: &[u32], most: u32) -> Result<bool, Misuse> {
+    pub(super) fn expire_holders(&mut self, units: &[u32]) -> Result<bool, Misuse> {
         let (sale, t) = (self.sale(), self.t());
         let Some(numbers) = sale.numbers() else { return Ok(false) };
         let owners = units.iter().filter_map(|unit| numbers.owner(*unit));
@@ -117,7 +86,7 @@ impl Planning<'_, '_> {
         due.sort_unstable();
         due.dedup();
         for (_, seq) in due {
-            if self.frees_too_many(seq, most) {
+            if !self.may_expire(seq) {
                 return Ok(true);
             }
             self.expire(seq)?;

@@ -1,7 +1,6 @@
 //! GRAB. [`grab`] is the contract's "Order of judgement" as code, from top to bottom.
 
 use super::admission::{self, Admittance};
-use super::expire::Expiries;
 use super::pick;
 use super::waitlist::{self, Turn};
 use crate::draw::Dice;
@@ -20,8 +19,6 @@ use crate::Sale;
 /// The kind of GRAB.
 #[derive(Clone, Copy)]
 pub(super) struct Manner<'r> {
-    /// Due holds that the call may still expire.
-    pub(super) expiries: Expiries,
     /// With WAIT: if the units are gone the user waits until this time, Unix ms; 0 for no end.
     pub(super) until: Option<u64>,
     /// With ADJACENT or UNITS: the numbered units that the buyer wants.
@@ -30,8 +27,7 @@ pub(super) struct Manner<'r> {
 
 impl<'r> Manner<'r> {
     /// A plain GRAB.
-    pub(super) const ALONE: Manner<'static> =
-        Manner { expiries: Expiries::OF_A_CALL, until: None, wish: None };
+    pub(super) const ALONE: Manner<'static> = Manner { until: None, wish: None };
 
     fn these(&self) -> Option<&'r [u32]> {
         match self.wish {
@@ -71,7 +67,7 @@ pub(super) fn grab<'a>(
 
     // The user's own due holds expire.
     let user = sale.ledger.find(grab.user);
-    let own_left = plan.expire_own(grab.user, &user, manner.expiries)?;
+    let own_left = plan.expire_own(grab.user, &user)?;
     if own_left && sale.terms.limits_users() {
         return Ok(Outcome::ManyOwnEnding);
     }
@@ -155,7 +151,7 @@ pub(super) fn grab<'a>(
         let dice = Dice::new(&sale.secret, sale.balances.grants + 1);
         let is_enough =
             |plan: &mut Planning<'_, '_>, _| draw.is_covered(&plan.draft.balances, &dice);
-        let is_cut = plan.expire_until(&sale.ledger, manner.expiries, is_enough)?;
+        let is_cut = plan.expire_until(&sale.ledger, is_enough)?;
         let balances = &plan.draft.balances;
         match draw.amount(balances, plan.draft.first_amount(), &dice) {
             Some(qty) => qty,
@@ -163,14 +159,14 @@ pub(super) fn grab<'a>(
             None => return Ok(Outcome::SoldOut { held: balances.held }),
         }
     } else if let Some(wish) = manner.wish {
-        if let Some(refused) = pick::make_room(plan, wish, wanted, manner.expiries)? {
+        if let Some(refused) = pick::make_room(plan, wish, wanted)? {
             return Ok(refused);
         }
         wanted
     } else if plan.draft.balances.available >= wanted {
         wanted
     } else {
-        let is_cut = make_room(plan, grab, wanted, manner)?;
+        let is_cut = make_room(plan, grab, wanted)?;
         match plan.draft.balances.available {
             available if available >= wanted => wanted,
             available if available > 0 && !grab.amount.is_exact() => available,
@@ -251,18 +247,12 @@ fn asks_for(amount: Amount, sale: &Sale, grant: &Grant<'_>) -> bool {
 /// Expires due holds of others until `wanted` units are available. Returns whether the limit of a
 /// call was reached.
 #[inline(always)]
-fn make_room(
-    plan: &mut Planning<'_, '_>,
-    grab: &Grab<'_>,
-    wanted: u64,
-    manner: &Manner<'_>,
-) -> Result<bool, Misuse> {
+fn make_room(plan: &mut Planning<'_, '_>, grab: &Grab<'_>, wanted: u64) -> Result<bool, Misuse> {
     let Balances { available, held, .. } = plan.draft.balances;
     // A request for more than can become available is refused at once.
     let can_be = !grab.amount.is_exact() || wanted <= available + held;
     let is_enough = |plan: &mut Planning<'_, '_>, _| plan.draft.balances.available >= wanted;
-    let (ledger, most) = (&plan.sale().ledger, manner.expiries);
-    Ok(can_be && plan.expire_until(ledger, most, is_enough)?)
+    Ok(can_be && plan.expire_until(&plan.sale().ledger, is_enough)?)
 }
 
 /// The answer to a GRAB that comes too late: with WAIT its user joins the list, if they can.

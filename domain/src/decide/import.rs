@@ -1,6 +1,5 @@
 //! IMPORT: a grant that the shop's database knows and Redis lost is entered again.
 
-use super::expire::Expiries;
 use super::{pick, waitlist};
 use crate::draft::without;
 use crate::effect;
@@ -86,7 +85,8 @@ fn import_again(
 }
 
 /// A repeated IMPORT in a sale whose units have numbers. The request names some of the grant's
-/// first numbers, and the grant gets these in addition to the numbers that it holds.
+/// first numbers, and the grant gets these in addition to the numbers that it holds. A due hold
+/// holds none: it expires first.
 fn import_numbers_again(
     plan: &mut Planning<'_, '_>,
     numbers: &Numbers,
@@ -97,14 +97,18 @@ fn import_numbers_again(
     if !without(&named, &numbers.first_of(grant.seq)).is_empty() {
         return Err(Misuse::ReqMismatch);
     }
-    let mut units = match grant.state {
-        State::Sold | State::Refunded => return Ok(Outcome::Replay(grant.view())),
+    let stands = grant.view_at(plan.t());
+    if stands.state != grant.state {
+        plan.expire(grant.seq)?;
+    }
+    let mut units = match stands.state {
+        State::Sold | State::Refunded => return Ok(Outcome::Replay(stands)),
         State::Held => numbers.of(grant.seq),
         State::Cancelled | State::Expired | State::Forfeited => UnitList::new(),
     };
     let further = import.units.iter().filter(|unit| !units.contains(unit)).copied();
     let further: UnitList = further.collect();
-    if let Some(refused) = pick::make_free(plan, &further, Expiries::OF_A_CALL)? {
+    if let Some(refused) = pick::make_free(plan, &further)? {
         return Ok(refused);
     }
     units.extend(further);
@@ -120,7 +124,7 @@ fn cover(
     units: u64,
 ) -> Result<Option<Outcome>, Misuse> {
     if plan.sale().numbers().is_some() {
-        return pick::make_free(plan, import.units, Expiries::OF_A_CALL);
+        return pick::make_free(plan, import.units);
     }
     let balances = &plan.draft.balances;
     let missing = units.saturating_sub(balances.available);

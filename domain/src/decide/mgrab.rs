@@ -4,12 +4,11 @@
 //! changed here: the caller appends the outbox entries of all sales, and only then commits each
 //! sale's changes.
 
-use super::expire::Expiries;
 use super::grab::{self, Manner};
 use super::{decided, misused, waitlist, Decided, Decision};
-use crate::effect::{Change, Effect};
+use crate::effect::{Change, Changes, Effect};
 use crate::model::outcome::{GrantView, Misuse, Outcome};
-use crate::plan::Plan;
+use crate::plan::{Expiries, Plan};
 use crate::request::{Grab, Now};
 use crate::Sale;
 
@@ -71,13 +70,14 @@ pub fn decide_multi_grab<'a>(
         let begun = decided.into_iter().map(|decided| decided.err().map(|begun| *begun.0));
         return Err(NextRounds(begun.collect()));
     }
-    Ok(together(parts, decided.into_iter().flatten().collect(), now))
+    Ok(together(parts, decided.into_iter().flatten().collect(), left, now))
 }
 
-/// The decisions of all sales as one result.
+/// The decisions of all sales as one result. `left` are the expiries left after them.
 fn together<'a>(
     parts: &[(&Sale, Grab<'a>)],
     mut decisions: Vec<Decision<'a>>,
+    mut left: Expiries,
     now: &Now,
 ) -> MultiDecision<'a> {
     let outcome = match parts.iter().any(|(sale, grab)| waits_for(sale, grab, now)) {
@@ -91,8 +91,9 @@ fn together<'a>(
         MultiOutcome::Misuse(_) => 0,
     };
     decisions.truncate(judged);
-    for (decision, (sale, _)) in decisions.iter_mut().zip(parts) {
-        decision.plan = decision.plan.take().and_then(|plan| without_grant(sale, plan, now));
+    for (decision, (sale, grab)) in decisions.iter_mut().zip(parts) {
+        let plan = decision.plan.take();
+        decision.plan = plan.and_then(|plan| without_grant(sale, grab.user, plan, &mut left, now));
     }
     MultiDecision { outcome, decisions }
 }
@@ -159,8 +160,10 @@ fn decide_among<'a>(sale: &Sale, grab: &Grab<'a>, left: Expiries, now: &Now) -> 
         return misused(Misuse::Incomplete);
     }
     sale.decide_round(now).unwrap_or_else(|| {
-        let manner = Manner { expiries: left, ..Manner::ALONE };
-        decided(sale, now, |plan| grab::grab(plan, grab, &manner))
+        decided(sale, now, |plan| {
+            plan.left = left;
+            grab::grab(plan, grab, &Manner::ALONE)
+        })
     })
 }
 
@@ -171,19 +174,30 @@ fn waits_for(sale: &Sale, grab: &Grab<'_>, now: &Now) -> bool {
 }
 
 /// The plan without its grant and the grant's consequences. Any plan with a grant can also be made
-/// without it.
-fn without_grant<'a>(sale: &Sale, plan: Plan<'a>, now: &Now) -> Option<Plan<'a>> {
+/// without it. Waiters may be served then, with expiries of those `left`.
+fn without_grant<'a>(
+    sale: &Sale,
+    user: &[u8],
+    plan: Plan<'a>,
+    left: &mut Expiries,
+    now: &Now,
+) -> Option<Plan<'a>> {
     let is_grant =
         |change: &Change<'_>| matches!(change.effect, Effect::Grant(_) | Effect::GrantNumbered(_));
     if !plan.changes.iter().any(is_grant) {
         return Some(plan);
     }
     let happens = |it: &Change<'_>| matches!(it.effect, Effect::Expire(_) | Effect::Admit(_));
-    let mut kept = plan.changes.into_iter().take_while(happens);
+    let kept: Changes<'a> = plan.changes.into_iter().take_while(happens).collect();
+    let begun = kept.len();
     let kept = decided(sale, now, |plan| {
-        kept.try_for_each(|change| plan.push(change.effect)).map(|()| Outcome::Done)
+        plan.left = *left;
+        let mut effects = kept.into_iter().map(|change| change.effect);
+        effects.try_for_each(|effect| plan.push(effect)).map(|()| Outcome::Done)
     });
-    kept.ok().and_then(|kept| kept.plan)
+    let plan = kept.ok().and_then(|kept| kept.plan)?;
+    left.spend(sale, user, &plan.changes[begun..]);
+    Some(plan)
 }
 
 #[cfg(test)]

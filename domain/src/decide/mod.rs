@@ -19,7 +19,6 @@ pub(crate) mod waitlist;
 use core::slice::from_ref;
 
 use crate::effect::{self, Change};
-use crate::model::limits::UNITS_PER_CALL_MAX;
 use crate::model::outcome::{Misuse, Outcome, Place};
 use crate::numbers::UnitList;
 use crate::plan::{Plan, Planning};
@@ -136,7 +135,7 @@ impl Sale {
         }
         decided(self, now, |plan| {
             let mut due = self.holds().due(plan.t()).take(most).map(|(_, seq)| u64::from(seq));
-            due.try_for_each(|seq| match plan.frees_too_many(seq, UNITS_PER_CALL_MAX) {
+            due.try_for_each(|seq| match plan.frees_too_many(seq) {
                 true => Ok(()),
                 false => plan.expire(seq),
             })?;

@@ -2,7 +2,6 @@
 
 mod tests;
 
-use super::expire::Expiries;
 use crate::ledger::Grant;
 use crate::model::limits::UNITS_PER_GRANT_MAX;
 use crate::model::outcome::{Misuse, Outcome};
@@ -69,10 +68,9 @@ pub(super) fn make_room(
     plan: &mut Planning<'_, '_>,
     wish: &Wish,
     qty: u64,
-    most: Expiries,
 ) -> Result<Option<Outcome>, Misuse> {
     if let Wish::These(units) = wish {
-        return make_free(plan, units, most);
+        return make_free(plan, units);
     }
     let balances = &plan.draft.balances;
     let can_be = qty <= balances.available + balances.held;
@@ -81,7 +79,7 @@ pub(super) fn make_room(
         None => u64::from(plan.draft.longest_run()) >= qty,
         Some(seq) => plan.draft.is_in_run(seq, qty),
     };
-    match can_be && plan.expire_until(&plan.sale().ledger, most, has_run)? {
+    match can_be && plan.expire_until(&plan.sale().ledger, has_run)? {
         true => Ok(Some(Outcome::ManyEnding)),
         false => Ok(refusal(plan, wish, qty)),
     }
@@ -91,9 +89,8 @@ pub(super) fn make_room(
 pub(super) fn make_free(
     plan: &mut Planning<'_, '_>,
     units: &[u32],
-    most: Expiries,
 ) -> Result<Option<Outcome>, Misuse> {
-    match plan.expire_holders(units, most.units)? {
+    match plan.expire_holders(units)? {
         true => Ok(Some(Outcome::ManyEnding)),
         false => Ok(taken(plan, units)),
     }

@@ -1,6 +1,5 @@
 //! CONFIRM, CANCEL, EXTEND, REFUND: actions on a grant.
 
-use super::expire::Expiries;
 use super::{pick, waitlist};
 use crate::effect::{self, Effect};
 use crate::ledger::{Grant, Lookup};
@@ -22,7 +21,7 @@ pub(super) fn settle<'a>(
 
     // The user's own due holds expire.
     let user = sale.ledger.find(settle.user);
-    let own_left = plan.expire_own(settle.user, &user, Expiries::OF_A_CALL)?;
+    let own_left = plan.expire_own(settle.user, &user)?;
 
     let Some(grant) = which(sale, settle, &user)? else {
         return match (settle.deed, settle.which) {
@@ -163,12 +162,11 @@ fn reclaim(
     let permitted = sale.allowance(&holding).is_none_or(|allowance| qty <= allowance)
         && qty <= balances.available + balances.held;
     let is_free = |plan: &mut Planning<'_, '_>| plan.draft.can_retake(seq, qty);
-    let most = Expiries::OF_A_CALL;
     let is_cut = match sale.numbers() {
         _ if !permitted => false,
         // Only holds that have this grant's numbers can help, so no others are expired.
-        Some(numbers) => plan.expire_holders(&numbers.of(seq), most.units)? && !is_free(plan),
-        None => plan.expire_until(ledger, most, |plan, _| is_free(plan))?,
+        Some(numbers) => plan.expire_holders(&numbers.of(seq))? && !is_free(plan),
+        None => plan.expire_until(ledger, |plan, _| is_free(plan))?,
     };
     if is_cut {
         return Ok(Outcome::ManyEnding);

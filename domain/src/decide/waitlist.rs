@@ -10,9 +10,7 @@ use crate::admission::List;
 use crate::draft::Draft;
 use crate::effect::{self, Effect, Seqs};
 use crate::model::balances::Balances;
-use crate::model::limits::{
-    EXPIRIES_PER_CALL_MAX, GRANTS_MAX, OFFERS_PER_STEP_MAX, UNITS_PER_CALL_MAX,
-};
+use crate::model::limits::{EXPIRIES_PER_CALL_MAX, GRANTS_MAX, OFFERS_PER_STEP_MAX};
 use crate::model::outcome::{Misuse, Place};
 use crate::plan::Planning;
 use crate::request::Grab;
@@ -30,7 +28,6 @@ pub(super) struct Service<'p, 's, 'a> {
     begun: usize,
     /// Due holds that this step has not expired; looked up when needed.
     due: Option<vec::IntoIter<u64>>,
-    expiries: usize,
     /// Offers and drops made so far.
     made: usize,
 }
@@ -240,7 +237,7 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
     /// Starts a service after the plan's changes so far.
     pub(super) fn new(plan: &'p mut Planning<'s, 'a>, list: &'s Waitlist) -> Service<'p, 's, 'a> {
         let begun = plan.changes().len();
-        Service { plan, list, begun, due: None, expiries: 0, made: 0 }
+        Service { plan, list, begun, due: None, made: 0 }
     }
 
     fn sale(&self) -> &'s Sale {
@@ -356,13 +353,11 @@ impl<'p, 's, 'a> Service<'p, 's, 'a> {
         Ok(false)
     }
 
-    /// Expires a due hold. False if the step has reached its limit.
+    /// Expires a due hold. False if the call has reached its limit.
     fn expire(&mut self, seq: u64) -> Result<bool, Misuse> {
-        let is_full = self.expiries == EXPIRIES_PER_CALL_MAX;
-        if is_full || self.plan.frees_too_many(seq, UNITS_PER_CALL_MAX) {
+        if !self.plan.may_expire(seq) {
             return Ok(false);
         }
-        self.expiries += 1;
         // Expiries for waiters don't join the changes of the decision before.
         match self.plan.changes().len() > self.begun {
             true => self.plan.expire(seq)?,

@@ -18,12 +18,11 @@ pub struct Round {
 
 impl Act for Round {
     fn check(&self, checker: &mut Checker<'_>) -> Result<(), Refused> {
-        let (schedule, balances) = (&checker.sale().terms.schedule, &checker.draft.balances);
-        let schedule = schedule.as_ref().ok_or(Refused::Law)?;
+        let balances = &checker.draft.balances;
         let can_begin = self.round > balances.round;
         let is_full = checker.sale().rounds().is_some_and(|it| it.base_supply <= self.supply);
-        let has_come = self.round <= schedule.round_at(balances.t);
-        check(checker.alone && can_begin && is_full && has_come)
+        let has_begun = checker.sale().terms.has_begun(self.round, balances.t);
+        check(checker.alone && can_begin && is_full && has_begun)
     }
 
     fn plan(&self, draft: &mut Draft<'_>) -> Result<(), Refused> {

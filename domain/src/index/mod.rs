@@ -167,6 +167,10 @@ impl Index {
             shard.remove(slot);
             self.len -= 1;
         }
+        // The memory of a large index is freed shard by shard, not at once with its last key.
+        if shard.is_empty() {
+            *shard = Shard::of(vec![0; SLOTS_MIN].into_boxed_slice(), shard.depth);
+        }
         if self.is_empty() {
             *self = Index::default();
         }

@@ -90,6 +90,11 @@ impl Shard {
         Shard { words, room, depth }
     }
 
+    /// Whether it has no key.
+    pub(super) fn is_empty(&self) -> bool {
+        self.room == keys_max(homes_in(self.words.len())) as i32
+    }
+
     /// First position of a search for this fragment.
     #[inline]
     pub(super) fn home(&self, fragment: u32) -> usize {

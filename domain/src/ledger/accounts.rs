@@ -79,6 +79,9 @@ pub(super) const ACCOUNTS_PER_BLOCK: usize = 1024;
 /// Bytes of one node of an account's set of seqs.
 pub(super) const LIVE_NODE_BYTES: usize = 56;
 
+/// Most seqs in such a node.
+const SEQS_PER_NODE: usize = 11;
+
 /// The sums of a user with more than one grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Account {
@@ -215,9 +218,21 @@ impl Accounts {
         self.blocks.iter_mut().map(Block::Accounts)
     }
 
-    /// Frees a block: many small frees. False when none is left.
+    /// Frees as many accounts as a block has: many small frees. False when none is left.
     pub(super) fn free_some(&mut self) -> bool {
-        self.blocks.truncate(self.blocks.len().saturating_sub(1));
+        for _ in 0..ACCOUNTS_PER_BLOCK {
+            let Some(block) = self.blocks.last_mut() else { return false };
+            match block.last_mut() {
+                // A user may have any number of live grants: about one node at a time.
+                Some(Account { live, .. }) if live.len() > SEQS_PER_NODE => {
+                    (0..SEQS_PER_NODE).for_each(|_| _ = live.pop_last());
+                }
+                _ => drop(block.pop()),
+            }
+            if block.is_empty() {
+                self.blocks.pop();
+            }
+        }
         !self.blocks.is_empty()
     }
 }

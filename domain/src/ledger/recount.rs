@@ -262,6 +262,11 @@ impl Ledger {
         }
     }
 
+    /// Ends any recount.
+    pub(crate) fn forget_recount(&mut self) {
+        self.recounting = None;
+    }
+
     /// Counts at most `most` further grants and accounts. Returns the result at the end.
     fn recount_some(&self, counting: &mut Recounting, most: u64) -> Option<Recount> {
         let mut left = most;

@@ -119,6 +119,22 @@ fn blocks_are_given_back_one_by_one() {
     );
 }
 
+/// An account of very many live grants is freed in as many steps as it needs.
+#[test]
+fn an_account_of_many_grants_is_given_back_in_steps() {
+    let mut accounts = Accounts::default();
+    let mut account = Account::default();
+    (1..=100_000).for_each(|seq| account.add(seq, 1, State::Sold, 0));
+    [Account::default(), account].into_iter().for_each(|account| _ = accounts.open(account));
+    let mut left = 100_000;
+    while accounts.free_some() {
+        let live = accounts.get(1).live().len();
+        assert!(live < left && left - live < 20_000, "{left} {live}");
+        left = live;
+    }
+    assert!(left < 20_000 && accounts.heap_blocks() == 0, "{left}");
+}
+
 fn push(ledger: &mut Ledger, user: &str, qty: u64, state: State, req: Option<(&str, Asked)>) {
     let req = req.map(|(id, asked)| ReqTag { id: id.as_bytes(), asked });
     let deadline = if state == State::Held { 9 } else { 0 };

@@ -36,8 +36,8 @@ impl Trims {
         (0..blocks * SHED_TOGETHER).all(|_| first.0.pop_last().is_some())
     }
 
-    fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
-        let all = self.0.iter().flat_map(|first| first.0.iter());
+    fn iter_from(&self, seq: u32) -> impl DoubleEndedIterator<Item = (u64, u64)> + '_ {
+        let all = self.0.iter().flat_map(move |first| first.0.range(seq..));
         all.map(|(seq, first)| (u64::from(*seq), *first))
     }
 
@@ -60,14 +60,14 @@ impl Ledger {
         self.trims.0.as_ref().map_or(0, |first| first.0.len() as u64)
     }
 
-    /// Seq and first quantity of trimmed grants, after the first `skipped` of them.
-    pub fn trims(&self, skipped: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.trims.iter().skip(skipped)
+    /// Seq and first quantity of trimmed grants, from this seq on.
+    pub fn trims_from(&self, seq: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.trims.iter_from(seq as u32)
     }
 
     /// Seq of the last grant with a first quantity, kept or announced.
     pub fn last_trim(&self) -> u64 {
-        self.trims.iter().next_back().map_or(0, |(seq, _)| seq)
+        self.trims.iter_from(0).next_back().map_or(0, |(seq, _)| seq)
     }
 
     /// The units that a grant had at first, if some were given back since.

@@ -26,7 +26,7 @@ use crate::snapshot::Piece;
 use crate::Sale;
 
 pub use check::Loader;
-pub(crate) use planning::Planning;
+pub(crate) use planning::{Expiries, Planning};
 pub use position::{EntriesAt, Position, StreamId};
 
 /// All changes to a sale, valid while the sale is at the version they were planned for.

@@ -3,11 +3,30 @@
 use crate::draft::Draft;
 use crate::effect::{Act, Change, Changes, Effect, Expire, Numbered, Seqs};
 use crate::ledger::Slots;
-use crate::model::limits::EFFECTS_PER_APPLY_MAX;
+use crate::model::limits::{EFFECTS_PER_APPLY_MAX, EXPIRIES_PER_CALL_MAX, UNITS_PER_CALL_MAX};
 use crate::model::outcome::{GrantView, Misuse, State};
 use crate::numbers::UnitList;
 use crate::request::Now;
 use crate::Sale;
+
+/// Numbers of due holds that a call may still expire.
+#[derive(Clone, Copy)]
+pub(crate) struct Expiries {
+    /// The user's own holds.
+    pub(crate) own: u32,
+    /// Holds of others, for the call itself and for waiters.
+    pub(crate) others: u32,
+    /// Unit numbers that the expiries may free, in a sale whose units have numbers.
+    pub(crate) units: u32,
+}
+
+impl Expiries {
+    pub(crate) const OF_A_CALL: Expiries = Expiries {
+        own: EXPIRIES_PER_CALL_MAX as u32,
+        others: EXPIRIES_PER_CALL_MAX as u32,
+        units: UNITS_PER_CALL_MAX,
+    };
+}
 
 /// The changes of a sale decided at one time, step by step. Each change is drafted when it is
 /// added, so that the next decision sees the sale after it.
@@ -21,6 +40,9 @@ pub(crate) struct Planning<'s, 'a> {
     pub(crate) new_grant: Option<Slots>,
     /// Whether waiters were served already.
     pub(crate) is_served: bool,
+    /// Due holds that the call may still expire. The plan's own numbers are not yet subtracted from
+    /// `own` and `units`.
+    pub(crate) left: Expiries,
     now: Now,
 }
 
@@ -28,8 +50,8 @@ impl<'s, 'a> Planning<'s, 'a> {
     /// A plan without changes.
     #[inline]
     pub(crate) fn of(sale: &'s Sale, now: &Now) -> Planning<'s, 'a> {
-        let (draft, changes) = (Draft::of(sale), Changes::new());
-        Planning { draft, changes, new_grant: None, is_served: false, now: *now }
+        let (draft, changes, left) = (Draft::of(sale), Changes::new(), Expiries::OF_A_CALL);
+        Planning { draft, changes, new_grant: None, is_served: false, left, now: *now }
     }
 
     /// The sale before the plan.
@@ -147,10 +169,18 @@ impl<'s, 'a> Planning<'s, 'a> {
         self.push(Box::new(Numbered { units, of: effect }))
     }
 
-    /// Whether the next due hold, `seq`, would give back more than `most` numbers together with
-    /// those of the plan.
-    pub(crate) fn frees_too_many(&self, seq: u64, most: u32) -> bool {
+    /// Whether the next due hold, `seq`, would give back more numbers than the call may, together
+    /// with those of the plan.
+    pub(crate) fn frees_too_many(&self, seq: u64) -> bool {
         let is_numbered = self.sale().numbers().is_some();
-        is_numbered && self.draft.freed_units() + self.draft.units_of(seq).len() as u32 > most
+        let freed = || self.draft.freed_units() + self.draft.units_of(seq).len() as u32;
+        is_numbered && freed() > self.left.units
+    }
+
+    /// Whether the call may expire this due hold of another user, which then counts.
+    pub(crate) fn may_expire(&mut self, seq: u64) -> bool {
+        let may = self.left.others > 0 && !self.frees_too_many(seq);
+        self.left.others -= u32::from(may);
+        may
     }
 }

@@ -219,7 +219,7 @@ impl Base {
                 let draw = self.terms.draw();
                 stated.deficit == 0
                     && over.totals.is_sorted_by(|a, b| a.round < b.round)
-                    && over.base_supply <= stated.supply
+                    && self.terms.has_begun(stated.round, stated.t)
                     && draw.is_none_or(|draw| draw.check_numbers(over.base_supply).is_ok())
             }
             None => stated.round == 0 && start.is_first(stated.supply),
@@ -304,6 +304,7 @@ impl RoundStart {
     pub(crate) fn check(&self, sale: &Sale, balances: &mut Balances) -> Result<(), Refused> {
         let follows = sale.rounds().is_some()
             && self.round > balances.round
+            && sale.terms.has_begun(self.round, balances.t)
             && u64::from(self.grants_before) >= balances.grants
             && self.epochs.last().is_none_or(|(_, epoch)| *epoch <= balances.epoch)
             && self.ledger(sale.ledger.key()).is_some()

@@ -109,8 +109,8 @@ enum Section {
     Round(usize),
     /// Waiters after the first n.
     Waiters(u64),
-    /// Trimmed grants of the round at this index among all kept rounds, after the first n.
-    Trims(usize, usize),
+    /// Trimmed grants of a round, from this seq on.
+    Trims(u64),
 }
 
 impl Sale {
@@ -151,7 +151,7 @@ fn piece(sale: &Sale, section: Section) -> Piece<'_> {
         Section::Waiters(first) => {
             Piece::Waiters(pieces::waiters_from(sale, first, WAITERS_PER_PIECE))
         }
-        Section::Trims(index, first) => Piece::Trims(pieces::trims_from(sale, index, first)),
+        Section::Trims(first) => Piece::Trims(pieces::trims_from(sale.ledger_with(first), first)),
     }
 }
 
@@ -180,8 +180,8 @@ fn layout(sale: &Sale) -> Vec<Section> {
         if index > 0 {
             sections.push(Section::Round(index));
         }
-        let trims = (0..ledger.trims_len() as usize).step_by(TRIMS_PER_PIECE);
-        sections.extend(trims.map(|first| Section::Trims(index, first)));
+        let trims = ledger.trims_from(0).step_by(TRIMS_PER_PIECE);
+        sections.extend(trims.map(|(first, _)| Section::Trims(first)));
         let cut = grants::cut(ledger, sale.numbers());
         sections.extend(cut.map(|(first, count)| Section::Grants(first, count)));
     }
@@ -225,11 +225,13 @@ pub(crate) fn is_in_order(sale: &Sale, piece: &Piece<'_>) -> bool {
 }
 
 /// Checks after the last piece. There are as many amounts as packets, and no total is of a later
-/// round. Nothing is available while units are owed. Every announced epoch has granted. The units a
-/// part sent and received agree with its numbers. `balances` are the numbers after that piece.
+/// round. Later rounds begin with no more units than this one. Nothing is available while units are
+/// owed. Every announced epoch has granted. The units a part sent and received agree with its
+/// numbers. `balances` are the numbers after that piece.
 pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balances) -> bool {
     let amounts = amounts_with(sale, last);
-    let totals = sale.rounds().and_then(|rounds| rounds.totals.back());
+    let (rounds, supply) = (sale.rounds(), balances.supply);
+    let totals = rounds.and_then(|rounds| rounds.totals.back());
     let have_granted = match last {
         // The grants would be later pieces.
         Some(Piece::Round(next)) => next.epochs.is_empty(),
@@ -241,6 +243,7 @@ pub(crate) fn completes(sale: &Sale, last: Option<&Piece<'_>>, balances: &Balanc
     };
     amounts.is_none_or(|(len, sum)| Some(len) == balances.packets && sum == balances.available)
         && totals.is_none_or(|total| total.round < balances.round)
+        && rounds.is_none_or(|rounds| rounds.base_supply <= supply)
         && (balances.deficit == 0 || balances.available == 0)
         && have_granted
         // A piece of pairs was compared with the numbers already.

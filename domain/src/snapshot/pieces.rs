@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::admission::List;
 use crate::admission::Listed;
 use crate::dedup::{Fence, Restocked};
+use crate::ledger::Ledger;
 use crate::model::balances::Balances;
 use crate::model::limits::{
     AMOUNTS_PER_PIECE, FENCES_KEPT_MAX, FENCES_PER_PIECE, GRANTS_MAX, PARTS_MAX, RESTOCKS_KEPT_MAX,
@@ -229,10 +230,10 @@ pub(super) fn waiters_from(sale: &Sale, first: u64, count: usize) -> Vec<Standin
     waiters.map(|waiter| StandingWaiter { passed: list.passed(waiter.ticket), waiter }).collect()
 }
 
-/// Trimmed grants after the first `first`, of the round at this index among all kept rounds.
-pub(super) fn trims_from(sale: &Sale, index: usize, first: usize) -> Vec<Trimmed> {
-    let trims = sale.ledgers().nth(index).into_iter().flat_map(|it| it.trims(first));
-    trims.take(TRIMS_PER_PIECE).map(|(seq, first)| Trimmed { seq, first }).collect()
+/// Trimmed grants of a round, from seq `first` on.
+pub(super) fn trims_from(ledger: &Ledger, first: u64) -> Vec<Trimmed> {
+    let trims = ledger.trims_from(first).take(TRIMS_PER_PIECE);
+    trims.map(|(seq, first)| Trimmed { seq, first }).collect()
 }
 
 /// Adds trimmed grants that were checked.

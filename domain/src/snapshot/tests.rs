@@ -4,6 +4,8 @@
 
 mod parts;
 
+use std::time::{Duration, Instant};
+
 use super::*;
 use crate::draw::Draw;
 use crate::effect::{Change, Effect};
@@ -53,6 +55,13 @@ fn load(pieces: &[Piece<'_>]) -> Result<Sale, Refused> {
     let mut loader = Loader::start(&bytes(&pieces[0]), [1, 2])?;
     pieces[1..].iter().try_for_each(|piece| loader.add(&bytes(piece)))?;
     loader.finish()
+}
+
+/// An AOF of these changes loaded.
+fn logged(changes: Vec<Change<'_>>) -> Result<(), Refused> {
+    let mut changes = changes.into_iter();
+    let (mut sale, _) = Sale::create(changes.next().unwrap(), [1, 2])?;
+    changes.try_for_each(|change| sale.apply(sale.balances.version, [change]).map(drop))
 }
 
 /// The sale after the first pieces of an AOF.
@@ -133,6 +142,7 @@ fn there_are_99_totals_at_most() {
         let mut pieces: Vec<_> = sale.pieces().collect();
         let Piece::Base(base) = &mut pieces[0] else { panic!("no base") };
         base.balances.round += 1000;
+        base.balances.t += 1000 * SCHEDULE.period_ms;
         let last = pieces.iter_mut().rev().find_map(|piece| match piece {
             Piece::Round(start) => Some(start),
             _ => None,
@@ -175,7 +185,7 @@ fn a_round_that_can_not_follow_is_refused() {
         after(&before, Piece::Round(other))
     };
     assert_eq!(try_next(&|_| {}), Ok(()));
-    assert_eq!(try_next(&|next| next.round += 5), Ok(()));
+    assert_eq!(try_next(&|next| next.round = 3), Err(Refused::Law), "one that has not begun");
     assert_eq!(try_next(&|next| next.round = 1), Err(Refused::Law), "the same round");
     assert_eq!(try_next(&|next| next.round = 0), Err(Refused::Law), "an earlier one");
     let with_grants = |next: &mut RoundStart, grants_before: u32| {
@@ -198,6 +208,29 @@ fn a_round_that_can_not_follow_is_refused() {
     let mut missing = begun(all[..index].to_vec());
     missing.ledger.expect_epoch(900, INTEGER_MAX);
     assert_eq!(after(&missing, Piece::Round(next.clone())), Err(Refused::Law));
+}
+
+/// What a log leads to can be saved: what a dump can't have is refused in a log, too.
+#[test]
+fn a_round_that_no_history_comes_to_is_refused() {
+    let sale = with_rounds(None);
+    let altered = |alter: fn(&mut Base, &mut RoundStart)| {
+        let mut pieces: Vec<_> = sale.pieces().collect();
+        let [Piece::Base(base), _, Piece::Round(next), _] = &mut pieces[..] else { panic!() };
+        alter(base, next);
+        let log = pieces.iter().cloned().map(Change::untimed).collect::<Vec<_>>();
+        [load(&pieces).map(drop), logged(log)]
+    };
+    assert_eq!(altered(|_, _| {}), [Ok(()); 2]);
+    let wrong: [(&str, fn(&mut Base, &mut RoundStart)); 4] = [
+        ("the numbers of a round to come", |base, _| base.balances.round += 1),
+        ("a round to come", |_, next| next.round += 1),
+        ("both", |base, next| (base.balances.round, next.round) = (3, 3)),
+        ("fewer units than later rounds begin with", |_, next| next.supply = 8),
+    ];
+    for (what, alter) in wrong {
+        assert_eq!(altered(alter), [Err(Refused::Law); 2], "{what}");
+    }
 }
 
 /// In a sale that counts packets each gets its share of the round's supply.
@@ -398,6 +431,31 @@ fn entries_that_nobody_can_have_are_refused() {
     let mut never_given = waiting.clone();
     never_given[0].waiter.ticket = 2;
     assert_eq!(after(&before, Piece::Waiters(never_given)), Err(Refused::Law), "ticket 2");
+}
+
+/// Saving takes time for each trimmed grant, not for all before it again with each piece.
+#[test]
+fn the_last_trimmed_grants_are_saved_as_fast_as_the_first() {
+    const PIECES: u64 = 200;
+    let mut sale = created(&init(9, Terms::default()), 1);
+    (1..=PIECES * TRIMS_PER_PIECE as u64).for_each(|seq| sale.ledger.expect_trim(seq, 2));
+    // The time of the first pieces, and of the last.
+    let taken = || {
+        let (mut pieces, mut times) = (sale.pieces(), Vec::new());
+        assert!(matches!(pieces.next(), Some(Piece::Base(_))));
+        loop {
+            let begun = Instant::now();
+            let Some(Piece::Trims(_)) = pieces.next() else { break };
+            times.push(begun.elapsed());
+        }
+        assert_eq!(times.len() as u64, PIECES);
+        let sum = |times: &[Duration]| times.iter().sum::<Duration>();
+        (sum(&times[..20]), sum(&times[180..]))
+    };
+    let runs: Vec<_> = (0..5).map(|_| taken()).collect();
+    let first = runs.iter().map(|run| run.0).min().unwrap();
+    let last = runs.iter().map(|run| run.1).min().unwrap();
+    assert!(last < 5 * first, "{first:?} {last:?}");
 }
 
 /// Counters belong to one node: an AOF with counters is refused.

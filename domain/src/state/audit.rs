@@ -190,6 +190,14 @@ impl Sale {
         walk.counted.extend(self.ledger.end_recount(walk.token));
     }
 
+    /// Ends all audits in steps: the sale has moved to another key, where none looks for it.
+    pub fn forget_audits(&mut self) {
+        self.ledger.forget_recount();
+        let older = self.rounds_mut().into_iter().flat_map(|rounds| rounds.older.iter_mut());
+        older.for_each(|old| old.ledger.forget_recount());
+        self.waitlist_mut().into_iter().for_each(Waitlist::forget_recount);
+    }
+
     /// Continues counting the waiting list; returns its rows at the end.
     fn recount_list(&mut self, token: u64, most: u64) -> Option<Vec<Row>> {
         let Some(list) = self.waitlist_mut() else { return Some(Vec::new()) };
@@ -313,6 +321,7 @@ mod tests {
     use crate::request::{Amount, Grab, Request, Terms};
     use crate::rounds::{Hold, Schedule};
     use crate::testing::{at, commit, created, init, run};
+    use crate::waitlist::WaitTerms;
 
     /// A sale with grants to ten users, two to each.
     fn sold() -> Sale {
@@ -327,6 +336,40 @@ mod tests {
         let grab = Grab { user: &[user + 1], amount: Amount::Exactly(2), req: None };
         let decision = sale.decide(&Request::Grab(grab), &at(2)).unwrap();
         commit(sale, &decision);
+    }
+
+    /// A sale that has moved to another key keeps nothing of an audit. If it comes back, the audit
+    /// goes on.
+    #[test]
+    fn a_sale_that_moves_forgets_its_audits() {
+        let schedule = Schedule { period_ms: 10, offset_ms: 0, lasts_ms: 10, carry: false };
+        let waitlist = Some(WaitTerms { max: 9, offer_ms: 9, overtake: 0 });
+        let many = Terms { limit: 0, ..Terms::default() };
+        for terms in [
+            Terms { schedule: Some(schedule), ..many.clone() },
+            Terms { waitlist, ..many.clone() },
+            many,
+        ] {
+            let mut sale = created(&init(40, terms), 1);
+            (0..20).for_each(|number| grab(&mut sale, number % 10));
+            if sale.rounds().is_some() {
+                run(&mut sale, &Request::Pause, 12);
+            }
+            let (begun, mut walk) = (sale.memory_bytes(), sale.begin_audit(1));
+            assert_eq!(sale.audit_some(&mut walk, 1), None, "the waiting list");
+            let audit = loop {
+                if let Some(audit) = sale.audit_some(&mut walk, 15) {
+                    break audit;
+                }
+                assert!(sale.memory_bytes() > begun);
+                sale.forget_audits();
+                assert_eq!(sale.memory_bytes(), begun);
+                if let Some(audit) = sale.audit_some(&mut walk, 1000) {
+                    break audit;
+                }
+            };
+            assert_eq!(audit.differences, []);
+        }
     }
 
     /// Numbers that are wrong before an audit in steps, or become wrong between two steps, are

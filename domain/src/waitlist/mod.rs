@@ -345,6 +345,11 @@ impl Waitlist {
         None
     }
 
+    /// Ends any recount.
+    pub(crate) fn forget_recount(&mut self) {
+        self.recounting = None;
+    }
+
     /// Counts at most `most` further entries. True when none is left.
     fn recount_some(&self, recounting: &mut Recounting, most: u64) -> bool {
         let Recounting { ticket, count, .. } = recounting;
@@ -386,9 +391,10 @@ impl Waitlist {
         self.queue.root.heap_bytes() + self.users.heap_bytes() + passed
     }
 
-    /// Number of heap blocks: the cost of freeing them.
+    /// Most heap blocks that it can have, a leaf for each entry: the cost of freeing them. To count
+    /// them would take nearly as long as to free them.
     pub(crate) fn heap_blocks(&self) -> usize {
-        self.queue.root.heap_blocks() + self.users.heap_blocks()
+        self.len() as usize + self.users.heap_blocks()
     }
 }
 

@@ -238,14 +238,6 @@ impl Branch {
             }
         }
     }
-
-    /// Number of heap blocks: the cost of freeing them.
-    pub(super) fn heap_blocks(&self) -> usize {
-        match &self.node {
-            Node::Leaf(_) => 1,
-            Node::Inner(branches) => 1 + branches.iter().map(Branch::heap_blocks).sum::<usize>(),
-        }
-    }
 }
 
 impl Queue {

@@ -15,6 +15,7 @@ use seckill_domain::request::{
 use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 use seckill_domain::Sale;
 use seckill_model::sales::{self, created, run};
+use seckill_model::world::commit;
 
 const LIST: WaitTerms = WaitTerms { max: 9, offer_ms: 0, overtake: 0 };
 
@@ -192,6 +193,45 @@ fn holds_expire_for_those_who_wait_in_parts() {
         run(&mut sale, &Request::Restock(Restock { delta: 1, req }), 60);
         assert_eq!((sale.tallies().expired, sale.list_totals().0), (expired, offers));
     }
+}
+
+/// The holds that a call expires for itself count among the thousand that may expire for waiters.
+#[test]
+fn a_late_payment_leaves_fewer_holds_for_those_who_wait() {
+    let mut sale = created(2001, Terms { hold_ms: 50, waitlist: Some(LIST), ..unlimited() });
+    let ask = |user, qty, req| Grab { user, amount: Amount::Exactly(qty), req };
+    run(&mut sale, &Request::Grab(ask(b"late", 1, Some(b"r"))), 2);
+    for _ in 0..2001 {
+        run(&mut sale, &Request::Grab(ask(b"u", 1, None)), 60);
+    }
+    let wait = Wait { grab: ask(b"w", 2000, Some(b"r")), until: 0 };
+    assert!(matches!(run(&mut sale, &Request::Wait(wait), 61), Outcome::Waiting(_)));
+    let deed = Deed::Confirm { reclaim: true };
+    let pay = Settle { user: b"late", which: Which::Req(b"r"), deed };
+    let outcome = run(&mut sale, &Request::Settle(pay), 200);
+    let Outcome::Stands(GrantView { state: State::Sold, .. }) = outcome else { panic!() };
+    // Before, the hold of the late payer itself expired.
+    assert_eq!((sale.tallies().expired, sale.balances().available), (1 + 1000, 999));
+}
+
+/// An MGRAB expires, for those who wait in all its sales together, no more holds than one GRAB.
+#[test]
+fn holds_expire_for_those_who_wait_in_several_sales_in_parts() {
+    let mut sale = created(1500, Terms { hold_ms: 50, waitlist: Some(LIST), ..unlimited() });
+    let ask = |user, qty, req| Grab { user, amount: Amount::Exactly(qty), req };
+    let own = ask(b"own", 1, Some(b"r"));
+    run(&mut sale, &Request::Grab(own), 2);
+    for _ in 1..1500 {
+        run(&mut sale, &Request::Grab(ask(b"u", 1, None)), 2);
+    }
+    let wait = Wait { grab: ask(b"w", 1500, Some(b"r")), until: 0 };
+    assert!(matches!(run(&mut sale, &Request::Wait(wait), 3), Outcome::Waiting(_)));
+    let mut sales = [sale.clone(), sale];
+    let parts: Vec<_> = sales.iter().map(|sale| (sale, own)).collect();
+    let decided = decide_multi_grab(&parts, &sales::at(60)).unwrap();
+    assert!(matches!(decided.outcome, MultiOutcome::Replayed(_)), "{:?}", decided.outcome);
+    sales.iter_mut().zip(&decided.decisions).for_each(|(sale, decision)| commit(sale, decision));
+    assert_eq!([0, 1].map(|place: usize| sales[place].tallies().expired), [1001, 1]);
 }
 
 /// One limit holds for the offers and drops of a step, and the next step goes on. Entries are also

@@ -117,7 +117,7 @@ unsafe extern "C" fn time_passed(
     });
 }
 
-/// Two databases were exchanged (SWAPDB): exchanges their deadlines, too.
+/// Two databases were exchanged (SWAPDB): exchanges their deadlines and walks, too.
 unsafe extern "C" fn swapped(
     _ctx: *mut RedisModuleCtx,
     _event: RedisModuleEvent,
@@ -129,7 +129,9 @@ unsafe extern "C" fn swapped(
         let Some(info) = (unsafe { data.cast::<RedisModuleSwapDbInfo>().as_ref() }) else { return };
         // SAFETY: the server calls event handlers under its lock.
         let lock = unsafe { ServerLock::held() };
-        timer::change(lock, |deadlines| deadlines.swap(info.dbnum_first, info.dbnum_second));
+        let (first, second) = (info.dbnum_first, info.dbnum_second);
+        timer::change(lock, |deadlines| deadlines.swap(first, second));
+        walk::swap(lock, first, second);
     });
 }
 

@@ -50,9 +50,10 @@ impl Value {
 
     /// A RENAME, MOVE or RESTORE has brought the value to a key of the served data, so it joins the
     /// counts of that data set. A payload that came while a primary's data was loading may have
-    /// been counted there.
+    /// been counted there. An audit looks for it at its former key.
     pub(crate) fn come_to_key(&mut self, lock: ServerLock<'_>) {
         self.count_out();
+        self.sale.forget_audits();
         if timer::arriving_counts(lock).is_some_and(|counts| ptr::eq(counts, self.counts)) {
             self.counts.subtract(Load::of(&self.sale));
             self.counts = counts::served();

@@ -56,7 +56,7 @@ const FENCES_KEPT: usize = 65_536;
 /// Most fences that one command removes.
 const FENCES_FORGOTTEN: usize = 64;
 
-/// Most holds of other users that one step expires, for a caller or for waiters.
+/// Most holds of other users that one command expires, for its caller and for waiters.
 const LAPSES_MAX: usize = 1000;
 
 /// Name of the counter of CONFIRMs with KEEP.
@@ -363,8 +363,10 @@ pub struct Oracle {
     /// Number of each event.
     tallies: BTreeMap<&'static str, u64>,
     list: waitlist::List,
-    /// Holds that the current command has expired.
+    /// Holds that the current command has expired and not yet counted as changes.
     expired: u64,
+    /// Holds of others that the current command has expired.
+    lapsed: usize,
     /// The stock transition of the last entry.
     stock: &'static str,
     /// Events of the last command.
@@ -406,6 +408,7 @@ impl Oracle {
         self.events.clear();
         self.entries.clear();
         (self.clock, self.epochs, self.drawn) = (clock, epochs, drawn);
+        self.lapsed = 0;
         self.wish = match op {
             Op::Choose { wish, .. } => Some(wish.clone()),
             Op::ImportUnits { units, .. } | Op::KeepUnits { units, .. } => {

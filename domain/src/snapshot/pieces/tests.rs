@@ -6,7 +6,7 @@ use super::*;
 use crate::admission::Admission;
 use crate::model::balances::Escrow;
 use crate::parts::Split;
-use crate::request::Terms;
+use crate::request::{Terms, UnitKind};
 use crate::testing::{created, init};
 use crate::waitlist::WaitTerms;
 
@@ -188,6 +188,16 @@ fn entries_that_a_waiting_list_can_have() {
     let mut endless = known.clone();
     endless.terms.waitlist = Some(WaitTerms { max: 9, offer_ms: 0, overtake: 1 });
     assert_eq!(check(&endless, &[a]), Err(Refused::Law));
+    // A grant of numbered units has at most 100, an offer, too.
+    let kind = UnitKind::Numbered;
+    let (mut numbered, _) = sale(Terms { waitlist, kind, ..Terms::default() }, 3);
+    numbered.waitlist_mut().unwrap().totals.last_ticket = highest;
+    for (qty, of_numbered) in [(100, Ok(())), (101, Err(Refused::Law))] {
+        let mut other = a;
+        other.waiter.qty = qty;
+        let taken = [&known, &numbered].map(|sale| check(sale, &[other]));
+        assert_eq!(taken, [Ok(()), of_numbered], "{qty}");
+    }
     // The number of passes is saved with them.
     let passed = with(&[StandingWaiter { passed: 3, ..a }, b]);
     let list = passed.waitlist().unwrap();

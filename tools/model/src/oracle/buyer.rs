@@ -368,17 +368,25 @@ impl Oracle {
         self.rules.limit != 0 || self.rules.grabs != 0
     }
 
-    /// Expires holds of a round until `enough` is true, at most LAPSES_MAX. True if that was not
-    /// enough although more are due.
+    /// Expires a hold of another user, up to the limit of a call. False at the limit.
+    pub(super) fn expire_other(&mut self, seq: u64) -> bool {
+        let may = self.lapsed < LAPSES_MAX;
+        if may {
+            self.lapsed += 1;
+            self.expire(seq);
+        }
+        may
+    }
+
+    /// Expires holds of a round until `enough` is true. True if the limit of a call came first.
     pub(super) fn expire_until(&mut self, round: u64, enough: impl Fn(&Oracle) -> bool) -> bool {
-        for (number, seq) in self.due(|row| row.round == round).into_iter().enumerate() {
+        for seq in self.due(|row| row.round == round) {
             if enough(self) {
                 return false;
             }
-            if number == LAPSES_MAX {
+            if !self.expire_other(seq) {
                 return true;
             }
-            self.expire(seq);
         }
         false
     }

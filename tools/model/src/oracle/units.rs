@@ -148,7 +148,7 @@ impl Oracle {
     /// Expires due holds that have one of these numbers.
     pub(super) fn expire_owners(&mut self, units: &[u64]) {
         let has = |row: &Row| row.units.iter().any(|unit| units.contains(unit));
-        self.due(has).into_iter().for_each(|seq| self.expire(seq));
+        self.due(has).into_iter().for_each(|seq| _ = self.expire_other(seq));
     }
 
     /// The quantity of a GRAB with UNITS or ADJACENT.
@@ -189,6 +189,14 @@ impl Oracle {
             true => units.iter().all(|unit| row.first_units.contains(unit)),
             false => row.first == qty,
         }
+    }
+
+    /// The grant of a repeated IMPORT: a due hold of numbers has expired.
+    pub(super) fn without_due_numbers(&mut self, row: Row) -> Row {
+        if self.rules.numbered && row.is_due(self.time()) {
+            self.expire(row.seq);
+        }
+        self.row(row.seq).clone()
     }
 
     /// The numbers of the grant after an IMPORT, if the added numbers are free.

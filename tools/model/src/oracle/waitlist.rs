@@ -2,7 +2,7 @@
 
 use super::buyer::Grab;
 use super::entries::{number, unless_0};
-use super::{Ask, Bytes, Oracle, Reply, Row, HOLD_MAX, INTEGER_MAX, LAPSES_MAX};
+use super::{Ask, Bytes, Oracle, Reply, Row, HOLD_MAX, INTEGER_MAX};
 
 /// Most offers and drops of one step.
 const STEP_MAX: usize = 64;
@@ -321,15 +321,16 @@ impl Oracle {
     /// Serves waiters, up to the bound of a step. Returns whether none is left to serve.
     pub(super) fn serve(&mut self, lapses: bool) -> bool {
         let t = self.time();
-        let (mut made, mut lapsed) = (0, 0);
+        let mut made = 0;
         self.flush_lapses();
         while !self.paused && t >= self.rules.open_at {
             let Some((entry, passed)) = self.next_served() else {
                 // The expiry of a due hold may free units for waiters.
-                let may_lapse = lapses && lapsed < LAPSES_MAX && self.head().is_some();
+                let may_lapse = lapses && self.head().is_some();
                 let Some(seq) = self.due(|_| may_lapse).first().copied() else { return true };
-                lapsed += 1;
-                self.expire(seq);
+                if !self.expire_other(seq) {
+                    return true;
+                }
                 continue;
             };
             if made == STEP_MAX {
@@ -340,11 +341,9 @@ impl Oracle {
             let is_own = |row: &Row| row.user == entry.user && row.round == self.round;
             let ends_own = why.is_none() && self.limits_users();
             if let Some(seq) = self.due(|row| ends_own && is_own(row)).first().copied() {
-                if !lapses || lapsed == LAPSES_MAX {
+                if !lapses || !self.expire_other(seq) {
                     return false;
                 }
-                lapsed += 1;
-                self.expire(seq);
                 continue;
             }
             let is_above = self.allowance(&entry.user).is_some_and(|units| entry.qty > units);
