@@ -129,9 +129,9 @@ impl Control {
         self.statistic("commandstats", &format!("cmdstat_{command}"), "usec_per_call")
     }
 
-    /// Percentile of the microseconds that these calls took in the server, such as `p99.9`.
-    pub fn percentile_us(&mut self, command: &str, percentile: &str) -> Result<f64, String> {
-        self.statistic("latencystats", &format!("latency_percentiles_usec_{command}"), percentile)
+    /// The p99.9 of the microseconds that these calls took in the server.
+    pub fn p999_us(&mut self, command: &str) -> Result<f64, String> {
+        self.statistic("latencystats", &format!("latency_percentiles_usec_{command}"), "p99.9")
     }
 
     /// A number in a field of INFO like `a=1,b=2`.

@@ -22,10 +22,6 @@ pub const MS: &str = "ms";
 /// The slowest call.
 pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
-/// The median of the calls.
-const MIDDLE_US: &str = "us at p50";
-/// Percentiles of server time that INFO LATENCYSTATS has, with their units here.
-pub const PERCENTILES: [(&str, &str); 2] = [("p99.9", US), ("p50", MIDDLE_US)];
 /// Response time measured by a client.
 pub const ROUND_TRIP_US: &str = "us of a round trip";
 pub const NS: &str = "ns";

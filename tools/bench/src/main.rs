@@ -35,9 +35,6 @@ use figures::Figures;
 use host::Host;
 use report::{Report, Runs, Took};
 
-/// Most open connections: those of the largest case, and some for control.
-const CONNECTIONS: usize = 1_200;
-
 /// File of the full runs, one for each server.
 const RUNS: &str = "docs/bench.json";
 
@@ -141,7 +138,6 @@ fn measure(bench: &mut Bench, options: &Options) -> (Report, Vec<String>) {
 }
 
 fn set_up(options: &Options) -> Result<Bench, String> {
-    seckill_harness::limits::allow_connections(CONNECTIONS)?;
     let module = module_file(None)?;
     let noop = module_file(Some(NOOP.into()))?;
     if !host::leave_the_servers_core() {

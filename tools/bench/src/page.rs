@@ -38,7 +38,7 @@ const LITTLE: f64 = 50.0;
 /// Prints the results of one run.
 pub fn print(report: &Report) {
     let runs = [report];
-    println!("{}\n\n{}\n", table(&runs, true), table(&runs, false));
+    println!("{}\n", table(&runs));
     println!("{}\n\n{}\n", recommended(&runs), times(&runs, &others()));
     let took = report.cases.iter().map(|took| format!("{} {:.0} s", took.case, took.seconds));
     for table in [parts(report), memory(report), stall(&runs)].into_iter().flatten() {
@@ -62,9 +62,8 @@ type Block = (&'static str, &'static str, String);
 fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
     let all: Vec<&Report> = runs.runs.iter().collect();
     let sentences = all.iter().map(|run| format!("- {}", run.sentence())).collect::<Vec<_>>();
-    let bars = format!("{}\n\n{}", table(&all, true), sentences.join("\n"));
-    let mut blocks =
-        vec![(DETAILS, "bars", bars), (DETAILS, "reported", table(&all, false).to_string())];
+    let bars = format!("{}\n\n{}", table(&all), sentences.join("\n"));
+    let mut blocks = vec![(DETAILS, "bars", bars)];
     blocks.extend(all.iter().find_map(|run| Some((DETAILS, "parts", parts(run)?.to_string()))));
     let in_both = [
         ([PAGE, PAGE_ZH], "recommended", Some(recommended(&all))),
@@ -84,19 +83,13 @@ fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
 
 const INSTALL: [&str; 2] = ["docs/install.md", "docs/zh/install.md"];
 
-/// Rows with a bar, or rows without one, with a column for each run.
-fn table(runs: &[&Report], with_bars: bool) -> Table {
+/// All rows, with a column for each run.
+fn table(runs: &[&Report]) -> Table {
     let rows: Vec<Vec<Row>> = runs.iter().map(|run| run.rows()).collect();
-    let mut head = vec!["what", "figure", "setting"];
-    head.extend(with_bars.then_some("bar"));
-    let mut table = new_table(head, runs);
+    let mut table = new_table(vec!["what", "figure", "setting", "bar"], runs);
     let first = rows.first().map_or(&[][..], |first| first);
     for (place, row) in first.iter().enumerate() {
-        if row.bar.is_empty() == with_bars {
-            continue;
-        }
-        let mut line = vec![row.what.clone(), row.figure.clone(), row.setting.clone()];
-        line.extend(with_bars.then(|| row.bar.clone()));
+        let mut line = [&row.what, &row.figure, &row.setting, &row.bar].map(String::clone).to_vec();
         line.extend(rows.iter().filter_map(|rows| Some(rows.get(place)?.cell())));
         table.add_row(line);
     }

@@ -151,7 +151,7 @@ pub fn rows(rows: &mut Rows<'_>) {
     for winners in [middle, large] {
         let (case, what) = (memory(winners), thousands(winners));
         let what = (&*format!("memory of {what} winners"), "bytes, divided by a Redis set's");
-        rows.ratio(what, DIRECT, Some(0.6), (BYTES, (&case, MODULE), (&case, SADD)));
+        rows.ratio(what, DIRECT, 0.6, (BYTES, (&case, MODULE), (&case, SADD)));
     }
     // The better round counts, because a shared machine sometimes pauses.
     let better = |who| Some(rows.figures.spread((SLOWEST, who), MS)?.least);
@@ -163,11 +163,11 @@ pub fn rows(rows: &mut Rows<'_>) {
     row.bar = "no worse than the no-op's".to_owned();
     row.note = noop.map_or_else(String::new, |noop| format!("; {}", short(noop)));
     for (case, figure, most) in [(DEL, "ms; a set's", 60.0), (UNLINK, "ms", 1.0)] {
-        rows.value((case, figure), DIRECT, Some(most), (case, MS, 1.0), SADD);
+        rows.value((case, figure), DIRECT, most, (case, MS, 1.0), SADD);
     }
     let (few, many) = (page(small), page(large));
     let what = format!("WINNERS COUNT 1000 of {}", thousands(large));
     let figure = format!("time, divided by that of {} winners", thousands(small));
     let both = (US, (&*many, MODULE), (&*few, MODULE));
-    rows.ratio((&what, &figure), DIRECT, Some(1.2), both).bar = "flat (<= 1.20)".to_owned();
+    rows.ratio((&what, &figure), DIRECT, 1.2, both).bar = "flat (<= 1.20)".to_owned();
 }

@@ -33,14 +33,12 @@ const MANNER: Manner = Manner { connections: 1, pipeline: 32, pace: None };
 const SAME_BYTES: f64 = 0.05;
 
 /// Names in tables: the call, then its promised calls.
-pub const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its promised calls"];
+const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its promised calls"];
 const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
 const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
 const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
 /// The recommended call in a sale that is a part of a split.
 const PART: &str = "the same in a part of a split";
-/// The recommended call of a sale whose waiting list is empty.
-pub const LISTED: &str = "the same in a sale with a waiting list";
 /// The CONFIRM of the recommended call. The no-op module has no counterpart.
 const CONFIRM: &str = "its CONFIRM";
 
@@ -125,12 +123,8 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     confirm.note_parts(&mut bench.figures, CONFIRM);
     confirm.note(&mut bench.figures, CONFIRM);
     meter.users = Box::new(spread(USERS, USERS).skip(meter.used));
-    let listed = format!("SECKILL.INIT listed {PLENTY} {HOLD} of-listed WAITLIST 1000");
-    meter.control.line(&listed)?;
-    for (key, name) in [("part", PART), ("listed", LISTED)] {
-        let words = ["SECKILL.GRAB", key, USER, "REQ", REQ];
-        meter.measure(&Request::new(&words, GRANTED))?.note(&mut bench.figures, name);
-    }
+    let words = ["SECKILL.GRAB", "part", USER, "REQ", REQ];
+    meter.measure(&Request::new(&words, GRANTED))?.note(&mut bench.figures, PART);
     match differ.is_empty() {
         true => Ok(()),
         false => Err(differ.join("; ")),
@@ -244,9 +238,10 @@ fn dumps(folder: &Path) -> Result<Vec<PathBuf>, String> {
 pub fn rows(rows: &mut Rows<'_>) {
     const SETTING: &str = "AOF everysec, P32, c1";
     for Kind { names: [name, promised], bar, .. } in KINDS {
+        let Some(bar) = bar else { continue };
         let note = rows.beside((CASE, name), INSTRUCTIONS);
         let figure = "instructions added by the module; of the whole call";
-        let bar = bar.map(Bar::AtMost);
+        let bar = Some(Bar::AtMost(bar));
         rows.add((name, figure), SETTING, bar, added(rows, name, promised)).note = note;
     }
     let what = (PART, "instructions added to a whole sale's");
@@ -254,6 +249,6 @@ pub fn rows(rows: &mut Rows<'_>) {
 }
 
 /// Instructions of a call beyond those of another.
-pub(super) fn added(rows: &Rows<'_>, of: &str, to: &str) -> Option<Spread> {
+fn added(rows: &Rows<'_>, of: &str, to: &str) -> Option<Spread> {
     rows.figures.difference(INSTRUCTIONS, (CASE, of), (CASE, to))
 }

@@ -7,7 +7,7 @@ use std::time::Instant;
 use seckill_crowd::screen::thousands;
 
 use super::growth::NOOP;
-use super::{instructions, Bench};
+use super::Bench;
 use crate::contenders::{MODULE, REQ, SALE, USER};
 use crate::control::Control;
 use crate::figures::{p999, BYTES, HUNDREDTH_NS, MIDDLE_NS, MS, NS, PERCENTILES, ROUND_TRIP_US};
@@ -112,10 +112,7 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
             }
             for (deed, command) in measured {
                 let case = case(deed, list.waiting);
-                for (percentile, unit) in PERCENTILES {
-                    let took = list.control.percentile_us(command, percentile)?;
-                    bench.figures.add(&case, who, unit, took);
-                }
+                bench.figures.add(&case, who, US, list.control.p999_us(command)?);
             }
         }
     }
@@ -232,12 +229,9 @@ pub fn rows(rows: &mut Rows<'_>) {
     let [_, many, _] = rows.plan.sizes;
     let setting = format!("{DIRECT}, {} waiting", thousands(many));
     let what = (MEMORY, "bytes, without its ids");
-    rows.value(what, &setting, Some(60.0), (MEMORY, BYTES, 1.0), "");
+    rows.value(what, &setting, 60.0, (MEMORY, BYTES, 1.0), "");
     for deed in DEEDS {
-        for ((percentile, unit), bar) in PERCENTILES.into_iter().zip([Some(2.0), None]) {
-            let figure = format!("{percentile} of server time");
-            of_length(rows, (deed, &figure), DIRECT, (unit, "us"), bar);
-        }
+        of_length(rows, (deed, "p99.9 of server time"), DIRECT, (US, "us"), 2.0);
     }
     place_rows(rows);
     let place = |who| (RETURN, who);
@@ -246,9 +240,6 @@ pub fn rows(rows: &mut Rows<'_>) {
     let what = ("100,000 wait, 10,000 units come back", "p99.9 of a PING, ms above idle; idle");
     let bar = Some(Bar::AtMost(10.0));
     rows.add(what, "no AOF, no replica, a PING a ms", bar, found).note = idle;
-    let what = (instructions::LISTED, "instructions added to a sale without a list");
-    let found = instructions::added(rows, instructions::LISTED, instructions::RECOMMENDED[0]);
-    rows.add(what, "AOF everysec, P32, c1, nobody waits", None, found);
 }
 
 /// PLACE, timed by a module that calls it and by a client: both are finer than the server's
