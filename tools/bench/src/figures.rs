@@ -22,11 +22,6 @@ pub const MS: &str = "ms";
 /// The slowest call.
 pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
-/// Response time measured by a client.
-pub const ROUND_TRIP_US: &str = "us of a round trip";
-pub const NS: &str = "ns";
-pub const HUNDREDTH_NS: &str = "ns at p99";
-pub const MIDDLE_NS: &str = "ns at p50";
 pub const INSTRUCTIONS: &str = "instructions";
 /// Instructions of the module itself. Each part of its code is a contender.
 pub const OWN: &str = "own instructions";
@@ -57,13 +52,6 @@ impl Spread {
         let Spread { median, least, most } = self;
         Spread { median: median / scale, least: least / scale, most: most / scale }
     }
-}
-
-/// The p99.9 of these values; 0 if there are none.
-pub fn p999(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let place = (values.len() as f64 * 0.999) as usize;
-    values.get(place.min(values.len().saturating_sub(1))).copied().unwrap_or_default()
 }
 
 /// Key of a figure: case and contender.

@@ -1,6 +1,6 @@
-//! No-op commands for the bench, which make the server API calls of GRAB or PLACE, in the same
-//! order and with as many bytes, but decide nothing. The module is loaded beside seckill: its
-//! commands open seckill's sales and replicate seckill's APPLY. Another command times calls.
+//! No-op commands for the bench, which make the server API calls of GRAB, in the same order and with
+//! as many bytes, but decide nothing. The module is loaded beside seckill: its commands open
+//! seckill's sales and replicate seckill's APPLY.
 
 /// A function of the server's API. Used within `unsafe`; every server of the bench has it.
 macro_rules! api {
@@ -8,8 +8,6 @@ macro_rules! api {
         raw::$name.unwrap_unchecked()
     };
 }
-
-mod timed;
 
 use std::ffi::CStr;
 use std::os::raw::{c_char, c_int, c_long, c_longlong};
@@ -25,8 +23,6 @@ const ALREADY: u8 = 1;
 const GRANTED: u8 = 2;
 /// In a sale with HOLD and OUTBOX, and with a request id.
 const HELD: u8 = 3;
-/// The number of waiters in the reply of PLACE.
-const WAITING: u8 = 4;
 
 /// Numbers in the replies: those of a sale of 100,000,000 units that has sold some.
 const SEQ: c_longlong = 10_000;
@@ -60,22 +56,18 @@ const WORD_TEXTS: [&[u8]; 6] = [b"event", b"GRANT", b"sale", b"data", b"user", b
 type Entry = extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
 
 /// Flags for opening keys.
-const READ: c_int = raw::REDISMODULE_READ as c_int;
-const READ_AND_WRITE: c_int = READ | raw::REDISMODULE_WRITE as c_int;
+const READ_AND_WRITE: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
 
-/// Command flags of GRAB and PLACE.
-const GRABS: &CStr = c"write fast deny-oom";
-const READS: &CStr = c"readonly fast";
+/// Command flags of GRAB.
+const FLAGS: &CStr = c"write fast deny-oom";
 
-/// The commands. Each has the flags and the key of GRAB or PLACE, so the server does equal work
-/// before the call. The last command times calls.
-const COMMANDS: [(&CStr, &CStr, Entry); 6] = [
-    (c"NOOP.SOLD", GRABS, answer::<SOLD_OUT>),
-    (c"NOOP.MINE", GRABS, answer::<ALREADY>),
-    (c"NOOP.GRAB", GRABS, answer::<GRANTED>),
-    (c"NOOP.HOLD", GRABS, answer::<HELD>),
-    (c"NOOP.PLACE", READS, answer::<WAITING>),
-    (c"NOOP.TIME", READS, timed::time),
+/// The commands. Each has the flags and the key of GRAB, so the server does equal work before the
+/// call.
+const COMMANDS: [(&CStr, Entry); 4] = [
+    (c"NOOP.SOLD", answer::<SOLD_OUT>),
+    (c"NOOP.MINE", answer::<ALREADY>),
+    (c"NOOP.GRAB", answer::<GRANTED>),
+    (c"NOOP.HOLD", answer::<HELD>),
 ];
 
 /// The entry point that the server calls when it loads the module.
@@ -101,8 +93,8 @@ pub unsafe extern "C" fn RedisModule_OnLoad(
         api!(RedisModule_SetModuleOptions)(ctx, options);
         WORDS = WORD_TEXTS.map(|text| string(text));
     }
-    for (name, flags, entry) in COMMANDS {
-        let (name, flags) = (name.as_ptr(), flags.as_ptr());
+    for (name, entry) in COMMANDS {
+        let (name, flags) = (name.as_ptr(), FLAGS.as_ptr());
         // SAFETY: the context is alive while loading, and the server copies both texts.
         let status =
             unsafe { api!(RedisModule_CreateCommand)(ctx, name, Some(entry), flags, 1, 1, 1) };
@@ -131,8 +123,7 @@ extern "C" fn answer<const KIND: u8>(
             avoid();
         }
         api!(RedisModule_Milliseconds)();
-        let mode = if KIND == WAITING { READ } else { READ_AND_WRITE };
-        let (key, sale) = (words[1], open_sale(ctx, words[1], mode));
+        let (key, sale) = (words[1], open_sale(ctx, words[1]));
         if KIND == HELD {
             hold(ctx, words, sale);
         } else {
@@ -157,14 +148,10 @@ extern "C" fn answer<const KIND: u8>(
 ///
 /// # Safety
 /// The context and the key's name are alive.
-unsafe fn open_sale(
-    ctx: *mut RedisModuleCtx,
-    name: *mut RedisModuleString,
-    mode: c_int,
-) -> *mut RedisModuleKey {
+unsafe fn open_sale(ctx: *mut RedisModuleCtx, name: *mut RedisModuleString) -> *mut RedisModuleKey {
     // SAFETY: the caller guarantees it; the caller closes the key.
     unsafe {
-        let key = api!(RedisModule_OpenKey)(ctx, name, mode);
+        let key = api!(RedisModule_OpenKey)(ctx, name, READ_AND_WRITE);
         api!(RedisModule_ModuleTypeGetType)(key);
         api!(RedisModule_ModuleTypeGetValue)(key);
         key
@@ -187,7 +174,7 @@ unsafe fn hold(
         api!(RedisModule_CloseKey)(sale);
         let stream = api!(RedisModule_OpenKey)(ctx, name, READ_AND_WRITE);
         api!(RedisModule_KeyType)(stream);
-        let sale = open_sale(ctx, words[1], READ_AND_WRITE);
+        let sale = open_sale(ctx, words[1]);
         let data = string(DATA);
         let [event, grant, sale_word, data_word, user, req] = WORDS;
         let mut pairs =
@@ -271,10 +258,6 @@ unsafe fn reply<const KIND: u8>(ctx: *mut RedisModuleCtx) {
             ALREADY => {
                 begin(ctx, 5, "ALREADY");
                 standing(ctx, "SOLD", 0);
-            }
-            WAITING => {
-                begin(ctx, 4, "WAITING");
-                [SEQ, AVAILABLE, AVAILABLE].into_iter().for_each(|value| number(ctx, value));
             }
             _ => {
                 begin(ctx, 6, "GRANTED");

@@ -15,7 +15,7 @@ const SLOWEST: &str = "slowest call while growing";
 const DEL: &str = "DEL of the largest";
 const UNLINK: &str = "UNLINK of the largest";
 /// Calls that write nothing: they show pauses of the machine itself.
-pub const NOOP: &str = "no-op";
+const NOOP: &str = "no-op";
 
 /// The name of the memory case at this size.
 fn memory(winners: u64) -> String {
