@@ -31,7 +31,7 @@ SHOP ?=
 	clients clients-deps clients-publish durability \
 	test test-domain test-server test-release coverage mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck sanitize soak lint deny fmt docs \
-	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps lab-tigerfans migrate-deps migrate-test shop shop-deps \
+	bench bench-instructions lab lab-test lab-soak lab-php lab-php-deps lab-tigerfans migrate-deps migrate-test shop shop-deps \
 	shop-test dist image dist-test dist-again upgrade-test site site-test site-deps
 
 # The word after ## is the group of a target. MORE=1 also lists the group `more`.
@@ -168,9 +168,6 @@ bench: deps ## measure: Measure beside scripts that do the same work (15 to 30 m
 
 bench-instructions: ## measure: Count the server's instructions for one call (valgrind)
 	@$(MAKE) bench BENCH="--only instructions"
-
-bench-profile: bench-instructions ## more: Show where instructions (valgrind) and time (perf) go, and write it into docs/
-	@$(MAKE) bench BENCH="--profile"
 
 # The lab is a separate workspace that shares the target folder, where it finds the module.
 LAB_BUILD := $(BUILD) -p rush && cargo build --release --manifest-path lab/Cargo.toml --target-dir target

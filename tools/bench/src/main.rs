@@ -18,7 +18,6 @@ mod load;
 mod page;
 mod pings;
 mod plan;
-mod profile;
 mod report;
 mod rows;
 
@@ -60,10 +59,6 @@ struct Options {
     /// Measure nothing, write the tables from the runs in docs/
     #[arg(long)]
     tables: bool,
-    /// Measure nothing, show where the server spends its time (perf); with --docs write it into
-    /// docs/
-    #[arg(long)]
-    profile: bool,
 }
 
 fn main() -> ExitCode {
@@ -79,14 +74,6 @@ fn run(options: &Options) -> Result<(), String> {
         return write_docs(&Runs::read(Path::new(RUNS))?);
     }
     let mut bench = set_up(options)?;
-    if options.profile {
-        let profiles = profile::all(&bench)?;
-        profiles.iter().for_each(|profile| println!("{profile}"));
-        return match options.docs {
-            true => page::write_profiles(&bench.server, &profiles),
-            false => Ok(()),
-        };
-    }
     let (report, failures) = measure(&mut bench, options);
     page::print(&report);
     if options.docs && !options.quick {

@@ -17,7 +17,6 @@ use crate::contenders::{
     SOLD_OUT,
 };
 use crate::figures::{Place, BUSY, BYTES, INSTRUCTIONS, OWN, PER_SECOND, SERVER_US};
-use crate::profile::Profile;
 use crate::report::{Report, Runs};
 use crate::rows::{both_times, short, Row, ABSENT};
 
@@ -52,7 +51,10 @@ pub fn print(report: &Report) {
 /// # Errors
 /// A message that says what failed.
 pub fn write(runs: &Runs) -> Result<(), String> {
-    blocks(runs)?.iter().try_for_each(|(file, name, text)| put(file, name, text))
+    blocks(runs)?.iter().try_for_each(|(file, name, text)| {
+        let ([begin, end], part) = block(name, text);
+        write_between(Path::new(file), [&begin, &end], &part)
+    })
 }
 
 /// A file, the name of a table's marks, and the table.
@@ -252,20 +254,6 @@ fn parts(run: &Report) -> Option<Table> {
 fn figure(run: &Report, place: Place<'_>, unit: &str) -> String {
     let found = run.figures.spread(place, unit);
     found.map_or_else(|| ABSENT.to_owned(), |found| short(found.median))
-}
-
-/// Writes the profiles of a server.
-///
-/// # Errors
-/// A message that says what failed.
-pub fn write_profiles(server: &str, profiles: &[Profile]) -> Result<(), String> {
-    let text = profiles.iter().map(Profile::to_string).collect::<Vec<_>>().join("\n\n");
-    put(DETAILS, "profile", &format!("{server}:\n\n{text}"))
-}
-
-fn put(file: &str, name: &str, text: &str) -> Result<(), String> {
-    let ([begin, end], part) = block(name, text);
-    write_between(Path::new(file), [&begin, &end], &part)
 }
 
 /// The marks of a table, and the text between them.
