@@ -269,7 +269,7 @@ fuzz: deps ## more: Alter everything that is read from outside, without nightly 
 coverage: ## more: List the lines of the module that no test of the domain or the server runs
 	@.ci/coverage
 
-# MUTANTS="--seed 7 --count 20 --only domain/". A stopped run continues where it was.
+# MUTANTS="--seed 7 --count 20 --only domain/".
 mutants: deps ## more: Break the code in 100 places, one at a time, and tell which no test notices
 	cargo run --release -p seckill-mutants -- $(MUTANTS)
 

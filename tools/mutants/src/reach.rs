@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use crate::run::{self, Outcome, Test, MEASURING_SERVER};
+use crate::run::{self, Outcome, Test, DEADLINE, MEASURING_SERVER};
 use crate::tree::Programs;
 use crate::write::NOTING;
 
@@ -61,7 +61,7 @@ fn one(program: &PathBuf, name: &str, notes: &Path, programs: &Programs) -> Resu
     let started = Instant::now();
     let with = [(NOTING.1, notes.as_os_str())];
     let words = ["--exact", name];
-    let outcome = run::noting(programs.deadline, programs, program, NOTING.0, &words, &with);
+    let outcome = run::noting(DEADLINE, programs, program, NOTING.0, &words, &with);
     if outcome != Outcome::Survived {
         return Err(format!("{outcome:?}"));
     }

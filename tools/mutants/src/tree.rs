@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -23,8 +22,6 @@ pub struct Programs {
     pub domain: Vec<PathBuf>,
     pub command: Vec<PathBuf>,
     pub server: Vec<PathBuf>,
-    /// Timeout for all tests of one mutant.
-    pub deadline: Duration,
     /// The copy of the sources.
     copy: PathBuf,
 }
