@@ -17,8 +17,6 @@ SIM ?=
 FUZZ ?=
 TORTURE ?=
 MUTANTS ?=
-# PROOF=--small, PROOF=--paths for `make proof-parts`.
-PROOF ?=
 # Options of `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without options writes docs/lab.md.
 LAB ?=
 # Servers for `make watch-cost`.
@@ -259,9 +257,8 @@ sim-parts: ## more: Simulate a rush on a split sale, with and without a balancer
 	cargo build --release -p seckill-proof --bin sim_parts
 	target/release/sim_parts --picture docs/parts-units.svg
 
-proof-parts: ## more: Go through all states of small split sales (PROOF=--small: what the tests search)
-	cargo build --release -p seckill-proof --bin prove_parts
-	target/release/prove_parts $(PROOF)
+proof-parts: ## more: Go through all states of small split sales, and of larger ones
+	cargo test --release -p seckill-proof search:: -- --include-ignored --nocapture
 
 fuzz: deps ## more: Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
 	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --workspace --test fuzz long -- --ignored --nocapture --test-threads=1

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use comfy_table::{presets, CellAlignment, Table};
 use seckill_chart::units::{self, Run};
 use seckill_proof::sim::{run, Outcome, Setting};
-use seckill_proof::table;
 
 /// Simulates a rush on a split sale
 #[derive(Parser)]
@@ -36,8 +36,13 @@ const MOVED_PERCENT_MAX: f64 = 14.0;
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED);
     let head = ["SOLDOUT too early", "units moved", "transfers", "unsold", "sold in"];
-    let mut table = table(&["parts", "balancer"], &head);
+    table.set_header([&["parts", "balancer"][..], &head].concat());
+    for number in table.column_iter_mut().skip(2) {
+        number.set_cell_alignment(CellAlignment::Right);
+    }
     let mut broken = Vec::new();
     for parts in &options.parts {
         for interval in &options.interval {
