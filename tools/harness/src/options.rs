@@ -147,7 +147,7 @@ impl Options {
         if self.has_own_clock {
             set_clock(dir, 0);
             command.env("CLOCK_STEP_FILE", clock_file(dir));
-            command.env("LD_PRELOAD", other_module::clock_step());
+            command.env("LD_PRELOAD", other_module::built("clock_step"));
         }
         match &self.words {
             Some(words) => {

@@ -122,9 +122,6 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     if !disks.iter().all(Disk::is_limited) {
         println!("No disk is filled up: this system lets nobody mount one (see unshare).");
     }
-    if disks.iter().any(|disk| disk.watch.is_none()) {
-        println!("No disk is slow and no power fails: there is no cc to build a library with.");
-    }
     let mut settings = options.only.map_or(Setting::ALL.to_vec(), |only| vec![only]);
     settings.retain(|setting| setting.draws(options.fault).next().is_some());
     if options.only.is_none() {

@@ -91,13 +91,12 @@ impl<'a> World<'a> {
         settings.extend(OTHER_MODULE.map(str::to_owned));
         let (from_ms, mut servers, mut tls_ports) = (unix_ms(), Vec::new(), Vec::new());
         for disk in &disks[..=setup.replicas] {
-            let watch = disk.watch.as_ref().map_or(Vec::new(), Watch::words);
             let (tls, port) = setup.tls.as_ref().map(Tls::settings).unzip();
             let tls = tls.into_iter().flatten();
             let tls = tls.flat_map(|(name, value)| [format!("--{name}"), value]);
             let own: Vec<String> = settings.iter().cloned().chain(tls).collect();
             let options = Options::of_program(Some(module), &own);
-            servers.push(Some(options.below(disk.place()).through(&watch).run()?));
+            servers.push(Some(options.below(disk.place()).through(&disk.watch.words()).run()?));
             tls_ports.push(port);
         }
         let port = servers[0].as_ref().map_or(0, Server::port);
@@ -280,7 +279,7 @@ impl<'a> World<'a> {
 
     /// The library between the server and its disk, if it is loaded.
     pub fn watch(&self, number: usize) -> Option<&'a Watch> {
-        self.disks[number].watch.as_ref().filter(|watch| watch.works())
+        Some(&self.disks[number].watch).filter(|watch| watch.works())
     }
 
     /// Adds the server's refused APPLYs and its streams' refused entries, because a restart resets

@@ -235,10 +235,7 @@ fn row((disaster, setting, _): Case, losses: &[Loss]) -> [String; 7] {
 
 /// Starts buyers, causes the disaster, and compares the buyers' grants with the remaining sale.
 fn one_run((disaster, _, settings): Case, module: &Path, grants: u64) -> Result<Loss, String> {
-    let watch = match disaster {
-        KillOnSlowDisk => Some(Watch::build().ok_or("There is no cc to build a library with.")?),
-        _ => None,
-    };
+    let watch = matches!(disaster, KillOnSlowDisk).then(Watch::build);
     let through = watch.as_ref().map_or(Vec::new(), Watch::words);
     let has_sentinels = matches!(disaster, Failover(..));
     let mut nodes = Nodes::start(module, settings, disaster.replicas(), has_sentinels, &through)?;
