@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use seckill_crowd::sale::audit;
+use seckill_harness::wait::until;
 use serde_json::Value;
 
 use crate::check::{check, check_together};
@@ -171,7 +172,7 @@ fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
     }
     if world.replica().is_some() {
         world.ask::<()>(world.primary, "BGREWRITEAOF")?;
-        world.until("the sales are on the disk", || {
+        until("the sales are on the disk", || {
             let rewrites = world.info(world.primary, "persistence", "aof_rewrite_in_progress")?;
             Ok(rewrites == "0")
         })?;
@@ -190,7 +191,7 @@ fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
         world.ask::<()>(world.primary, &line)?;
         last_round = Some(now / every_ms);
     }
-    world.until("no hold is left and no round begins", || {
+    until("no hold is left and no round begins", || {
         let status = status()?;
         let is_last = last_round.is_none_or(|last| number(&status, "round") == Some(last));
         // Users who wait with a time limit may leave at any time.
@@ -201,7 +202,7 @@ fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
 }
 
 fn wait_for_same_offset(world: &World<'_>, replica: usize) -> Result<(), String> {
-    world.until("the replica has everything", || {
+    until("the replica has everything", || {
         let sent = world.info(world.primary, "replication", "master_repl_offset")?;
         Ok(world.info(replica, "replication", "slave_repl_offset")? == sent)
     })

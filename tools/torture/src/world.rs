@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::{Connection, FromRedisValue};
 
@@ -23,12 +22,10 @@ use crate::tls::Tls;
 use seckill_harness::link::Link;
 use seckill_harness::other_module;
 use seckill_harness::program::Server;
-use seckill_harness::wait::unix_ms;
+use seckill_harness::wait::{unix_ms, until};
 use seckill_harness::watch::Watch;
 use seckill_harness::Options;
 
-const DEADLINE: Duration = Duration::from_secs(30);
-const POLL_EVERY: Duration = Duration::from_millis(3);
 /// Timeout for a server's answer; then the run fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -197,7 +194,7 @@ impl<'a> World<'a> {
     /// Shuts a server down in order. The server refuses at first while it starts a new AOF.
     pub fn shut_down(&mut self, number: usize) -> Result<(), String> {
         self.count_refused(number)?;
-        self.until("the server has ended", || {
+        until("the server has ended", || {
             let has_ended = self.server(number)?.has_ended();
             if !has_ended {
                 // No reply comes except an error.
@@ -266,10 +263,10 @@ impl<'a> World<'a> {
     /// Rewrites a server's AOF.
     pub fn write_log_anew(&self, number: usize) -> Result<(), String> {
         let field = |name| self.info(number, "persistence", name);
-        self.until("the log is written anew", || {
+        until("the log is written anew", || {
             // Refused while the disk is still full or another child saves.
             let begun = self.ask::<String>(number, "BGREWRITEAOF").is_ok();
-            self.until("no log is being written", || {
+            until("no log is being written", || {
                 let waits = field("aof_rewrite_scheduled")? != "0";
                 Ok(!waits && field("aof_rewrite_in_progress")? == "0")
             })?;
@@ -340,7 +337,7 @@ impl<'a> World<'a> {
     /// Returns when all replicas follow the primary, and Sentinels, if any, know them.
     pub fn wait_for_replicas(&self) -> Result<(), String> {
         for (place, replica) in self.replicas().enumerate() {
-            self.until("the replica follows", || {
+            until("the replica follows", || {
                 let is_up = self.info(replica, "replication", "master_link_status")? == "up";
                 let field = format!("slave{place}");
                 let slave = self.info(self.primary, "replication", &field).unwrap_or_default();
@@ -348,26 +345,7 @@ impl<'a> World<'a> {
             })?;
         }
         let Some(sentinels) = &self.sentinels else { return Ok(()) };
-        self.until("Sentinels agree", || Ok(sentinels.are_settled(self.primary)))
-    }
-
-    /// Waits until all conditions hold.
-    pub fn until(
-        &self,
-        what: &str,
-        mut is_so: impl FnMut() -> Result<bool, String>,
-    ) -> Result<(), String> {
-        let deadline = Instant::now() + DEADLINE;
-        let mut trouble = String::new();
-        while Instant::now() < deadline {
-            match is_so() {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(why) => trouble = why,
-            }
-            thread::sleep(POLL_EVERY);
-        }
-        Err(format!("Waited in vain until {what}. {trouble}"))
+        until("Sentinels agree", || Ok(sentinels.are_settled(self.primary)))
     }
 
     /// The growing files of a server's AOF, the newest last.
