@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 /// One quantity, measured once in each round.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Series {
-    pub case: String,
-    pub who: String,
-    pub unit: String,
-    pub values: Vec<f64>,
+struct Series {
+    case: String,
+    who: String,
+    unit: String,
+    values: Vec<f64>,
 }
 
 /// Processor time of the server's main thread for each call.
@@ -23,8 +23,6 @@ pub const MS: &str = "ms";
 pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
 pub const INSTRUCTIONS: &str = "instructions";
-/// Instructions of the module itself. Each part of its code is a contender.
-pub const OWN: &str = "own instructions";
 
 /// A median with the smallest and largest value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,7 +59,7 @@ pub type Place<'a> = (&'a str, &'a str);
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Figures {
-    pub series: Vec<Series>,
+    series: Vec<Series>,
 }
 
 impl Figures {
@@ -78,14 +76,9 @@ impl Figures {
         }
     }
 
-    /// Keeps figures of an older run that this run did not measure. Instructions by part of the
-    /// code are replaced as a whole, because parts may be renamed.
+    /// Keeps figures of an older run that this run did not measure.
     pub fn keep_others_of(&mut self, old: Figures) {
-        let has_parts = self.series.iter().any(|series| series.unit == OWN);
         for series in old.series {
-            if has_parts && series.unit == OWN {
-                continue;
-            }
             if !self.series.iter().any(|new| new.is((&series.case, &series.who), &series.unit)) {
                 self.series.push(series);
             }

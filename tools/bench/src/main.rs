@@ -7,7 +7,6 @@
 //! make bench BENCH="--quick --only recommended"
 //! ```
 
-mod callgrind;
 mod cases;
 mod chart;
 mod contenders;

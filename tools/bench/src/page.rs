@@ -3,20 +3,18 @@
 
 mod chinese;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use comfy_table::{presets, Table};
 use seckill_harness::page::write_between;
 
-use crate::callgrind::C_LIBRARY;
 use crate::cases::memory::{MEMORY, TERMS};
-use crate::cases::{crowd, instructions, sale, stall};
+use crate::cases::{crowd, sale, stall};
 use crate::contenders::{
     ALREADY, COMPARED, CONFIRM, FUNCTION, GRAB, INCR, INCREX, MODULE, MULTI, PLAIN, SADD, SCRIPT,
     SOLD_OUT,
 };
-use crate::figures::{Place, BUSY, BYTES, INSTRUCTIONS, OWN, PER_SECOND, SERVER_US};
+use crate::figures::{Place, BUSY, BYTES, PER_SECOND, SERVER_US};
 use crate::report::{Report, Runs};
 use crate::rows::{both_times, short, Row, ABSENT};
 
@@ -31,16 +29,13 @@ const CROWD: usize = 50;
 /// Bytes of `maxmemory 1gb`.
 const FULL: f64 = (1u64 << 30) as f64;
 
-/// Parts of the code with fewer instructions in every column share one row.
-const LITTLE: f64 = 50.0;
-
 /// Prints the results of one run.
 pub fn print(report: &Report) {
     let runs = [report];
     println!("{}\n", table(&runs));
     println!("{}\n\n{}\n", recommended(&runs), times(&runs, &others()));
     let took = report.cases.iter().map(|took| format!("{} {:.0} s", took.case, took.seconds));
-    for table in [parts(report), memory(report), stall(&runs)].into_iter().flatten() {
+    for table in [memory(report), stall(&runs)].into_iter().flatten() {
         println!("{table}\n");
     }
     println!("{}\n({})", report.sentence(), took.collect::<Vec<_>>().join(", "));
@@ -66,7 +61,6 @@ fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
     let sentences = all.iter().map(|run| format!("- {}", run.sentence())).collect::<Vec<_>>();
     let bars = format!("{}\n\n{}", table(&all), sentences.join("\n"));
     let mut blocks = vec![(DETAILS, "bars", bars)];
-    blocks.extend(all.iter().find_map(|run| Some((DETAILS, "parts", parts(run)?.to_string()))));
     let in_both = [
         ([PAGE, PAGE_ZH], "recommended", Some(recommended(&all))),
         ([PAGE, PAGE_ZH], "crowd", Some(crowd(&all))),
@@ -216,39 +210,6 @@ fn stall(runs: &[&Report]) -> Option<Table> {
         table.add_row([name].into_iter().chain(cells));
     }
     is_measured.then_some(table)
-}
-
-/// The module's own instructions, by the place of their code. `None` if the run did not count them.
-fn parts(run: &Report) -> Option<Table> {
-    const KINDS: [&str; 5] = instructions::OURS;
-    type Counts = [f64; KINDS.len()];
-    let count = |case: &str, who: &str, unit: &str| {
-        run.figures.spread((case, who), unit).map_or(0.0, |it| it.median)
-    };
-    let of = |part: &str| -> Counts { KINDS.map(|kind| count(kind, part, OWN)) };
-    let own = run.figures.series.iter().filter(|series| series.unit == OWN);
-    let names: BTreeSet<&str> = own.map(|series| &*series.who).collect();
-    let names = names.into_iter().filter(|name| *name != C_LIBRARY);
-    let mut rows: Vec<(&str, Counts)> = names.map(|part| (part, of(part))).collect();
-    rows.sort_by(|(_, a), (_, b)| b[0].total_cmp(&a[0]));
-    let sum = |rows: &[(&str, Counts)]| -> Counts {
-        std::array::from_fn(|kind| rows.iter().map(|(_, counts)| counts[kind]).sum())
-    };
-    let all = sum(&rows);
-    let (mut shown, little): (Vec<_>, Vec<_>) =
-        rows.into_iter().partition(|(_, counts)| counts.iter().any(|count| *count >= LITTLE));
-    let is_counted = !(shown.is_empty() && little.is_empty());
-    shown.push(("all others", sum(&little)));
-    shown.push(("**the module's own**", all));
-    shown.push((C_LIBRARY, of(C_LIBRARY)));
-    let whole = KINDS.map(|kind| count(instructions::CASE, kind, INSTRUCTIONS));
-    shown.push(("the whole call, server included", whole));
-    let mut table = new_table([&[&*run.server], &KINDS[..]].concat(), &[]);
-    for (part, counts) in shown {
-        let counts = counts.map(|count| short(count.round()));
-        table.add_row([&[part.to_owned()], &counts[..]].concat());
-    }
-    is_counted.then_some(table)
 }
 
 fn figure(run: &Report, place: Place<'_>, unit: &str) -> String {

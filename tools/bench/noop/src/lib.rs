@@ -1,5 +1,5 @@
-//! No-op commands for the bench, which make the server API calls of GRAB, in the same order and with
-//! as many bytes, but decide nothing. The module is loaded beside seckill: its commands open
+//! No-op commands for the bench, which make the server API calls of GRAB, in the same order and
+//! with as many bytes, but decide nothing. The module is loaded beside seckill: its commands open
 //! seckill's sales and replicate seckill's APPLY.
 
 /// A function of the server's API. Used within `unsafe`; every server of the bench has it.
@@ -19,10 +19,9 @@ use redis_module::raw::{
 
 /// Kinds of GRAB, by outcome.
 const SOLD_OUT: u8 = 0;
-const ALREADY: u8 = 1;
-const GRANTED: u8 = 2;
+const GRANTED: u8 = 1;
 /// In a sale with HOLD and OUTBOX, and with a request id.
-const HELD: u8 = 3;
+const HELD: u8 = 2;
 
 /// Numbers in the replies: those of a sale of 100,000,000 units that has sold some.
 const SEQ: c_longlong = 10_000;
@@ -63,9 +62,8 @@ const FLAGS: &CStr = c"write fast deny-oom";
 
 /// The commands. Each has the flags and the key of GRAB, so the server does equal work before the
 /// call.
-const COMMANDS: [(&CStr, Entry); 4] = [
+const COMMANDS: [(&CStr, Entry); 3] = [
     (c"NOOP.SOLD", answer::<SOLD_OUT>),
-    (c"NOOP.MINE", answer::<ALREADY>),
     (c"NOOP.GRAB", answer::<GRANTED>),
     (c"NOOP.HOLD", answer::<HELD>),
 ];
@@ -254,10 +252,6 @@ unsafe fn reply<const KIND: u8>(ctx: *mut RedisModuleCtx) {
             SOLD_OUT => {
                 begin(ctx, 2, "SOLDOUT");
                 number(ctx, 0);
-            }
-            ALREADY => {
-                begin(ctx, 5, "ALREADY");
-                standing(ctx, "SOLD", 0);
             }
             _ => {
                 begin(ctx, 6, "GRANTED");

@@ -10,14 +10,13 @@ use tempfile::TempDir;
 
 use super::sale::AOF;
 use super::Bench;
-use crate::callgrind;
-use crate::contenders::{GRANTED, HAS_ALREADY, IS_SOLD_OUT, PLENTY, REQ, SALE, SOLD, USER};
+use crate::contenders::{GRANTED, IS_SOLD_OUT, PLENTY, REQ, SALE, USER};
 use crate::control::Control;
-use crate::figures::{Figures, Spread, BYTES, INSTRUCTIONS, OWN};
+use crate::figures::{Figures, Spread, BYTES, INSTRUCTIONS};
 use crate::load::{send, spread, Manner, Request, USERS};
 use crate::rows::{Bar, Rows};
 
-pub const CASE: &str = "instructions of a call";
+const CASE: &str = "instructions of a call";
 
 /// Server and processor for which the bars are set.
 const SERVER: &str = "Redis 7.0";
@@ -36,14 +35,8 @@ const SAME_BYTES: f64 = 0.05;
 const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its promised calls"];
 const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
 const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
-const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
 /// The recommended call in a sale that is a part of a split.
 const PART: &str = "the same in a part of a split";
-/// The CONFIRM of the recommended call. The no-op module has no counterpart.
-const CONFIRM: &str = "its CONFIRM";
-
-/// Calls whose own instructions are shown by the place of their code.
-pub const OURS: [&str; 5] = [RECOMMENDED[0], WINNER[0], SOLD_OUT[0], ALREADY[0], CONFIRM];
 
 /// A call of GRAB, with the no-op command that makes its promised calls.
 struct Kind {
@@ -52,37 +45,30 @@ struct Kind {
     words: &'static [&'static str],
     reply: &'static str,
     /// Most instructions that the module may add.
-    bar: Option<f64>,
+    bar: f64,
 }
 
-const KINDS: [Kind; 4] = [
+const KINDS: [Kind; 3] = [
     Kind {
         names: RECOMMENDED,
         noop: "NOOP.HOLD",
         words: &[SALE, USER, "REQ", REQ],
         reply: GRANTED,
-        bar: Some(3_500.0),
+        bar: 3_500.0,
     },
     Kind {
         names: WINNER,
         noop: "NOOP.GRAB",
         words: &["plain", USER],
         reply: GRANTED,
-        bar: Some(1_800.0),
+        bar: 1_800.0,
     },
     Kind {
         names: SOLD_OUT,
         noop: "NOOP.SOLD",
         words: &["gone", USER],
         reply: IS_SOLD_OUT,
-        bar: Some(700.0),
-    },
-    Kind {
-        names: ALREADY,
-        noop: "NOOP.MINE",
-        words: &["mine", "me"],
-        reply: HAS_ALREADY,
-        bar: None,
+        bar: 700.0,
     },
 ];
 
@@ -98,8 +84,6 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         format!("SECKILL.INIT part {PLENTY} {HOLD} of-part PART 0 OF 1 SPLIT s TOTAL {PLENTY}"),
         format!("SECKILL.INIT plain {PLENTY}"),
         "SECKILL.INIT gone 0".into(),
-        "SECKILL.INIT mine 1".into(),
-        "SECKILL.GRAB mine me".into(),
     ] {
         meter.control.line(&line)?;
     }
@@ -108,7 +92,6 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         let mut count =
             |command| meter.measure(&Request::new(&[&[command], words].concat(), reply));
         let (ours, theirs) = (count("SECKILL.GRAB")?, count(noop)?);
-        ours.note_parts(&mut bench.figures, name);
         ours.note(&mut bench.figures, name);
         theirs.note(&mut bench.figures, promised);
         if (theirs.logged - ours.logged).abs() > SAME_BYTES * ours.logged {
@@ -116,13 +99,6 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
             differ.push(format!("{name} logs {ours:.0} bytes, {promised} {theirs:.0}"));
         }
     }
-    // The recommended calls have made the first users winners.
-    meter.users = Box::new(spread(USERS, USERS));
-    let words = ["SECKILL.CONFIRM", SALE, USER, "REQ", REQ];
-    let confirm = meter.measure(&Request::new(&words, SOLD))?;
-    confirm.note_parts(&mut bench.figures, CONFIRM);
-    confirm.note(&mut bench.figures, CONFIRM);
-    meter.users = Box::new(spread(USERS, USERS).skip(meter.used));
     let words = ["SECKILL.GRAB", "part", USER, "REQ", REQ];
     meter.measure(&Request::new(&words, GRANTED))?.note(&mut bench.figures, PART);
     match differ.is_empty() {
@@ -147,8 +123,6 @@ fn reason_to_skip(server: &str) -> Option<String> {
 /// The cost of one call.
 struct Count {
     instructions: f64,
-    /// The module's own instructions, by the place of their code.
-    parts: Vec<(String, f64)>,
     /// Bytes that the call adds to the AOF.
     logged: f64,
 }
@@ -158,23 +132,15 @@ impl Count {
         figures.add(CASE, name, INSTRUCTIONS, self.instructions);
         figures.add(CASE, name, BYTES, self.logged);
     }
-
-    fn note_parts(&self, figures: &mut Figures, kind: &str) {
-        self.parts.iter().for_each(|(part, count)| figures.add(kind, part, OWN, *count));
-    }
 }
 
 /// A server under callgrind.
 struct Meter {
     control: Control,
-    /// The file name of the module.
-    module: String,
     /// Where callgrind writes.
     folder: TempDir,
     calls: u64,
     users: Box<dyn Iterator<Item = u64>>,
-    /// The number of `users` that are used.
-    used: usize,
 }
 
 impl Meter {
@@ -182,12 +148,10 @@ impl Meter {
         let folder = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
         let out = format!("--callgrind-out-file={}", folder.path().join("calls").display());
         let tool = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", &out];
-        let through = [&tool[..], &["--compress-strings=no", "--compress-pos=no"]].concat();
-        let control = bench.server_with_noop(&through, &[&QUIET[..], &AOF].concat())?;
-        let module = bench.module.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let control = bench.server_with_noop(&tool, &[&QUIET[..], &AOF].concat())?;
         let users = Box::new(spread(USERS, USERS));
         let calls = bench.plan.counted_calls;
-        Ok(Meter { control, module, folder, calls, users, used: 0 })
+        Ok(Meter { control, folder, calls, users })
     }
 
     fn measure(&mut self, request: &Request) -> Result<Count, String> {
@@ -204,15 +168,14 @@ impl Meter {
         let new = after.iter().find(|file| !before.contains(file));
         let text = fs::read_to_string(new.ok_or("callgrind wrote no profile")?);
         let text = text.map_err(|e| format!("No profile: {e}"))?;
-        let found = callgrind::read(&text, &self.module).ok_or("callgrind's profile is cut off")?;
-        let calls = self.calls as f64;
-        let parts = found.parts.into_iter().map(|(part, count)| (part, count / calls)).collect();
-        Ok(Count { instructions: found.total / calls, parts, logged: logged / calls })
+        let mut totals = text.lines().filter_map(|line| line.strip_prefix("totals: "));
+        let total = totals.next().and_then(|total| total.trim().parse::<f64>().ok());
+        let (total, calls) = (total.ok_or("callgrind's profile is cut off")?, self.calls as f64);
+        Ok(Count { instructions: total / calls, logged: logged / calls })
     }
 
     fn call(&mut self, request: &Request, calls: u64) -> Result<(), String> {
         let users = self.users.by_ref().take(calls as usize);
-        self.used += calls as usize;
         send(self.control.port(), request, users, MANNER).map(drop)
     }
 
@@ -238,7 +201,6 @@ fn dumps(folder: &Path) -> Result<Vec<PathBuf>, String> {
 pub fn rows(rows: &mut Rows<'_>) {
     const SETTING: &str = "AOF everysec, P32, c1";
     for Kind { names: [name, promised], bar, .. } in KINDS {
-        let Some(bar) = bar else { continue };
         let note = rows.beside((CASE, name), INSTRUCTIONS);
         let figure = "instructions added by the module; of the whole call";
         let bar = Some(Bar::AtMost(bar));
