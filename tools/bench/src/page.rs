@@ -42,9 +42,6 @@ pub fn print(report: &Report) {
 }
 
 /// Writes the tables of all runs into the pages.
-///
-/// # Errors
-/// A message that says what failed.
 pub fn write(runs: &Runs) -> Result<(), String> {
     blocks(runs)?.iter().try_for_each(|(file, name, text)| {
         let ([begin, end], part) = block(name, text);

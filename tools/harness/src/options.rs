@@ -215,9 +215,6 @@ pub fn server_program() -> OsString {
 
 /// The module file: the one that the caller or `SECKILL_MODULE` names, or the one beside this
 /// program. The path is absolute, because redis-server needs that.
-///
-/// # Errors
-/// A message that names the places where it was searched.
 pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
     let file = match named.or_else(|| std::env::var_os("SECKILL_MODULE").map(PathBuf::from)) {
         Some(file) => file,

@@ -11,9 +11,6 @@ pub fn between(text: &str, [begin, end]: [&str; 2], part: &str) -> Option<String
 }
 
 /// Replaces the part between the marks of a file.
-///
-/// # Errors
-/// A message that names the file.
 pub fn write_between(file: &Path, marks: [&str; 2], part: &str) -> Result<(), String> {
     let failed = |why: &str| format!("{} is left as it was: {why}", file.display());
     let text = fs::read_to_string(file).map_err(|e| failed(&e.to_string()))?;

@@ -23,9 +23,6 @@ pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
 }
 
 /// Returns as soon as `condition` holds; an error of it means that it does not hold yet.
-///
-/// # Errors
-/// A message with `what` and the last error, if the deadline passes.
 pub fn until(
     what: &str,
     mut condition: impl FnMut() -> Result<bool, String>,

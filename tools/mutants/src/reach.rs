@@ -18,9 +18,6 @@ const LONG: [&str; 2] = ["enumeration", "property"];
 const LEFT_OUT_MAX: usize = 3;
 
 /// Runs each test once, alone in its process. Returns the tests, the fastest first.
-///
-/// # Errors
-/// A message if many tests fail without a mutant.
 pub fn measure(
     programs: &Programs,
     folder: &Path,

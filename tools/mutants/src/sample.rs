@@ -45,9 +45,6 @@ const FOLDERS: [&str; 2] = ["domain/src", "src"];
 const LEFT_ALONE: [&str; 3] = ["tests.rs", "testing.rs", "alloc.rs"];
 
 /// All mutants, in an order that depends only on the seed.
-///
-/// # Errors
-/// A message that says what failed.
 pub fn shuffled(root: &Path, seed: u64) -> Result<Vec<Mutant>, String> {
     let mut all = Vec::new();
     for folder in FOLDERS {

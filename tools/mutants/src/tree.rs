@@ -52,9 +52,6 @@ const LINES_BESIDE: usize = 3;
 
 impl Tree {
     /// Copies the files of the repository at `root` to `folder/tree`.
-    ///
-    /// # Errors
-    /// A message that says what failed.
     pub fn copy(root: &Path, folder: &Path) -> Result<Tree, String> {
         let copy = folder.join("tree");
         let listed = Command::new("git")
@@ -75,9 +72,6 @@ impl Tree {
     }
 
     /// Writes all files with mutants, and the two files with the switch.
-    ///
-    /// # Errors
-    /// A message that says what failed.
     pub fn write(&self, mutants: &Numbered<'_>) -> Result<(), String> {
         let mut files: BTreeMap<&str, BTreeMap<(usize, usize), Switch>> = BTreeMap::new();
         for (number, mutant) in mutants {
@@ -103,17 +97,11 @@ impl Tree {
     }
 
     /// Writes the original file; its mutants are given up.
-    ///
-    /// # Errors
-    /// A message that says what failed.
     pub fn restore(&self, path: &str) -> Result<(), String> {
         put(&self.root.join(path), &self.copy.join(path))
     }
 
     /// Builds all tests, or returns the mutants that do not compile.
-    ///
-    /// # Errors
-    /// A message if cargo does not start.
     pub fn build(&self, has_commands: bool) -> Result<Result<Programs, Broken>, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);

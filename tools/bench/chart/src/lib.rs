@@ -20,9 +20,6 @@ pub fn style<'a>(size: i32, ink: RGBColor) -> TextStyle<'a> {
 }
 
 /// Writes a picture of this size on a white background.
-///
-/// # Errors
-/// A message that says what failed.
 pub fn picture(
     file: &Path,
     size: (u32, u32),
@@ -34,9 +31,6 @@ pub fn picture(
 }
 
 /// Writes `text`. `at` is its vertical centre and, as `h` says, its left end, centre or right end.
-///
-/// # Errors
-/// The backend's.
 pub fn text(
     area: &Area<'_>,
     text: &str,
