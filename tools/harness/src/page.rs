@@ -18,18 +18,3 @@ pub fn write_between(file: &Path, marks: [&str; 2], part: &str) -> Result<(), St
     let new = new.ok_or_else(|| failed(&format!("it has no mark {}", marks[0].trim_end())))?;
     fs::write(file, new).map_err(|e| failed(&e.to_string()))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::between;
-
-    #[test]
-    fn a_part_goes_between_its_own_marks() {
-        let page = "a\n<!-- x -->\nold\n<!-- end -->\nb\n<!-- y -->\n<!-- end -->\n";
-        let filled = between(page, ["<!-- x -->", "<!-- end -->"], "\nnew\n");
-        let expected = page.replace("old", "new");
-        assert_eq!(filled, Some(expected));
-        assert_eq!(between(page, ["<!-- z -->", "<!-- end -->"], "new"), None);
-        assert_eq!(between(page, ["<!-- x -->", "<!-- stop -->"], "new"), None);
-    }
-}

@@ -51,15 +51,3 @@ pub fn round_step(most: f64) -> f64 {
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
     steps.into_iter().find(|step| most / step <= 5.0).unwrap_or(most)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::round_step;
-
-    #[test]
-    fn steps_are_round_and_at_most_five() {
-        for (most, step) in [(405.0, 100.0), (16_134.0, 5_000.0), (0.405, 0.1), (5.0, 1.0)] {
-            assert!((round_step(most) - step).abs() < step / 1e6, "{most}: {}", round_step(most));
-        }
-    }
-}
