@@ -39,7 +39,6 @@ mod sometimes;
 mod story;
 #[cfg(test)]
 mod tests;
-mod tls;
 mod waiting;
 mod world;
 
@@ -86,9 +85,6 @@ struct Options {
     /// A further setting of every server; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     set: Vec<[String; 2]>,
-    /// TLS between servers, and between Sentinels and servers
-    #[arg(long)]
-    tls: bool,
     /// The module's file [default: the one built here, or $SECKILL_MODULE]
     #[arg(long, value_name = "FILE", global = true)]
     module: Option<PathBuf>,
@@ -150,7 +146,6 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
             disks: &disks,
             setting: *setting,
             settings: &more,
-            has_tls: options.tls,
             fault: options.fault,
             clients: options.clients.into(),
             flavour: options.wrong.as_deref().map(Flavour::python),
