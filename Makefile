@@ -254,6 +254,7 @@ sim-upgrade: deps ## more: Simulate nodes of two versions of the module, and pro
 	.ci/upgrade-test sim $(or $(SIM),--seconds 60)
 
 sim-parts: ## more: Simulate a rush on a split sale, with and without a balancer, against what is promised
+	cargo test --release -p seckill-proof sim::
 	cargo build --release -p seckill-proof --bin sim_parts
 	target/release/sim_parts --picture docs/parts-units.svg
 

@@ -1,5 +1,5 @@
 //! Sells 1,000,000 units of a split sale at 5,000,000 calls a second, in memory, with and without a
-//! balancer. Compares the result with the promised figures.
+//! balancer. The tests of `sim` hold the promised figures.
 //!
 //! ```text
 //! make sim-parts
@@ -29,10 +29,6 @@ struct Options {
 }
 
 const SEEDS: u64 = 3;
-/// The bars for 64 parts: balancer interval in ms, and largest percentage of calls that got SOLDOUT
-/// too early.
-const BARS: [(f64, f64); 2] = [(5.0, 1.0), (20.0, 1.2)];
-const MOVED_PERCENT_MAX: f64 = 14.0;
 
 fn main() -> ExitCode {
     let options = Options::parse();
@@ -43,12 +39,12 @@ fn main() -> ExitCode {
     for number in table.column_iter_mut().skip(2) {
         number.set_cell_alignment(CellAlignment::Right);
     }
-    let mut broken = Vec::new();
+    let mut unsold = 0;
     for parts in &options.parts {
         for interval in &options.interval {
             let worst = worst(*parts, *interval);
             table.add_row(row(*parts, *interval, &worst));
-            broken.extend(judge(*parts, *interval, &worst));
+            unsold += worst.unsold;
         }
     }
     println!(
@@ -61,13 +57,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     }
-    for wrong in &broken {
-        println!("NOT KEPT: {wrong}");
-    }
-    if broken.is_empty() {
-        println!("OK: what is promised is kept.");
-    }
-    ExitCode::from(u8::from(!broken.is_empty()))
+    ExitCode::from(u8::from(unsold > 0))
 }
 
 /// Draws the units of each part over time, without a balancer and with one.
@@ -105,22 +95,4 @@ fn row(parts: usize, interval: f64, run: &Outcome) -> [String; 7] {
         run.unsold.to_string(),
         format!("{:.0} ms", run.seconds * 1e3),
     ]
-}
-
-fn judge(parts: usize, interval: f64, run: &Outcome) -> Vec<String> {
-    let mut wrong = Vec::new();
-    if run.unsold > 0 {
-        wrong.push(format!("{parts} parts, {interval} ms: {} units unsold", run.unsold));
-    }
-    let bar = BARS.iter().find(|(at, _)| *at == interval);
-    if let (64, Some((_, bar))) = (parts, bar) {
-        let (early, moved) = (run.too_early_percent(), run.moved_percent(1_000_000));
-        if early > *bar {
-            wrong.push(format!("each {interval} ms: {early:.2} % too early, {bar} % promised"));
-        }
-        if moved > MOVED_PERCENT_MAX {
-            wrong.push(format!("{moved:.1} % moved, {MOVED_PERCENT_MAX} % promised"));
-        }
-    }
-    wrong
 }
