@@ -54,18 +54,12 @@ impl Tree {
     /// Copies the files of the repository at `root` to `folder/tree`.
     pub fn copy(root: &Path, folder: &Path) -> Result<Tree, String> {
         let copy = folder.join("tree");
-        let listed = Command::new("git")
-            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-            .current_dir(root)
-            .output()
-            .map_err(|error| format!("git does not start: {error}"))?;
-        let listed = String::from_utf8_lossy(&listed.stdout);
-        let names = || listed.split_terminator('\0').filter(|name| root.join(name).is_file());
+        let names = listed(root)?;
         if copy.is_dir() {
-            let kept = names().map(|name| copy.join(name)).collect();
+            let kept = names.iter().map(|name| copy.join(name)).collect();
             prune(&copy, &kept).map_err(|error| format!("{}: {error}", copy.display()))?;
         }
-        for name in names() {
+        for name in &names {
             put(&root.join(name), &copy.join(name))?;
         }
         Ok(Tree { root: root.to_owned(), copy })
@@ -149,6 +143,20 @@ impl Tree {
         }
         broken
     }
+}
+
+/// The files of the repository at `root`, in order.
+pub fn listed(root: &Path) -> Result<Vec<String>, String> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("git does not start: {error}"))?;
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    let names = listed.split_terminator('\0').filter(|name| root.join(name).is_file());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// The mutants between two lines.

@@ -24,7 +24,8 @@ use crate::shared::Shared;
 use crate::world::World;
 use seckill_random::Random;
 
-/// Most library clients: each is a process.
+/// Client threads. Each library client is a process.
+const CLIENTS: usize = 16;
 const DRIVERS: usize = 6;
 
 /// The inputs of an episode.
@@ -36,7 +37,6 @@ pub struct Episode<'a> {
     pub settings: &'a [String],
     /// Only this fault, if given.
     pub fault: Option<Fault>,
-    pub clients: usize,
     /// Another library than that of the setting.
     pub flavour: Option<Flavour>,
     pub seed: u64,
@@ -53,7 +53,7 @@ impl Episode<'_> {
         let sales = open(&world, &mut random)?;
         let library = self.setting.library();
         let library = library.map(|library| self.flavour.clone().unwrap_or(library));
-        let clients = if library.is_some() { self.clients.min(DRIVERS) } else { self.clients };
+        let clients = if library.is_some() { DRIVERS } else { CLIENTS };
         let (shares, seed) = (Arc::clone(&shared), random.number());
         let crowd = Crowd::start(shares, &sales, clients, self.setting, library, seed);
         let befell = self.faults(&mut world, &mut random, tally);

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! make sim-parts
-//! cargo run --release -p seckill-proof --bin sim_parts -- --parts 64 --interval 20
+//! cargo run --release -p seckill-proof --bin sim_parts
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -17,17 +17,14 @@ use seckill_proof::sim::{run, Outcome, Setting};
 /// Simulates a rush on a split sale
 #[derive(Parser)]
 struct Options {
-    /// Numbers of parts
-    #[arg(long, value_delimiter = ',', default_values_t = [16, 64, 256, 1024])]
-    parts: Vec<usize>,
-    /// Milliseconds between two passes of the balancer; 0: no balancer
-    #[arg(long, value_delimiter = ',', default_values_t = [0.0, 5.0, 20.0])]
-    interval: Vec<f64>,
     /// Write the picture of 64 parts, without a balancer and with one each 20 ms
     #[arg(long)]
     picture: Option<PathBuf>,
 }
 
+const PARTS: [usize; 4] = [16, 64, 256, 1024];
+/// Milliseconds between two passes of the balancer; 0: no balancer.
+const INTERVALS: [f64; 3] = [0.0, 5.0, 20.0];
 const SEEDS: u64 = 3;
 
 fn main() -> ExitCode {
@@ -40,10 +37,10 @@ fn main() -> ExitCode {
         number.set_cell_alignment(CellAlignment::Right);
     }
     let mut unsold = 0;
-    for parts in &options.parts {
-        for interval in &options.interval {
-            let worst = worst(*parts, *interval);
-            table.add_row(row(*parts, *interval, &worst));
+    for parts in PARTS {
+        for interval in INTERVALS {
+            let worst = worst(parts, interval);
+            table.add_row(row(parts, interval, &worst));
             unsold += worst.unsold;
         }
     }
