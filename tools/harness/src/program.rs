@@ -6,6 +6,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use rustix::process::Signal;
 
+use super::client::info_field;
 use super::launch::{self, launch, Failure};
 pub use super::options::{module_file, server_program, Options};
 use super::process::Process;
@@ -99,8 +100,7 @@ impl Server {
     pub fn title(&self) -> Result<String, String> {
         let info = redis::cmd("INFO").arg("server").query::<String>(&mut self.connect()?);
         let info = info.map_err(|e| format!("INFO failed: {e}"))?;
-        let said = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
-        Ok(match (said("valkey_version:"), said("redis_version:")) {
+        Ok(match (info_field(&info, "valkey_version"), info_field(&info, "redis_version")) {
             (Some(version), _) => format!("Valkey {version}"),
             (None, version) => format!("Redis {}", version.unwrap_or_default()),
         })

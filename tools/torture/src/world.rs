@@ -18,6 +18,7 @@ use crate::disk::Disk;
 use crate::history::Crowning;
 use crate::sentinels::Sentinels;
 use crate::shared::Shared;
+use seckill_harness::client::info_field;
 use seckill_harness::link::Link;
 use seckill_harness::other_module;
 use seckill_harness::program::Server;
@@ -148,8 +149,7 @@ impl<'a> World<'a> {
     /// A field of INFO.
     pub fn info(&self, number: usize, section: &str, field: &str) -> Result<String, String> {
         let info: String = self.ask(number, &format!("INFO {section}"))?;
-        let mut lines = info.lines().filter_map(|line| line.split_once(':'));
-        let found = lines.find(|(name, _)| *name == field).map(|(_, value)| value.to_owned());
+        let found = info_field(&info, field).map(str::to_owned);
         found.ok_or_else(|| format!("INFO {section} has no {field}."))
     }
 
