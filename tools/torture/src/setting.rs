@@ -41,37 +41,35 @@ impl Setting {
         Setting::Node,
     ];
 
-    /// The name in the table.
-    pub fn name(self) -> &'static str {
+    /// Its name in the table, its promise, whether an answer counts only when a replica has the
+    /// change, its replicas, and its place in `Fault::odds`.
+    fn row(self) -> (&'static str, Promise, bool, usize, usize) {
+        use Promise::{AllButTheTail, Everything};
         match self {
-            Setting::Always => "appendfsync always",
-            Setting::Wait => "WAIT 1",
-            Setting::Sentinel => "Sentinel, WAIT 1",
-            Setting::AgainstAdvice => "Sentinel, against advice, WAIT 1",
-            Setting::Plain => "nothing promised",
-            Setting::Python => "WAIT 1, Python library",
-            Setting::Node => "WAIT 1, Node library",
+            Setting::Always => ("appendfsync always", Everything, false, 0, 0),
+            Setting::Wait => ("WAIT 1", Everything, true, 1, 1),
+            Setting::Sentinel => ("Sentinel, WAIT 1", Everything, true, 2, 3),
+            Setting::AgainstAdvice => ("Sentinel, against advice, WAIT 1", Everything, true, 2, 4),
+            Setting::Plain => ("nothing promised", AllButTheTail, false, 1, 2),
+            Setting::Python => ("WAIT 1, Python library", Everything, true, 1, 1),
+            Setting::Node => ("WAIT 1, Node library", Everything, true, 1, 1),
         }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.row().0
     }
 
     pub fn promise(self) -> Promise {
-        match self {
-            Setting::Plain => Promise::AllButTheTail,
-            _ => Promise::Everything,
-        }
+        self.row().1
     }
 
-    /// Whether an answer counts only when a replica has the change.
     pub fn waits(self) -> bool {
-        !matches!(self, Setting::Always | Setting::Plain)
+        self.row().2
     }
 
     fn replicas(self) -> usize {
-        match self {
-            Setting::Always => 0,
-            Setting::Wait | Setting::Plain | Setting::Python | Setting::Node => 1,
-            Setting::Sentinel | Setting::AgainstAdvice => 2,
-        }
+        self.row().3
     }
 
     pub fn has_sentinels(self) -> bool {
@@ -99,13 +97,7 @@ impl Setting {
 
     /// Faults of this setting, or only the named one.
     pub fn draws(self, only: Option<Fault>) -> impl Iterator<Item = Fault> {
-        let column = match self {
-            Setting::Always => 0,
-            Setting::Wait | Setting::Python | Setting::Node => 1,
-            Setting::Plain => 2,
-            Setting::Sentinel => 3,
-            Setting::AgainstAdvice => 4,
-        };
+        let (.., column) = self.row();
         let all = Fault::value_variants().iter().copied();
         let faults = all.filter(move |fault| only.is_none_or(|only| only == *fault));
         faults.flat_map(move |fault| repeat_n(fault, fault.odds()[column]))
