@@ -17,8 +17,6 @@ SIM ?=
 FUZZ ?=
 TORTURE ?=
 MUTANTS ?=
-# PROOF=--small, PROOF=--paths for `make proof-parts`.
-PROOF ?=
 # Options of `make lab`: LAB=--quick, LAB="--only R10,S01"; a run without options writes docs/lab.md.
 LAB ?=
 # Servers for `make watch-cost`.
@@ -31,7 +29,7 @@ SHOP ?=
 	clients clients-deps clients-publish durability \
 	test test-domain test-server test-release coverage mutants matrix suites cluster-test torture broken sim sim-upgrade sim-parts proof-parts \
 	fuzz memcheck sanitize soak lint deny fmt docs \
-	bench bench-instructions bench-profile lab lab-test lab-soak lab-php lab-php-deps lab-tigerfans migrate-deps migrate-test shop shop-deps \
+	bench bench-instructions lab lab-test lab-soak lab-php lab-php-deps lab-tigerfans migrate-deps migrate-test shop shop-deps \
 	shop-test dist image dist-test dist-again upgrade-test site site-test site-deps
 
 # The word after ## is the group of a target. MORE=1 also lists the group `more`.
@@ -163,14 +161,11 @@ torture: deps ## test: Kill, freeze, cut off and promote servers that sell, and 
 
 # SECKILL_TEST_SERVER names another server; docs/ has a run of each.
 bench: deps ## measure: Measure beside scripts that do the same work (15 to 30 minutes; BENCH=--quick: 90 s)
-	$(BUILD) -p seckill-noop -p seckill-bench -p seckill-cli --bin bench --bin seckill
+	$(BUILD) -p seckill-bench -p seckill-cli --bin bench --bin seckill
 	target/release/bench --docs $(BENCH)
 
 bench-instructions: ## measure: Count the server's instructions for one call (valgrind)
 	@$(MAKE) bench BENCH="--only instructions"
-
-bench-profile: bench-instructions ## more: Show where instructions (valgrind) and time (perf) go, and write it into docs/
-	@$(MAKE) bench BENCH="--profile"
 
 # The lab is a separate workspace that shares the target folder, where it finds the module.
 LAB_BUILD := $(BUILD) -p rush && cargo build --release --manifest-path lab/Cargo.toml --target-dir target
@@ -259,12 +254,12 @@ sim-upgrade: deps ## more: Simulate nodes of two versions of the module, and pro
 	.ci/upgrade-test sim $(or $(SIM),--seconds 60)
 
 sim-parts: ## more: Simulate a rush on a split sale, with and without a balancer, against what is promised
+	cargo test --release -p seckill-proof sim::
 	cargo build --release -p seckill-proof --bin sim_parts
 	target/release/sim_parts --picture docs/parts-units.svg
 
-proof-parts: ## more: Go through all states of small split sales (PROOF=--small: what the tests search)
-	cargo build --release -p seckill-proof --bin prove_parts
-	target/release/prove_parts $(PROOF)
+proof-parts: ## more: Go through all states of small split sales, and of larger ones
+	cargo test --release -p seckill-proof search:: -- --include-ignored --nocapture
 
 fuzz: deps ## more: Alter everything that is read from outside, without nightly (FUZZ=10: ten times as long)
 	SECKILL_FUZZ=$(or $(FUZZ),1) cargo test --workspace --test fuzz long -- --ignored --nocapture --test-threads=1
@@ -272,7 +267,7 @@ fuzz: deps ## more: Alter everything that is read from outside, without nightly 
 coverage: ## more: List the lines of the module that no test of the domain or the server runs
 	@.ci/coverage
 
-# MUTANTS="--seed 7 --count 20 --only domain/". A stopped run continues where it was.
+# MUTANTS="--seed 7 --count 20 --only domain/".
 mutants: deps ## more: Break the code in 100 places, one at a time, and tell which no test notices
 	cargo run --release -p seckill-mutants -- $(MUTANTS)
 

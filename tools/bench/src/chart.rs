@@ -30,9 +30,6 @@ struct Panel {
 }
 
 /// Writes the chart.
-///
-/// # Errors
-/// A message that says what failed.
 pub fn write(file: &Path, runs: &Runs) -> Result<(), String> {
     // The newest Redis only, to keep the picture small. The page's table has all servers.
     let Some(run) = runs.newest_redis().or(runs.runs.first()) else { return Ok(()) };

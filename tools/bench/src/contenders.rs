@@ -62,7 +62,7 @@ pub const PLAIN_SALE: [(&str, SetUp); 3] =
 /// A hall: first GRABs of one named seat, then GRABs of any seat. Each kind gets half of the seats.
 pub const HALL: [(&str, SetUp); 2] = [(MODULE, module_hall), (SCRIPT, script_hall)];
 
-pub fn module_recommended(control: &mut Control, _: u64) -> Result<Calls, String> {
+fn module_recommended(control: &mut Control, _: u64) -> Result<Calls, String> {
     control.tell(&["SECKILL.INIT", SALE, PLENTY, "HOLD", HOLD_MS, "OUTBOX", "orders"])?;
     Ok(vec![
         (GRAB, Request::new(&["SECKILL.GRAB", SALE, USER, "REQ", REQ], GRANTED)),
@@ -86,7 +86,7 @@ fn loaded(control: &mut Control, text: &str) -> Result<String, String> {
     control.ask(&["SCRIPT", "LOAD", text])
 }
 
-pub fn module_plain(control: &mut Control, units: u64) -> Result<Calls, String> {
+fn module_plain(control: &mut Control, units: u64) -> Result<Calls, String> {
     control.tell(&["SECKILL.INIT", SALE, &units.to_string()])?;
     let grab = |user, req, reply| Request::new(&["SECKILL.GRAB", SALE, user, "REQ", req], reply);
     Ok(vec![

@@ -6,6 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use redis::{Connection, FromRedisValue, ToRedisArgs, Value};
+use seckill_crowd::sale;
+use seckill_harness::client::info_field;
 use seckill_harness::program::Server;
 use seckill_harness::Options;
 
@@ -87,16 +89,13 @@ impl Control {
     /// One field of INFO as text.
     pub fn info_word(&mut self, section: &str, field: &str) -> Result<String, String> {
         let text: String = self.ask(&["INFO", section])?;
-        let mut lines = text.lines();
-        let found = lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-        found.map(str::to_owned).ok_or_else(|| format!("INFO {section} has no {field}"))
+        let found = info_field(&text, field).map(str::to_owned);
+        found.ok_or_else(|| format!("INFO {section} has no {field}"))
     }
 
     /// A number in the STATUS of a sale.
-    pub fn status(&mut self, sale: &str, field: &str) -> Result<u64, String> {
-        let text: String = self.ask(&["SECKILL.STATUS", sale, "JSON"])?;
-        let status: serde_json::Value = serde_json::from_str(&text).map_err(|e| e.to_string())?;
-        status[field].as_u64().ok_or_else(|| format!("STATUS says {text}, {field} is no number"))
+    pub fn status(&mut self, key: &str, field: &str) -> Result<u64, String> {
+        sale::number(&sale::status(&mut self.connection, key)?, &format!("/{field}"))
     }
 
     /// Waits until a field of INFO has this value.
@@ -129,9 +128,9 @@ impl Control {
         self.statistic("commandstats", &format!("cmdstat_{command}"), "usec_per_call")
     }
 
-    /// Percentile of the microseconds that these calls took in the server, such as `p99.9`.
-    pub fn percentile_us(&mut self, command: &str, percentile: &str) -> Result<f64, String> {
-        self.statistic("latencystats", &format!("latency_percentiles_usec_{command}"), percentile)
+    /// The p99.9 of the microseconds that these calls took in the server.
+    pub fn p999_us(&mut self, command: &str) -> Result<f64, String> {
+        self.statistic("latencystats", &format!("latency_percentiles_usec_{command}"), "p99.9")
     }
 
     /// A number in a field of INFO like `a=1,b=2`.

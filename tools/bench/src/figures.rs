@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 
 /// One quantity, measured once in each round.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-pub struct Series {
-    pub case: String,
-    pub who: String,
-    pub unit: String,
-    pub values: Vec<f64>,
+struct Series {
+    case: String,
+    who: String,
+    unit: String,
+    values: Vec<f64>,
 }
 
 /// Processor time of the server's main thread for each call.
@@ -22,18 +22,7 @@ pub const MS: &str = "ms";
 /// The slowest call.
 pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
-/// The median of the calls.
-const MIDDLE_US: &str = "us at p50";
-/// Percentiles of server time that INFO LATENCYSTATS has, with their units here.
-pub const PERCENTILES: [(&str, &str); 2] = [("p99.9", US), ("p50", MIDDLE_US)];
-/// Response time measured by a client.
-pub const ROUND_TRIP_US: &str = "us of a round trip";
-pub const NS: &str = "ns";
-pub const HUNDREDTH_NS: &str = "ns at p99";
-pub const MIDDLE_NS: &str = "ns at p50";
 pub const INSTRUCTIONS: &str = "instructions";
-/// Instructions of the module itself. Each part of its code is a contender.
-pub const OWN: &str = "own instructions";
 
 /// A median with the smallest and largest value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,13 +52,6 @@ impl Spread {
     }
 }
 
-/// The p99.9 of these values; 0 if there are none.
-pub fn p999(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let place = (values.len() as f64 * 0.999) as usize;
-    values.get(place.min(values.len().saturating_sub(1))).copied().unwrap_or_default()
-}
-
 /// Key of a figure: case and contender.
 pub type Place<'a> = (&'a str, &'a str);
 
@@ -77,7 +59,7 @@ pub type Place<'a> = (&'a str, &'a str);
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Figures {
-    pub series: Vec<Series>,
+    series: Vec<Series>,
 }
 
 impl Figures {
@@ -94,14 +76,9 @@ impl Figures {
         }
     }
 
-    /// Keeps figures of an older run that this run did not measure. Instructions by part of the
-    /// code are replaced as a whole, because parts may be renamed.
+    /// Keeps figures of an older run that this run did not measure.
     pub fn keep_others_of(&mut self, old: Figures) {
-        let has_parts = self.series.iter().any(|series| series.unit == OWN);
         for series in old.series {
-            if has_parts && series.unit == OWN {
-                continue;
-            }
             if !self.series.iter().any(|new| new.is((&series.case, &series.who), &series.unit)) {
                 self.series.push(series);
             }

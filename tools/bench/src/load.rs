@@ -83,9 +83,6 @@ pub struct Manner {
 pub const PIPELINED: Manner = Manner { connections: 50, pipeline: 32, pace: None };
 
 /// Sends the request with each number and waits for all replies.
-///
-/// # Errors
-/// When a reply differs from `expected`, or a connection breaks.
 pub fn send(
     port: u16,
     request: &Request,
@@ -119,9 +116,6 @@ pub struct Rate {
 }
 
 /// Sends the load and returns its result.
-///
-/// # Errors
-/// As [`send`].
 pub fn measure(
     control: &mut Control,
     request: &Request,

@@ -7,7 +7,6 @@
 //! make bench BENCH="--quick --only recommended"
 //! ```
 
-mod callgrind;
 mod cases;
 mod chart;
 mod contenders;
@@ -18,7 +17,6 @@ mod load;
 mod page;
 mod pings;
 mod plan;
-mod profile;
 mod report;
 mod rows;
 
@@ -35,14 +33,8 @@ use figures::Figures;
 use host::Host;
 use report::{Report, Runs, Took};
 
-/// Most open connections: those of the largest case, and some for control.
-const CONNECTIONS: usize = 1_200;
-
 /// File of the full runs, one for each server.
 const RUNS: &str = "docs/bench.json";
-
-/// The no-op module: its commands decide nothing.
-const NOOP: &str = "target/release/libseckill_noop.so";
 
 /// Measures the server's cost of a call of the module, beside scripts that do the same work, and
 /// says which bars hold. The server is that of SECKILL_TEST_SERVER, or redis-server of the PATH.
@@ -63,10 +55,6 @@ struct Options {
     /// Measure nothing, write the tables from the runs in docs/
     #[arg(long)]
     tables: bool,
-    /// Measure nothing, show where the server spends its time (perf); with --docs write it into
-    /// docs/
-    #[arg(long)]
-    profile: bool,
 }
 
 fn main() -> ExitCode {
@@ -82,14 +70,6 @@ fn run(options: &Options) -> Result<(), String> {
         return write_docs(&Runs::read(Path::new(RUNS))?);
     }
     let mut bench = set_up(options)?;
-    if options.profile {
-        let profiles = profile::all(&bench)?;
-        profiles.iter().for_each(|profile| println!("{profile}"));
-        return match options.docs {
-            true => page::write_profiles(&bench.server, &profiles),
-            false => Ok(()),
-        };
-    }
     let (report, failures) = measure(&mut bench, options);
     page::print(&report);
     if options.docs && !options.quick {
@@ -141,13 +121,11 @@ fn measure(bench: &mut Bench, options: &Options) -> (Report, Vec<String>) {
 }
 
 fn set_up(options: &Options) -> Result<Bench, String> {
-    seckill_harness::limits::allow_connections(CONNECTIONS)?;
     let module = module_file(None)?;
-    let noop = module_file(Some(NOOP.into()))?;
     if !host::leave_the_servers_core() {
         eprintln!("One core: load and server share it, so the figures say little.");
     }
     let server = Control::start(Some(&module), &[])?.title()?;
     let plan = if options.quick { plan::QUICK } else { plan::FULL };
-    Ok(Bench { module, noop, server, plan, figures: Figures::default(), start: Instant::now() })
+    Ok(Bench { module, server, plan, figures: Figures::default(), start: Instant::now() })
 }

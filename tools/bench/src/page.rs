@@ -3,21 +3,18 @@
 
 mod chinese;
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use comfy_table::{presets, Table};
 use seckill_harness::page::write_between;
 
-use crate::callgrind::C_LIBRARY;
 use crate::cases::memory::{MEMORY, TERMS};
-use crate::cases::{crowd, instructions, sale, stall};
+use crate::cases::{crowd, sale, stall};
 use crate::contenders::{
     ALREADY, COMPARED, CONFIRM, FUNCTION, GRAB, INCR, INCREX, MODULE, MULTI, PLAIN, SADD, SCRIPT,
     SOLD_OUT,
 };
-use crate::figures::{Place, BUSY, BYTES, INSTRUCTIONS, OWN, PER_SECOND, SERVER_US};
-use crate::profile::Profile;
+use crate::figures::{Place, BUSY, BYTES, PER_SECOND, SERVER_US};
 use crate::report::{Report, Runs};
 use crate::rows::{both_times, short, Row, ABSENT};
 
@@ -32,27 +29,24 @@ const CROWD: usize = 50;
 /// Bytes of `maxmemory 1gb`.
 const FULL: f64 = (1u64 << 30) as f64;
 
-/// Parts of the code with fewer instructions in every column share one row.
-const LITTLE: f64 = 50.0;
-
 /// Prints the results of one run.
 pub fn print(report: &Report) {
     let runs = [report];
-    println!("{}\n\n{}\n", table(&runs, true), table(&runs, false));
+    println!("{}\n", table(&runs));
     println!("{}\n\n{}\n", recommended(&runs), times(&runs, &others()));
     let took = report.cases.iter().map(|took| format!("{} {:.0} s", took.case, took.seconds));
-    for table in [parts(report), memory(report), stall(&runs)].into_iter().flatten() {
+    for table in [memory(report), stall(&runs)].into_iter().flatten() {
         println!("{table}\n");
     }
     println!("{}\n({})", report.sentence(), took.collect::<Vec<_>>().join(", "));
 }
 
 /// Writes the tables of all runs into the pages.
-///
-/// # Errors
-/// A message that says what failed.
 pub fn write(runs: &Runs) -> Result<(), String> {
-    blocks(runs)?.iter().try_for_each(|(file, name, text)| put(file, name, text))
+    blocks(runs)?.iter().try_for_each(|(file, name, text)| {
+        let ([begin, end], part) = block(name, text);
+        write_between(Path::new(file), [&begin, &end], &part)
+    })
 }
 
 /// A file, the name of a table's marks, and the table.
@@ -62,10 +56,8 @@ type Block = (&'static str, &'static str, String);
 fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
     let all: Vec<&Report> = runs.runs.iter().collect();
     let sentences = all.iter().map(|run| format!("- {}", run.sentence())).collect::<Vec<_>>();
-    let bars = format!("{}\n\n{}", table(&all, true), sentences.join("\n"));
-    let mut blocks =
-        vec![(DETAILS, "bars", bars), (DETAILS, "reported", table(&all, false).to_string())];
-    blocks.extend(all.iter().find_map(|run| Some((DETAILS, "parts", parts(run)?.to_string()))));
+    let bars = format!("{}\n\n{}", table(&all), sentences.join("\n"));
+    let mut blocks = vec![(DETAILS, "bars", bars)];
     let in_both = [
         ([PAGE, PAGE_ZH], "recommended", Some(recommended(&all))),
         ([PAGE, PAGE_ZH], "crowd", Some(crowd(&all))),
@@ -84,19 +76,13 @@ fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
 
 const INSTALL: [&str; 2] = ["docs/install.md", "docs/zh/install.md"];
 
-/// Rows with a bar, or rows without one, with a column for each run.
-fn table(runs: &[&Report], with_bars: bool) -> Table {
+/// All rows, with a column for each run.
+fn table(runs: &[&Report]) -> Table {
     let rows: Vec<Vec<Row>> = runs.iter().map(|run| run.rows()).collect();
-    let mut head = vec!["what", "figure", "setting"];
-    head.extend(with_bars.then_some("bar"));
-    let mut table = new_table(head, runs);
+    let mut table = new_table(vec!["what", "figure", "setting", "bar"], runs);
     let first = rows.first().map_or(&[][..], |first| first);
     for (place, row) in first.iter().enumerate() {
-        if row.bar.is_empty() == with_bars {
-            continue;
-        }
-        let mut line = vec![row.what.clone(), row.figure.clone(), row.setting.clone()];
-        line.extend(with_bars.then(|| row.bar.clone()));
+        let mut line = [&row.what, &row.figure, &row.setting, &row.bar].map(String::clone).to_vec();
         line.extend(rows.iter().filter_map(|rows| Some(rows.get(place)?.cell())));
         table.add_row(line);
     }
@@ -223,56 +209,9 @@ fn stall(runs: &[&Report]) -> Option<Table> {
     is_measured.then_some(table)
 }
 
-/// The module's own instructions, by the place of their code. `None` if the run did not count them.
-fn parts(run: &Report) -> Option<Table> {
-    const KINDS: [&str; 5] = instructions::OURS;
-    type Counts = [f64; KINDS.len()];
-    let count = |case: &str, who: &str, unit: &str| {
-        run.figures.spread((case, who), unit).map_or(0.0, |it| it.median)
-    };
-    let of = |part: &str| -> Counts { KINDS.map(|kind| count(kind, part, OWN)) };
-    let own = run.figures.series.iter().filter(|series| series.unit == OWN);
-    let names: BTreeSet<&str> = own.map(|series| &*series.who).collect();
-    let names = names.into_iter().filter(|name| *name != C_LIBRARY);
-    let mut rows: Vec<(&str, Counts)> = names.map(|part| (part, of(part))).collect();
-    rows.sort_by(|(_, a), (_, b)| b[0].total_cmp(&a[0]));
-    let sum = |rows: &[(&str, Counts)]| -> Counts {
-        std::array::from_fn(|kind| rows.iter().map(|(_, counts)| counts[kind]).sum())
-    };
-    let all = sum(&rows);
-    let (mut shown, little): (Vec<_>, Vec<_>) =
-        rows.into_iter().partition(|(_, counts)| counts.iter().any(|count| *count >= LITTLE));
-    let is_counted = !(shown.is_empty() && little.is_empty());
-    shown.push(("all others", sum(&little)));
-    shown.push(("**the module's own**", all));
-    shown.push((C_LIBRARY, of(C_LIBRARY)));
-    let whole = KINDS.map(|kind| count(instructions::CASE, kind, INSTRUCTIONS));
-    shown.push(("the whole call, server included", whole));
-    let mut table = new_table([&[&*run.server], &KINDS[..]].concat(), &[]);
-    for (part, counts) in shown {
-        let counts = counts.map(|count| short(count.round()));
-        table.add_row([&[part.to_owned()], &counts[..]].concat());
-    }
-    is_counted.then_some(table)
-}
-
 fn figure(run: &Report, place: Place<'_>, unit: &str) -> String {
     let found = run.figures.spread(place, unit);
     found.map_or_else(|| ABSENT.to_owned(), |found| short(found.median))
-}
-
-/// Writes the profiles of a server.
-///
-/// # Errors
-/// A message that says what failed.
-pub fn write_profiles(server: &str, profiles: &[Profile]) -> Result<(), String> {
-    let text = profiles.iter().map(Profile::to_string).collect::<Vec<_>>().join("\n\n");
-    put(DETAILS, "profile", &format!("{server}:\n\n{text}"))
-}
-
-fn put(file: &str, name: &str, text: &str) -> Result<(), String> {
-    let ([begin, end], part) = block(name, text);
-    write_between(Path::new(file), [&begin, &end], &part)
 }
 
 /// The marks of a table, and the text between them.

@@ -116,9 +116,6 @@ pub struct Runs {
 
 impl Runs {
     /// Reads the runs; empty if the file is missing.
-    ///
-    /// # Errors
-    /// A message if another version of this program wrote the file.
     pub fn read(file: &Path) -> Result<Runs, String> {
         match fs::read_to_string(file) {
             Ok(text) => serde_json::from_str(&text)
@@ -147,9 +144,6 @@ impl Runs {
     }
 
     /// Writes the runs, one series a line.
-    ///
-    /// # Errors
-    /// A message that says what failed.
     pub fn write(&self, file: &Path) -> Result<(), String> {
         let mut text = String::new();
         for run in &self.runs {

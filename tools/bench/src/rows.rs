@@ -21,7 +21,7 @@ pub struct Row {
     /// The unit of the figure, or the figure that it is divided by.
     pub figure: String,
     pub setting: String,
-    /// The bar in words, for all servers; empty if there is none.
+    /// The bar in words, for all servers.
     pub bar: String,
     pub found: Option<Spread>,
     pub holds: Option<bool>,
@@ -67,6 +67,7 @@ pub const LOADED: &str = "P32, c50, no replica";
 pub const DIRECT: &str = "no AOF, no replica";
 
 impl Rows<'_> {
+    /// A row; without a bar it is not judged, because its bar was not measured.
     pub fn add(
         &mut self,
         (what, figure): (&str, &str),
@@ -98,11 +99,11 @@ impl Rows<'_> {
         (what, case): (&str, &str),
         setting: &str,
         other: &str,
-        bar: Option<f64>,
+        bar: f64,
     ) -> &mut Row {
         let found = self.figures.ratio(SERVER_US, (case, other), (case, MODULE));
         let lead = both_times(self.figures, case, other);
-        let row = self.add((what, "server time per call"), setting, bar.map(Bar::AtLeast), found);
+        let row = self.add((what, "server time per call"), setting, Some(Bar::AtLeast(bar)), found);
         (row.lead, row.unit) = (lead, " x");
         row
     }
@@ -112,11 +113,11 @@ impl Rows<'_> {
         &mut self,
         what: (&str, &str),
         setting: &str,
-        bar: Option<f64>,
+        bar: f64,
         (unit, of, to): (&str, Place<'_>, Place<'_>),
     ) -> &mut Row {
         let found = self.figures.ratio(unit, of, to);
-        self.add(what, setting, bar.map(Bar::AtMost), found)
+        self.add(what, setting, Some(Bar::AtMost(bar)), found)
     }
 
     /// The module's figure divided by `scale`, followed by another contender's figure of that case.
@@ -124,13 +125,13 @@ impl Rows<'_> {
         &mut self,
         what: (&str, &str),
         setting: &str,
-        bar: Option<f64>,
+        bar: f64,
         (case, unit, scale): (&str, &str, f64),
         other: &str,
     ) -> &mut Row {
         let spread = |who| Some(self.figures.spread((case, who), unit)?.in_parts_of(scale));
         let (found, note) = (spread(MODULE), beside(spread(other)));
-        let row = self.add(what, setting, bar.map(Bar::AtMost), found);
+        let row = self.add(what, setting, Some(Bar::AtMost(bar)), found);
         row.note = note;
         row
     }

@@ -16,6 +16,11 @@ pub fn words(line: &str) -> Vec<&[u8]> {
     line.split_whitespace().map(str::as_bytes).collect()
 }
 
+/// A field in the text of INFO.
+pub fn info_field<'i>(info: &'i str, name: &str) -> Option<&'i str> {
+    info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
+}
+
 /// Encodes a command for the connection.
 pub fn encode(args: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut command = redis::Cmd::new();
@@ -123,8 +128,8 @@ impl Conn {
     #[track_caller]
     pub fn info(&mut self, section: &str, name: &str) -> String {
         let info = self.cmd(&format!("INFO {section}")).text();
-        let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        line.unwrap_or_else(|| panic!("no {name} in INFO {section}:\n{info}")).to_owned()
+        let value = info_field(&info, name);
+        value.unwrap_or_else(|| panic!("no {name} in INFO {section}:\n{info}")).to_owned()
     }
 
     /// Switches to RESP3.

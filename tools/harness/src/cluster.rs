@@ -13,9 +13,6 @@ pub type Node = (u16, u16);
 /// Forms a cluster of these nodes. The first `primaries` nodes share the slots evenly, and each
 /// later node is the replica of one of them. Returns when all slots are served and all replicas are
 /// in sync.
-///
-/// # Errors
-/// A node's error reply, or the condition that did not hold in time.
 pub fn form(nodes: &[Node], primaries: usize) -> Result<(), String> {
     for (at, (port, bus)) in nodes.iter().enumerate() {
         tell(*port, &format!("CLUSTER SET-CONFIG-EPOCH {}", at + 1))?;
@@ -37,9 +34,6 @@ pub fn form(nodes: &[Node], primaries: usize) -> Result<(), String> {
 }
 
 /// Waits until a node is up and has this many replicas. If it is a replica, it must be in sync.
-///
-/// # Errors
-/// A message with the node's view, if the time is over.
 pub fn is_up(port: u16, replicas: usize) -> Result<(), String> {
     let nodes = || ask(port, "CLUSTER NODES").map_or_else(|error| error, |nodes| nodes.text());
     let up = in_time("the cluster is up", || {
@@ -58,9 +52,6 @@ pub fn says(port: u16, line: &str, text: &str) -> bool {
 }
 
 /// Waits until a condition holds.
-///
-/// # Errors
-/// A message with `what` if the time is over.
 pub fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(), String> {
     holds_in_time(condition).then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
 }

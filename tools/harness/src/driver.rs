@@ -25,9 +25,6 @@ pub struct Driver {
 
 impl Driver {
     /// Starts a driver. `run` is its command line below `clients/`, `told` its one argument.
-    ///
-    /// # Errors
-    /// A message if it does not start.
     pub fn start(run: &[&str], told: &Value) -> Result<Driver, String> {
         let Some((program, rest)) = run.split_first() else {
             return Err("No program".into());
@@ -59,17 +56,11 @@ impl Driver {
     }
 
     /// The answer to one order, which must be JSON.
-    ///
-    /// # Errors
-    /// A message if the driver has ended, does not answer, or writes no JSON.
     pub fn ask(&mut self, order: &str) -> Result<Value, String> {
         self.ask_while(order, || Ok(()))
     }
 
     /// Like [`Driver::ask`], and calls `meanwhile` again and again until the answer comes.
-    ///
-    /// # Errors
-    /// The errors of [`Driver::ask`], and the error of `meanwhile`.
     pub fn ask_while(
         &mut self,
         order: &str,

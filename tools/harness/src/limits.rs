@@ -7,9 +7,6 @@ const OTHER_FILES: u64 = 256;
 
 /// Allows `connections` sockets in this process and in a redis-server that it starts, because a
 /// child inherits the limit.
-///
-/// # Errors
-/// A message with the limit, if the system does not allow that many.
 pub fn allow_connections(connections: usize) -> Result<(), String> {
     let wanted = connections as u64 + OTHER_FILES;
     let now = getrlimit(Resource::Nofile);

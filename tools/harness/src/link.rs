@@ -77,17 +77,11 @@ struct Through {
 
 impl Link {
     /// Forwards every connection to `server`, a port of this machine.
-    ///
-    /// # Errors
-    /// A message if no port is free.
     pub fn to(server: u16, delay: Duration) -> Result<Link, String> {
         Link::of(Line { server: server.into(), ..Line::default() }, delay)
     }
 
     /// A link without delay. Each of its connections goes through a filter. It has no server yet.
-    ///
-    /// # Errors
-    /// A message if no port is free.
     pub fn through(new_filter: NewFilter) -> Result<Link, String> {
         Link::of(Line { new_filter: Some(new_filter), ..Line::default() }, Duration::ZERO)
     }

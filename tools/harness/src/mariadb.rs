@@ -39,17 +39,11 @@ pub struct MariaDb {
 
 impl MariaDb {
     /// Makes an empty database in a new folder, starts the server and returns when it answers.
-    ///
-    /// # Errors
-    /// A message, with the last lines of the server's log where there is one.
     pub fn start() -> Result<MariaDb, String> {
         MariaDb::start_with(&["--skip-networking"])
     }
 
     /// Starts the server with these settings, which may name a port of the loopback interface.
-    ///
-    /// # Errors
-    /// As [`MariaDb::start`]; so for the other functions.
     pub fn start_with(settings: &[&str]) -> Result<MariaDb, String> {
         MariaDb::start_by(Maker::MariaDb, settings)
     }

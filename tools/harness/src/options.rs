@@ -147,7 +147,7 @@ impl Options {
         if self.has_own_clock {
             set_clock(dir, 0);
             command.env("CLOCK_STEP_FILE", clock_file(dir));
-            command.env("LD_PRELOAD", other_module::clock_step());
+            command.env("LD_PRELOAD", other_module::built("clock_step"));
         }
         match &self.words {
             Some(words) => {
@@ -215,9 +215,6 @@ pub fn server_program() -> OsString {
 
 /// The module file: the one that the caller or `SECKILL_MODULE` names, or the one beside this
 /// program. The path is absolute, because redis-server needs that.
-///
-/// # Errors
-/// A message that names the places where it was searched.
 pub fn module_file(named: Option<PathBuf>) -> Result<PathBuf, String> {
     let file = match named.or_else(|| std::env::var_os("SECKILL_MODULE").map(PathBuf::from)) {
         Some(file) => file,

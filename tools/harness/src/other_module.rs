@@ -1,5 +1,6 @@
-//! Shared objects in C that test servers load, each compiled once beside the test program: the
-//! other module (other_module.c), and the library that sets a server's clock (clock_step.c).
+//! Shared objects in C that servers load, each compiled once beside the program: the other module
+//! (other_module.c), and the libraries that set a server's clock (clock_step.c) and watch its disk
+//! (watch.c).
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,13 +16,8 @@ pub fn path() -> &'static Path {
     PATH.get_or_init(|| built("other_module"))
 }
 
-/// The path of the library that replaces the server's clock calls.
-pub fn clock_step() -> &'static Path {
-    static PATH: OnceLock<PathBuf> = OnceLock::new();
-    PATH.get_or_init(|| built("clock_step"))
-}
-
-fn built(name: &str) -> PathBuf {
+/// The path of the shared object of `name.c`.
+pub(super) fn built(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = root.join("src").join(name).with_extension("c");
     let test = std::env::current_exe().expect("the path of this test");

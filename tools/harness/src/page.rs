@@ -11,28 +11,10 @@ pub fn between(text: &str, [begin, end]: [&str; 2], part: &str) -> Option<String
 }
 
 /// Replaces the part between the marks of a file.
-///
-/// # Errors
-/// A message that names the file.
 pub fn write_between(file: &Path, marks: [&str; 2], part: &str) -> Result<(), String> {
     let failed = |why: &str| format!("{} is left as it was: {why}", file.display());
     let text = fs::read_to_string(file).map_err(|e| failed(&e.to_string()))?;
     let new = between(&text, marks, part);
     let new = new.ok_or_else(|| failed(&format!("it has no mark {}", marks[0].trim_end())))?;
     fs::write(file, new).map_err(|e| failed(&e.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::between;
-
-    #[test]
-    fn a_part_goes_between_its_own_marks() {
-        let page = "a\n<!-- x -->\nold\n<!-- end -->\nb\n<!-- y -->\n<!-- end -->\n";
-        let filled = between(page, ["<!-- x -->", "<!-- end -->"], "\nnew\n");
-        let expected = page.replace("old", "new");
-        assert_eq!(filled, Some(expected));
-        assert_eq!(between(page, ["<!-- z -->", "<!-- end -->"], "new"), None);
-        assert_eq!(between(page, ["<!-- x -->", "<!-- stop -->"], "new"), None);
-    }
 }

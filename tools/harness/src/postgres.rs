@@ -23,18 +23,12 @@ const PORT: u16 = 5432;
 
 impl Postgres {
     /// Makes an empty database in a new folder, starts the server and returns when it answers.
-    ///
-    /// # Errors
-    /// A message, with the last lines of the server's log where there is one.
     pub fn start() -> Result<Postgres, String> {
         Postgres::start_with(PORT, &["listen_addresses="], |_| Ok(()))
     }
 
     /// Starts the server on this port with these settings, which name its addresses. `prepare` gets
     /// the folder before the start, to write files that the settings name.
-    ///
-    /// # Errors
-    /// As [`Postgres::start`].
     pub fn start_with(
         port: u16,
         settings: &[&str],

@@ -41,9 +41,6 @@ pub struct Process {
 
 impl Process {
     /// Creates a folder in `place` whose name begins with `prefix`. No process runs yet.
-    ///
-    /// # Errors
-    /// A message if the folder can't be created.
     pub fn in_folder(place: &Path, prefix: &str) -> Result<Process, String> {
         SIGNALS.call_once(clean_up_on_signals);
         let folder = tempfile::Builder::new().prefix(prefix).tempdir_in(place);
@@ -60,9 +57,6 @@ impl Process {
     }
 
     /// Starts the command. An earlier process must have ended.
-    ///
-    /// # Errors
-    /// A message if it does not start.
     pub fn spawn(&self, command: &mut Command) -> Result<(), String> {
         let program = command.get_program().to_string_lossy().into_owned();
         let child =
@@ -108,9 +102,6 @@ impl Process {
     }
 
     /// Sends the process a signal.
-    ///
-    /// # Errors
-    /// A message if the process does not run.
     pub fn signal(&self, signal: Signal) -> Result<(), String> {
         let pid = self.pid().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         let pid = pid.ok_or("This process was stopped before.")?;

@@ -6,6 +6,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use rustix::process::Signal;
 
+use super::client::info_field;
 use super::launch::{self, launch, Failure};
 pub use super::options::{module_file, server_program, Options};
 use super::process::Process;
@@ -41,9 +42,6 @@ pub fn release(name: &str) -> Option<(String, Vec<u32>)> {
 
 /// A server for a crowd of this many connections, with the durability that a shop needs: an AOF,
 /// synced every second.
-///
-/// # Errors
-/// As [`Server::start`].
 pub fn server_for_crowd(module: &Path, connections: usize) -> Result<Server, String> {
     let max_clients = (connections + OTHER_CLIENTS).to_string();
     Server::start(
@@ -62,9 +60,6 @@ pub struct Server {
 impl Server {
     /// Starts the server with `module` and `settings`, such as `["--appendonly", "yes"]`. Returns
     /// when the server answers.
-    ///
-    /// # Errors
-    /// A message, with the last lines of the server's log where there is one.
     pub fn start(module: &Path, settings: &[&str]) -> Result<Server, String> {
         Options::of_program(Some(module), settings).run()
     }
@@ -97,22 +92,15 @@ impl Server {
     }
 
     /// Opens a new connection.
-    ///
-    /// # Errors
-    /// The error message of the client library.
     pub fn connect(&self) -> Result<redis::Connection, String> {
         launch::connect(self.port)
     }
 
     /// Name and version of the server, such as `Redis 7.0.15`.
-    ///
-    /// # Errors
-    /// A message if it does not answer.
     pub fn title(&self) -> Result<String, String> {
         let info = redis::cmd("INFO").arg("server").query::<String>(&mut self.connect()?);
         let info = info.map_err(|e| format!("INFO failed: {e}"))?;
-        let said = |name: &str| info.lines().find_map(|line| line.strip_prefix(name));
-        Ok(match (said("valkey_version:"), said("redis_version:")) {
+        Ok(match (info_field(&info, "valkey_version"), info_field(&info, "redis_version")) {
             (Some(version), _) => format!("Valkey {version}"),
             (None, version) => format!("Redis {}", version.unwrap_or_default()),
         })
@@ -124,17 +112,11 @@ impl Server {
     }
 
     /// Stops all threads of the server (SIGSTOP), as if the machine hung.
-    ///
-    /// # Errors
-    /// A message if the server does not run; also the errors of [`Server::thaw`].
     pub fn freeze(&self) -> Result<(), String> {
         self.process.signal(Signal::STOP)
     }
 
     /// Continues a frozen server (SIGCONT).
-    ///
-    /// # Errors
-    /// A message if the server does not run.
     pub fn thaw(&self) -> Result<(), String> {
         self.process.signal(Signal::CONT)
     }
@@ -156,9 +138,6 @@ impl Server {
 
     /// Starts the server again with its files, on its old port if that is free. A running server is
     /// killed first.
-    ///
-    /// # Errors
-    /// As [`Server::start`].
     pub fn restart(mut self) -> Result<Server, String> {
         self.process.kill();
         self.launch(Some(self.port))?;
@@ -168,9 +147,6 @@ impl Server {
 
 impl Options {
     /// Starts the server for a program.
-    ///
-    /// # Errors
-    /// As [`Server::start`].
     pub fn run(self) -> Result<Server, String> {
         let mut server = Server::new(self)?;
         server.launch(None)?;

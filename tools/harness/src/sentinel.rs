@@ -22,9 +22,6 @@ pub struct Sentinel {
 impl Sentinel {
     /// Starts a Sentinel with these further lines of configuration. The Sentinel knows the server
     /// at this loopback port as `mymaster`. `quorum` Sentinels must agree to declare it down.
-    ///
-    /// # Errors
-    /// A message, with the last lines of its log where there is one.
     pub fn start(primary: u16, quorum: usize, lines: &[&str]) -> Result<Sentinel, String> {
         let process = Process::in_folder(&std::env::temp_dir(), "seckill-sentinel-")?;
         let folder = process.folder().to_owned();
@@ -51,17 +48,11 @@ impl Sentinel {
     }
 
     /// Opens a new connection.
-    ///
-    /// # Errors
-    /// The error message of the client library.
     pub fn connect(&self) -> Result<redis::Connection, String> {
         launch::connect(self.port)
     }
 
     /// The port of the primary that the Sentinel reports.
-    ///
-    /// # Errors
-    /// A message if it reports none.
     pub fn named(&self) -> Result<u16, String> {
         let mut asked = redis::cmd("SENTINEL");
         asked.arg("GET-MASTER-ADDR-BY-NAME").arg("mymaster");
@@ -70,9 +61,6 @@ impl Sentinel {
     }
 
     /// The Sentinel's view of the primary: the fields of SENTINEL MASTER.
-    ///
-    /// # Errors
-    /// A message if it does not answer.
     pub fn knows(&self) -> Result<HashMap<String, String>, String> {
         let mut asked = redis::cmd("SENTINEL");
         asked.arg("MASTER").arg("mymaster");
@@ -91,30 +79,9 @@ pub struct Trio(pub Vec<Sentinel>);
 impl Trio {
     /// Starts three Sentinels with these further lines of configuration. Returns when each knows
     /// the others and this many replicas.
-    ///
-    /// # Errors
-    /// A message if one does not start, or they do not find each other.
     pub fn start(primary: u16, replicas: usize, lines: &[&str]) -> Result<Trio, String> {
-        Trio::start_each(primary, replicas, || {
-            lines.iter().map(|line| (*line).to_owned()).collect()
-        })
-    }
-
-    /// As [`Trio::start`], with separate lines for each Sentinel.
-    ///
-    /// # Errors
-    /// As [`Trio::start`].
-    pub fn start_each(
-        primary: u16,
-        replicas: usize,
-        lines: impl Fn() -> Vec<String>,
-    ) -> Result<Trio, String> {
-        let one = |_| {
-            let lines = lines();
-            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-            Sentinel::start(primary, 2, &lines)
-        };
-        let all: Result<Vec<Sentinel>, String> = (0..3).map(one).collect();
+        let all: Result<Vec<Sentinel>, String> =
+            (0..3).map(|_| Sentinel::start(primary, 2, lines)).collect();
         let trio = Trio(all?);
         match holds_within(DEADLINE, || trio.is_settled(primary, replicas)) {
             true => Ok(trio),
@@ -148,9 +115,6 @@ impl Trio {
     }
 
     /// Sends `SENTINEL FAILOVER mymaster` and these further words to the first Sentinel.
-    ///
-    /// # Errors
-    /// The Sentinel's error reply.
     pub fn fail_over(&self, more: &[&str]) -> Result<(), String> {
         let mut redis = self.0.first().ok_or("There is no Sentinel.")?.connect()?;
         let mut asked = redis::cmd("SENTINEL");

@@ -22,6 +22,22 @@ pub fn wait_until(what: &str, condition: impl FnMut() -> bool) {
     assert!(holds_in_time(condition), "waited {:?} in vain until {what}", deadline());
 }
 
+/// Returns as soon as `condition` holds; an error of it means that it does not hold yet.
+pub fn until(
+    what: &str,
+    mut condition: impl FnMut() -> Result<bool, String>,
+) -> Result<(), String> {
+    let mut trouble = String::new();
+    let holds = holds_in_time(|| {
+        let held = condition();
+        held.unwrap_or_else(|why| {
+            trouble = why;
+            false
+        })
+    });
+    holds.then_some(()).ok_or_else(|| format!("Waited in vain until {what}. {trouble}"))
+}
+
 /// Whether `condition` comes to hold before the deadline.
 pub fn holds_in_time(condition: impl FnMut() -> bool) -> bool {
     holds_within(deadline(), condition)

@@ -1,18 +1,17 @@
 //! Disk calls of a server. A small preloaded library (watch.c) wraps the server's writes and syncs.
 //! The library can delay calls or make them fail, and it records how much of each file was synced.
-//! So tests can have a slow or failing disk, or a power cut that loses unsynced bytes.
-//! The library is built here with the C compiler that the module needs, too. Without a compiler, or
-//! if a server does not load the library, disks stay normal.
+//! So tests can have a slow or failing disk, or a power cut that loses unsynced bytes. If a server
+//! does not load the library, disks stay normal.
 
 use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
-const SOURCE: &str = include_str!("watch.c");
+use super::other_module;
+
 /// The file with the library's settings: delays and failing calls, numbers of 32 bits.
 const ORDERS: &str = "orders";
 /// The number of settings in that file.
@@ -37,15 +36,10 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Builds the library; `None` if there is no compiler.
-    pub fn build() -> Option<Watch> {
-        let notes = tempfile::Builder::new().prefix("seckill-watch-").tempdir().ok()?;
-        let (source, library) = (notes.path().join("watch.c"), notes.path().join("watch.so"));
-        fs::write(&source, SOURCE).ok()?;
-        let mut compiler = Command::new("cc");
-        compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(&source);
-        let built = compiler.stdout(Stdio::null()).stderr(Stdio::null()).status().ok()?;
-        built.success().then_some(Watch { library, notes })
+    /// Builds the library.
+    pub fn build() -> Watch {
+        let notes = tempfile::Builder::new().prefix("seckill-watch-").tempdir();
+        Watch { library: other_module::built("watch"), notes: notes.expect("a folder") }
     }
 
     /// The command that runs the server's command line with the library. Deletes records about

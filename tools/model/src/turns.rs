@@ -1,11 +1,10 @@
 //! Checks the waiting list by outbox entries alone. Nobody is served before an earlier waiter, a
 //! head is passed at most OVERTAKE times, every offer ends, and a waiter gets no second offer.
 //!
-//! `make sim` and `make torture` check each history with it, and the bound on overtaking: an entry
+//! `make sim` and `make torture` check each history with it (its tests are in
+//! `tools/torture/src/tests/waiting.rs`), and the bound on overtaking: an entry
 //! is passed at most OVERTAKE times for each entry that was before it when it joined, and for
 //! itself.
-
-mod tests;
 
 use std::collections::BTreeMap;
 

@@ -38,9 +38,6 @@ pub enum Kind {
 }
 
 /// All places of a file.
-///
-/// # Errors
-/// A message if the file is not valid Rust.
 pub fn places(source: &str) -> Result<Vec<Place>, String> {
     let file = syn::parse_file(source).map_err(|error| error.to_string())?;
     let mut finder = Finder { places: Vec::new(), function: String::new() };

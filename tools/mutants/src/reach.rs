@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use crate::run::{self, Outcome, Test, MEASURING_SERVER};
+use crate::run::{self, Outcome, Test, DEADLINE, MEASURING_SERVER};
 use crate::tree::Programs;
 use crate::write::NOTING;
 
@@ -18,9 +18,6 @@ const LONG: [&str; 2] = ["enumeration", "property"];
 const LEFT_OUT_MAX: usize = 3;
 
 /// Runs each test once, alone in its process. Returns the tests, the fastest first.
-///
-/// # Errors
-/// A message if many tests fail without a mutant.
 pub fn measure(
     programs: &Programs,
     folder: &Path,
@@ -61,7 +58,7 @@ fn one(program: &PathBuf, name: &str, notes: &Path, programs: &Programs) -> Resu
     let started = Instant::now();
     let with = [(NOTING.1, notes.as_os_str())];
     let words = ["--exact", name];
-    let outcome = run::noting(programs.deadline, programs, program, NOTING.0, &words, &with);
+    let outcome = run::noting(DEADLINE, programs, program, NOTING.0, &words, &with);
     if outcome != Outcome::Survived {
         return Err(format!("{outcome:?}"));
     }

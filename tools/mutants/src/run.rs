@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
+use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
@@ -36,12 +37,23 @@ pub enum Outcome {
     Unreached,
 }
 
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Caught(test) => f.write_str(test),
+            other => write!(f, "({other:?})"),
+        }
+    }
+}
+
 /// Tests up to the first limit run together first, then tests up to the second limit. Each longer
 /// test runs alone.
 const TOGETHER: [Duration; 2] = [Duration::from_millis(50), Duration::from_millis(500)];
 /// Timeout of a test with a mutant: this many times its normal duration, and at least the second
 /// value.
 const PATIENCE: (u32, Duration) = (8, Duration::from_secs(10));
+/// Timeout for the tests of one program.
+pub const DEADLINE: Duration = Duration::from_secs(300);
 /// Memory limit of a test program in KiB, because some mutants allocate without end.
 const MEMORY_KIB: usize = 6 << 20;
 /// Server tests that measure time or memory: other load could make them fail.
@@ -78,7 +90,7 @@ pub fn mutant(tests: &[Test], programs: &Programs, number: usize) -> Outcome {
 fn together(mut batch: Vec<&Test>, programs: &Programs, number: usize) -> Outcome {
     while let Some(first) = batch.first() {
         let takes: Duration = batch.iter().map(|test| test.takes).sum();
-        let deadline = (takes * PATIENCE.0).max(PATIENCE.1).min(programs.deadline);
+        let deadline = (takes * PATIENCE.0).max(PATIENCE.1).min(DEADLINE);
         let is_server = programs.server.contains(&first.program);
         let run = |names: &[&str]| {
             // One test at a time, because another mutant runs at the same time.

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use seckill_random::Random;
 
 use crate::find::{self, Place};
+use crate::tree::listed;
 
 /// One mutant: a place with one replacement.
 #[derive(Clone, Debug)]
@@ -40,43 +41,24 @@ impl fmt::Display for Mutant {
 }
 
 /// Folders with mutants.
-const FOLDERS: [&str; 2] = ["domain/src", "src"];
+const FOLDERS: [&str; 2] = ["domain/src/", "src/"];
 /// Files without mutants: tests, and the allocator, which the switches themselves call.
 const LEFT_ALONE: [&str; 3] = ["tests.rs", "testing.rs", "alloc.rs"];
 
 /// All mutants, in an order that depends only on the seed.
-///
-/// # Errors
-/// A message that says what failed.
 pub fn shuffled(root: &Path, seed: u64) -> Result<Vec<Mutant>, String> {
+    let is_code = |path: &&String| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        FOLDERS.iter().any(|folder| path.starts_with(folder))
+            && path.ends_with(".rs")
+            && !LEFT_ALONE.contains(&name)
+    };
     let mut all = Vec::new();
-    for folder in FOLDERS {
-        let mut files = Vec::new();
-        collect(&root.join(folder), &mut files)?;
-        files.sort_unstable();
-        for file in files {
-            let path = file.strip_prefix(root).unwrap_or(&file).display().to_string();
-            all.extend(of_file(&file, &path)?);
-        }
+    for path in listed(root)?.iter().filter(is_code) {
+        all.extend(of_file(&root.join(path), path)?);
     }
     Random(seed).shuffle(&mut all);
     Ok(all)
-}
-
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
-    let trouble = |error: std::io::Error| format!("{}: {error}", folder.display());
-    for entry in fs::read_dir(folder).map_err(trouble)? {
-        let path = entry.map_err(trouble)?.path();
-        let name = path.file_name().unwrap_or_default();
-        if path.is_dir() {
-            collect(&path, files)?;
-        } else if path.extension().is_some_and(|it| it == "rs")
-            && !LEFT_ALONE.iter().any(|it| name == *it)
-        {
-            files.push(path);
-        }
-    }
-    Ok(())
 }
 
 fn of_file(file: &Path, path: &str) -> Result<Vec<Mutant>, String> {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
@@ -23,8 +22,6 @@ pub struct Programs {
     pub domain: Vec<PathBuf>,
     pub command: Vec<PathBuf>,
     pub server: Vec<PathBuf>,
-    /// Timeout for all tests of one mutant.
-    pub deadline: Duration,
     /// The copy of the sources.
     copy: PathBuf,
 }
@@ -55,32 +52,20 @@ const LINES_BESIDE: usize = 3;
 
 impl Tree {
     /// Copies the files of the repository at `root` to `folder/tree`.
-    ///
-    /// # Errors
-    /// A message that says what failed.
     pub fn copy(root: &Path, folder: &Path) -> Result<Tree, String> {
         let copy = folder.join("tree");
-        let listed = Command::new("git")
-            .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-            .current_dir(root)
-            .output()
-            .map_err(|error| format!("git does not start: {error}"))?;
-        let listed = String::from_utf8_lossy(&listed.stdout);
-        let names = || listed.split_terminator('\0').filter(|name| root.join(name).is_file());
+        let names = listed(root)?;
         if copy.is_dir() {
-            let kept = names().map(|name| copy.join(name)).collect();
+            let kept = names.iter().map(|name| copy.join(name)).collect();
             prune(&copy, &kept).map_err(|error| format!("{}: {error}", copy.display()))?;
         }
-        for name in names() {
+        for name in &names {
             put(&root.join(name), &copy.join(name))?;
         }
         Ok(Tree { root: root.to_owned(), copy })
     }
 
     /// Writes all files with mutants, and the two files with the switch.
-    ///
-    /// # Errors
-    /// A message that says what failed.
     pub fn write(&self, mutants: &Numbered<'_>) -> Result<(), String> {
         let mut files: BTreeMap<&str, BTreeMap<(usize, usize), Switch>> = BTreeMap::new();
         for (number, mutant) in mutants {
@@ -106,17 +91,11 @@ impl Tree {
     }
 
     /// Writes the original file; its mutants are given up.
-    ///
-    /// # Errors
-    /// A message that says what failed.
     pub fn restore(&self, path: &str) -> Result<(), String> {
         put(&self.root.join(path), &self.copy.join(path))
     }
 
     /// Builds all tests, or returns the mutants that do not compile.
-    ///
-    /// # Errors
-    /// A message if cargo does not start.
     pub fn build(&self, has_commands: bool) -> Result<Result<Programs, Broken>, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
@@ -164,6 +143,20 @@ impl Tree {
         }
         broken
     }
+}
+
+/// The files of the repository at `root`, in order.
+pub fn listed(root: &Path) -> Result<Vec<String>, String> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("git does not start: {error}"))?;
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    let names = listed.split_terminator('\0').filter(|name| root.join(name).is_file());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// The mutants between two lines.

@@ -20,8 +20,6 @@ mod settled;
 pub mod sim;
 mod state;
 
-use comfy_table::{presets, CellAlignment, Table};
-
 /// Parts of the split.
 pub const PARTS: usize = 3;
 
@@ -103,15 +101,4 @@ impl Config {
     fn is(&self, broken: Broken) -> bool {
         self.broken == Some(broken)
     }
-}
-
-/// An empty table with text columns, then number columns.
-pub fn table(words: &[&str], numbers: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED);
-    table.set_header([words, numbers].concat());
-    for number in table.column_iter_mut().skip(words.len()) {
-        number.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }

@@ -1,4 +1,4 @@
-//! The output of a simulation: a table of events, and a failure as a session.
+//! The output of a simulation: a table of events, and the steps of a failure.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ pub fn print_failure(seed: u64, failure: &Failure, short: &Failure) {
     );
     println!("The shortest way there that was found has {} steps:", short.steps.len());
     for (place, sale) in short.setup.sales.iter().enumerate() {
-        println!("  INIT {} {sale:?}", ["k", "l"][place]);
+        println!("  INIT of sale {place}: {sale:?}");
     }
     println!(
         "  the clock shows {}, the first replica {}",

@@ -56,7 +56,7 @@ pub struct Disk {
     place: PathBuf,
     is_limited: bool,
     /// The library that wraps the server's calls to this disk.
-    pub watch: Option<Watch>,
+    pub watch: Watch,
 }
 
 impl Disk {

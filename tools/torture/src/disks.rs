@@ -3,7 +3,7 @@
 use std::fs::{self, OpenOptions};
 use std::path::Path;
 
-use seckill_harness::wait::unix_ms;
+use seckill_harness::wait::{unix_ms, until};
 use seckill_harness::watch::Breaks;
 use seckill_random::Random;
 
@@ -92,7 +92,7 @@ pub fn broken(
 
 /// Repairs the AOF if the server has exited, and otherwise rewrites it.
 fn log_went_wrong(world: &mut World<'_>, number: usize) -> Result<bool, String> {
-    world.until("the server writes its log or has ended", || {
+    until("the server writes its log or has ended", || {
         let status = || world.info(number, "persistence", "aof_last_write_status");
         Ok(world.server(number)?.has_ended() || status()? == "ok")
     })?;

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use seckill_crowd::sale::audit;
+use seckill_harness::wait::until;
 use serde_json::Value;
 
 use crate::check::{check, check_together};
@@ -20,11 +21,11 @@ use crate::report::Tally;
 use crate::sales;
 use crate::setting::Setting;
 use crate::shared::Shared;
-use crate::tls::Tls;
 use crate::world::World;
 use seckill_random::Random;
 
-/// Most library clients: each is a process.
+/// Client threads. Each library client is a process.
+const CLIENTS: usize = 16;
 const DRIVERS: usize = 6;
 
 /// The inputs of an episode.
@@ -32,12 +33,10 @@ pub struct Episode<'a> {
     pub module: &'a Path,
     pub disks: &'a [Disk],
     pub setting: Setting,
-    /// Further settings of all servers, and whether they use TLS between each other.
+    /// Further settings of all servers.
     pub settings: &'a [String],
-    pub has_tls: bool,
     /// Only this fault, if given.
     pub fault: Option<Fault>,
-    pub clients: usize,
     /// Another library than that of the setting.
     pub flavour: Option<Flavour>,
     pub seed: u64,
@@ -49,13 +48,12 @@ impl Episode<'_> {
     pub fn play(&self, tally: &mut Tally) -> Result<(), String> {
         let mut random = Random(self.seed);
         let shared = Arc::new(Shared::default());
-        let tls = if self.has_tls { Some(Tls::make()?) } else { None };
-        let setup = self.setting.setup(self.settings, tls);
+        let setup = self.setting.setup(self.settings);
         let mut world = World::start(self.module, &setup, self.disks, Arc::clone(&shared))?;
         let sales = open(&world, &mut random)?;
         let library = self.setting.library();
         let library = library.map(|library| self.flavour.clone().unwrap_or(library));
-        let clients = if library.is_some() { self.clients.min(DRIVERS) } else { self.clients };
+        let clients = if library.is_some() { DRIVERS } else { CLIENTS };
         let (shares, seed) = (Arc::clone(&shared), random.number());
         let crowd = Crowd::start(shares, &sales, clients, self.setting, library, seed);
         let befell = self.faults(&mut world, &mut random, tally);
@@ -171,7 +169,7 @@ fn open(world: &World<'_>, random: &mut Random) -> Result<Vec<Open>, String> {
     }
     if world.replica().is_some() {
         world.ask::<()>(world.primary, "BGREWRITEAOF")?;
-        world.until("the sales are on the disk", || {
+        until("the sales are on the disk", || {
             let rewrites = world.info(world.primary, "persistence", "aof_rewrite_in_progress")?;
             Ok(rewrites == "0")
         })?;
@@ -190,7 +188,7 @@ fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
         world.ask::<()>(world.primary, &line)?;
         last_round = Some(now / every_ms);
     }
-    world.until("no hold is left and no round begins", || {
+    until("no hold is left and no round begins", || {
         let status = status()?;
         let is_last = last_round.is_none_or(|last| number(&status, "round") == Some(last));
         // Users who wait with a time limit may leave at any time.
@@ -201,7 +199,7 @@ fn wait_for_quiet(world: &World<'_>, sale: &Open) -> Result<(), String> {
 }
 
 fn wait_for_same_offset(world: &World<'_>, replica: usize) -> Result<(), String> {
-    world.until("the replica has everything", || {
+    until("the replica has everything", || {
         let sent = world.info(world.primary, "replication", "master_repl_offset")?;
         Ok(world.info(replica, "replication", "slave_repl_offset")? == sent)
     })

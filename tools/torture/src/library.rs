@@ -186,7 +186,6 @@ fn answer(said: &Value) -> Option<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::history::Grant;
 
     #[test]
     fn a_command_becomes_an_order() {
@@ -214,29 +213,5 @@ mod tests {
         }
         assert_eq!(told("SECKILL.MGRAB u 2 a b REQ r"), None);
         assert_eq!(told("SECKILL.GRAB k u REQ r NEW"), None);
-    }
-
-    #[test]
-    fn what_a_library_says_is_read() {
-        let sold = json!({"outcome": "SOLD", "won": true, "state": "SOLD", "seq": 1, "qty": 2,
-            "deadline_ms": 0, "durable": true, "lost": 2});
-        let heard = Heard::read(&sold).expect("an answer");
-        let stands = Answer::Stands(Grant { seq: 1, qty: 2, state: State::Sold, deadline: 0 });
-        assert_eq!((heard.lost, heard.answer, heard.durable), (2, Some(stands), Some(true)));
-        let held = json!({"outcome": "GRANTED", "won": true, "state": "HELD", "seq": 1, "qty": 2,
-            "deadline_ms": 9, "available": 3, "held": null, "units": [4, 5]});
-        let grant = Grant { seq: 1, qty: 2, state: State::Held, deadline: 9 };
-        let granted = Answer::Granted { grant, available: 3, units: vec![4, 5] };
-        assert_eq!(answer(&held), Some(granted));
-        let waiting = json!({"ticket": 7, "ahead": 1, "units_ahead": 4});
-        assert_eq!(answer(&waiting), Some(Answer::Waiting { ticket: 7, ahead: 1 }));
-        assert_eq!(answer(&json!({})), Some(Answer::Nowhere));
-        let unanswered = json!({"error": "Unanswered", "req": "r", "lost": 1});
-        let heard = Heard::read(&unanswered).expect("nothing strange");
-        assert_eq!((heard.lost, heard.answer, heard.durable), (1, None, None));
-        // A reply that reports a win although the user got nothing.
-        let wrong = json!({"outcome": "SOLDOUT", "won": true, "held": 0});
-        assert!(Heard::read(&wrong).is_err());
-        assert!(Heard::read(&json!({"error": "SaleError", "code": "ERR"})).is_err());
     }
 }

@@ -39,11 +39,10 @@ mod sometimes;
 mod story;
 #[cfg(test)]
 mod tests;
-mod tls;
 mod waiting;
 mod world;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -62,7 +61,8 @@ const VIOLATIONS_SHOWN: usize = 20;
 /// A run of all settings of this length must reach every rare situation.
 const LONG_SECONDS: u64 = 60;
 
-/// Injects faults into servers that sell, and checks that they keep their promises.
+/// Injects faults into servers that sell, and checks that they keep their promises. The module is
+/// the one built here, or that of SECKILL_MODULE.
 #[derive(Parser)]
 struct Options {
     /// Length of the run in seconds, approximately
@@ -71,9 +71,6 @@ struct Options {
     /// Seed of the clients' calls and of the faults [default: random]
     #[arg(long)]
     seed: Option<u64>,
-    /// Client threads
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=500))]
-    clients: u16,
     /// Only this setting
     #[arg(long)]
     only: Option<Setting>,
@@ -86,12 +83,6 @@ struct Options {
     /// A further setting of every server; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     set: Vec<[String; 2]>,
-    /// TLS between servers, and between Sentinels and servers
-    #[arg(long)]
-    tls: bool,
-    /// The module's file [default: the one built here, or $SECKILL_MODULE]
-    #[arg(long, value_name = "FILE", global = true)]
-    module: Option<PathBuf>,
     #[command(subcommand)]
     mode: Option<Mode>,
 }
@@ -103,7 +94,7 @@ enum Mode {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let module = seckill_harness::program::module_file(options.module.clone());
+    let module = seckill_harness::program::module_file(None);
     let told = module.and_then(|module| match &options.mode {
         Some(Mode::Durability(options)) => durability::run(options, &module),
         None => {
@@ -121,9 +112,6 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     println!("Seed {seed}.");
     if !disks.iter().all(Disk::is_limited) {
         println!("No disk is filled up: this system lets nobody mount one (see unshare).");
-    }
-    if disks.iter().any(|disk| disk.watch.is_none()) {
-        println!("No disk is slow and no power fails: there is no cc to build a library with.");
     }
     let mut settings = options.only.map_or(Setting::ALL.to_vec(), |only| vec![only]);
     settings.retain(|setting| setting.draws(options.fault).next().is_some());
@@ -153,9 +141,7 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
             disks: &disks,
             setting: *setting,
             settings: &more,
-            has_tls: options.tls,
             fault: options.fault,
-            clients: options.clients.into(),
             flavour: options.wrong.as_deref().map(Flavour::python),
             seed: seed.wrapping_add(number as u64),
             lasts: setting.lasts().min(wanted / (2 * count as u32)),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use seckill_harness::link::Link;
 use seckill_harness::program::{release, Server};
+use seckill_harness::wait::until;
 use seckill_random::Random;
 
 use crate::sentinels::{Sentinels, QUIET};
@@ -80,7 +81,7 @@ pub fn hand_over(world: &mut World<'_>, how: HandOver) -> Result<bool, String> {
             thread::sleep(PAUSED_FOR);
         }
         // A Sentinel refuses for a short time if it has no recent news of the replicas.
-        world.until("SENTINEL FAILOVER is accepted", || {
+        until("SENTINEL FAILOVER is accepted", || {
             sentinels(world)?.trio.fail_over(how.words()).map(|()| true)
         })?;
         promoted(world)
@@ -111,7 +112,7 @@ pub fn hang(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> 
 fn promoted(world: &mut World<'_>) -> Result<usize, String> {
     let old = sentinels(world)?.way(world.primary);
     let mut found = None;
-    world.until("a replica is promoted", || {
+    until("a replica is promoted", || {
         let sentinels = sentinels(world)?;
         let named = sentinels.trio.names_other_than(old);
         let number = sentinels.ways.iter().position(|way| Some(way.port()) == named);

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use seckill_harness::link::{Link, Towards};
+use seckill_harness::wait::until;
 use seckill_random::Random;
 
 use crate::world::World;
@@ -83,7 +84,7 @@ pub fn hand_over(world: &mut World<'_>) -> Result<bool, String> {
     let line = format!("FAILOVER TO 127.0.0.1 {} TIMEOUT 10000", world.port(new)?);
     world.reign(|world| {
         world.ask::<()>(old, &line)?;
-        world.until("FAILOVER is done", || {
+        until("FAILOVER is done", || {
             Ok(world.info(new, "replication", "role")? == "master"
                 && world.info(old, "replication", "role")? == "slave")
         })?;

@@ -8,7 +8,6 @@ use clap::ValueEnum;
 use crate::faults::Fault;
 use crate::history::Promise;
 use crate::library::Flavour;
-use crate::tls::Tls;
 use crate::world::Setup;
 
 /// A setting of servers.
@@ -42,37 +41,35 @@ impl Setting {
         Setting::Node,
     ];
 
-    /// The name in the table.
-    pub fn name(self) -> &'static str {
+    /// Its name in the table, its promise, whether an answer counts only when a replica has the
+    /// change, its replicas, and its place in `Fault::odds`.
+    fn row(self) -> (&'static str, Promise, bool, usize, usize) {
+        use Promise::{AllButTheTail, Everything};
         match self {
-            Setting::Always => "appendfsync always",
-            Setting::Wait => "WAIT 1",
-            Setting::Sentinel => "Sentinel, WAIT 1",
-            Setting::AgainstAdvice => "Sentinel, against advice, WAIT 1",
-            Setting::Plain => "nothing promised",
-            Setting::Python => "WAIT 1, Python library",
-            Setting::Node => "WAIT 1, Node library",
+            Setting::Always => ("appendfsync always", Everything, false, 0, 0),
+            Setting::Wait => ("WAIT 1", Everything, true, 1, 1),
+            Setting::Sentinel => ("Sentinel, WAIT 1", Everything, true, 2, 3),
+            Setting::AgainstAdvice => ("Sentinel, against advice, WAIT 1", Everything, true, 2, 4),
+            Setting::Plain => ("nothing promised", AllButTheTail, false, 1, 2),
+            Setting::Python => ("WAIT 1, Python library", Everything, true, 1, 1),
+            Setting::Node => ("WAIT 1, Node library", Everything, true, 1, 1),
         }
+    }
+
+    pub fn name(self) -> &'static str {
+        self.row().0
     }
 
     pub fn promise(self) -> Promise {
-        match self {
-            Setting::Plain => Promise::AllButTheTail,
-            _ => Promise::Everything,
-        }
+        self.row().1
     }
 
-    /// Whether an answer counts only when a replica has the change.
     pub fn waits(self) -> bool {
-        !matches!(self, Setting::Always | Setting::Plain)
+        self.row().2
     }
 
     fn replicas(self) -> usize {
-        match self {
-            Setting::Always => 0,
-            Setting::Wait | Setting::Plain | Setting::Python | Setting::Node => 1,
-            Setting::Sentinel | Setting::AgainstAdvice => 2,
-        }
+        self.row().3
     }
 
     pub fn has_sentinels(self) -> bool {
@@ -100,20 +97,14 @@ impl Setting {
 
     /// Faults of this setting, or only the named one.
     pub fn draws(self, only: Option<Fault>) -> impl Iterator<Item = Fault> {
-        let column = match self {
-            Setting::Always => 0,
-            Setting::Wait | Setting::Python | Setting::Node => 1,
-            Setting::Plain => 2,
-            Setting::Sentinel => 3,
-            Setting::AgainstAdvice => 4,
-        };
+        let (.., column) = self.row();
         let all = Fault::value_variants().iter().copied();
         let faults = all.filter(move |fault| only.is_none_or(|only| only == *fault));
         faults.flat_map(move |fault| repeat_n(fault, fault.odds()[column]))
     }
 
     /// The servers of this setting; `more` are further settings of all servers.
-    pub fn setup(self, more: &[String], tls: Option<Tls>) -> Setup {
+    pub fn setup(self, more: &[String]) -> Setup {
         let settings: &[&str] = match self.replicas() {
             0 => &["--appendfsync", "always"],
             1 => &["--appendfsync", "everysec"],
@@ -121,6 +112,6 @@ impl Setting {
         };
         let settings = settings.iter().map(|word| (*word).to_owned()).chain(more.iter().cloned());
         let (replicas, has_sentinels) = (self.replicas(), self.has_sentinels());
-        Setup { settings: settings.collect(), replicas, has_sentinels, tls }
+        Setup { settings: settings.collect(), replicas, has_sentinels }
     }
 }

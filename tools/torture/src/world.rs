@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use redis::{Connection, FromRedisValue};
 
@@ -19,16 +18,14 @@ use crate::disk::Disk;
 use crate::history::Crowning;
 use crate::sentinels::Sentinels;
 use crate::shared::Shared;
-use crate::tls::Tls;
+use seckill_harness::client::info_field;
 use seckill_harness::link::Link;
 use seckill_harness::other_module;
 use seckill_harness::program::Server;
-use seckill_harness::wait::unix_ms;
+use seckill_harness::wait::{unix_ms, until};
 use seckill_harness::watch::Watch;
 use seckill_harness::Options;
 
-const DEADLINE: Duration = Duration::from_secs(30);
-const POLL_EVERY: Duration = Duration::from_millis(3);
 /// Timeout for a server's answer; then the run fails.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -42,8 +39,6 @@ pub struct Setup {
     pub settings: Vec<String>,
     pub replicas: usize,
     pub has_sentinels: bool,
-    /// Servers and Sentinels use TLS between each other.
-    pub tls: Option<Tls>,
 }
 
 /// Options of every server.
@@ -57,8 +52,6 @@ const OTHER_MODULE: [&str; 2] = ["FLAGS", "E!S"];
 /// All servers of one episode.
 pub struct World<'a> {
     servers: Vec<Option<Server>>,
-    /// The TLS port of each server, if there is one.
-    tls_ports: Vec<Option<u16>>,
     pub disks: &'a [Disk],
     pub primary: usize,
     setup: &'a Setup,
@@ -89,16 +82,10 @@ impl<'a> World<'a> {
         let other_module = other_module::path().display().to_string();
         settings.extend(["--loadmodule".into(), other_module]);
         settings.extend(OTHER_MODULE.map(str::to_owned));
-        let (from_ms, mut servers, mut tls_ports) = (unix_ms(), Vec::new(), Vec::new());
+        let (from_ms, mut servers) = (unix_ms(), Vec::new());
         for disk in &disks[..=setup.replicas] {
-            let watch = disk.watch.as_ref().map_or(Vec::new(), Watch::words);
-            let (tls, port) = setup.tls.as_ref().map(Tls::settings).unzip();
-            let tls = tls.into_iter().flatten();
-            let tls = tls.flat_map(|(name, value)| [format!("--{name}"), value]);
-            let own: Vec<String> = settings.iter().cloned().chain(tls).collect();
-            let options = Options::of_program(Some(module), &own);
-            servers.push(Some(options.below(disk.place()).through(&watch).run()?));
-            tls_ports.push(port);
+            let options = Options::of_program(Some(module), &settings);
+            servers.push(Some(options.below(disk.place()).through(&disk.watch.words()).run()?));
         }
         let port = servers[0].as_ref().map_or(0, Server::port);
         let (door, address) = (Link::to(port, Duration::ZERO)?, Link::to(port, Duration::ZERO)?);
@@ -107,7 +94,6 @@ impl<'a> World<'a> {
         let crownings = vec![Crowning { began: shared.moment(), from_ms }];
         let mut world = World {
             servers,
-            tls_ports,
             disks,
             primary: 0,
             setup,
@@ -143,10 +129,9 @@ impl<'a> World<'a> {
         self.replicas().next()
     }
 
-    /// The port by which other servers and Sentinels reach this one, without a link.
+    /// The port of a server, without a link.
     pub fn port(&self, number: usize) -> Result<u16, String> {
-        let port = self.server(number)?.port();
-        Ok(self.tls_ports[number].unwrap_or(port))
+        Ok(self.server(number)?.port())
     }
 
     /// Sends a command to a server directly.
@@ -158,15 +143,13 @@ impl<'a> World<'a> {
 
     /// A connection without the clients' port and the link.
     pub fn connect(&self, number: usize) -> Result<Connection, String> {
-        let port = self.server(number)?.port();
-        connect(port, PATIENCE).map_err(|e| format!("A server does not answer: {e}."))
+        connect(self.port(number)?, PATIENCE).map_err(|e| format!("A server does not answer: {e}."))
     }
 
     /// A field of INFO.
     pub fn info(&self, number: usize, section: &str, field: &str) -> Result<String, String> {
         let info: String = self.ask(number, &format!("INFO {section}"))?;
-        let mut lines = info.lines().filter_map(|line| line.split_once(':'));
-        let found = lines.find(|(name, _)| *name == field).map(|(_, value)| value.to_owned());
+        let found = info_field(&info, field).map(str::to_owned);
         found.ok_or_else(|| format!("INFO {section} has no {field}."))
     }
 
@@ -198,7 +181,7 @@ impl<'a> World<'a> {
     /// Shuts a server down in order. The server refuses at first while it starts a new AOF.
     pub fn shut_down(&mut self, number: usize) -> Result<(), String> {
         self.count_refused(number)?;
-        self.until("the server has ended", || {
+        until("the server has ended", || {
             let has_ended = self.server(number)?.has_ended();
             if !has_ended {
                 // No reply comes except an error.
@@ -236,7 +219,7 @@ impl<'a> World<'a> {
             self.ask::<()>(replica, &format!("REPLICAOF 127.0.0.1 {}", ways[0].port()))?;
         }
         self.announce_as(0, ways[0].port())?;
-        self.sentinels = Some(Sentinels::start(ways, self.setup.tls.as_ref())?);
+        self.sentinels = Some(Sentinels::start(ways)?);
         self.wait_for_replicas()
     }
 
@@ -267,10 +250,10 @@ impl<'a> World<'a> {
     /// Rewrites a server's AOF.
     pub fn write_log_anew(&self, number: usize) -> Result<(), String> {
         let field = |name| self.info(number, "persistence", name);
-        self.until("the log is written anew", || {
+        until("the log is written anew", || {
             // Refused while the disk is still full or another child saves.
             let begun = self.ask::<String>(number, "BGREWRITEAOF").is_ok();
-            self.until("no log is being written", || {
+            until("no log is being written", || {
                 let waits = field("aof_rewrite_scheduled")? != "0";
                 Ok(!waits && field("aof_rewrite_in_progress")? == "0")
             })?;
@@ -280,7 +263,7 @@ impl<'a> World<'a> {
 
     /// The library between the server and its disk, if it is loaded.
     pub fn watch(&self, number: usize) -> Option<&'a Watch> {
-        self.disks[number].watch.as_ref().filter(|watch| watch.works())
+        Some(&self.disks[number].watch).filter(|watch| watch.works())
     }
 
     /// Adds the server's refused APPLYs and its streams' refused entries, because a restart resets
@@ -311,7 +294,7 @@ impl<'a> World<'a> {
         let from_ms = unix_ms();
         let number = crown(self)?;
         self.primary = number;
-        let port = self.server(number)?.port();
+        let port = self.port(number)?;
         let door = Link::to(port, Duration::ZERO)?;
         // No client that has seen the new reign gets an answer from the old primary.
         self.address.turn_to(NOWHERE);
@@ -341,7 +324,7 @@ impl<'a> World<'a> {
     /// Returns when all replicas follow the primary, and Sentinels, if any, know them.
     pub fn wait_for_replicas(&self) -> Result<(), String> {
         for (place, replica) in self.replicas().enumerate() {
-            self.until("the replica follows", || {
+            until("the replica follows", || {
                 let is_up = self.info(replica, "replication", "master_link_status")? == "up";
                 let field = format!("slave{place}");
                 let slave = self.info(self.primary, "replication", &field).unwrap_or_default();
@@ -349,26 +332,7 @@ impl<'a> World<'a> {
             })?;
         }
         let Some(sentinels) = &self.sentinels else { return Ok(()) };
-        self.until("Sentinels agree", || Ok(sentinels.are_settled(self.primary)))
-    }
-
-    /// Waits until all conditions hold.
-    pub fn until(
-        &self,
-        what: &str,
-        mut is_so: impl FnMut() -> Result<bool, String>,
-    ) -> Result<(), String> {
-        let deadline = Instant::now() + DEADLINE;
-        let mut trouble = String::new();
-        while Instant::now() < deadline {
-            match is_so() {
-                Ok(true) => return Ok(()),
-                Ok(false) => {}
-                Err(why) => trouble = why,
-            }
-            thread::sleep(POLL_EVERY);
-        }
-        Err(format!("Waited in vain until {what}. {trouble}"))
+        until("Sentinels agree", || Ok(sentinels.are_settled(self.primary)))
     }
 
     /// The growing files of a server's AOF, the newest last.

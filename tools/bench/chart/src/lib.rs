@@ -20,9 +20,6 @@ pub fn style<'a>(size: i32, ink: RGBColor) -> TextStyle<'a> {
 }
 
 /// Writes a picture of this size on a white background.
-///
-/// # Errors
-/// A message that says what failed.
 pub fn picture(
     file: &Path,
     size: (u32, u32),
@@ -34,9 +31,6 @@ pub fn picture(
 }
 
 /// Writes `text`. `at` is its vertical centre and, as `h` says, its left end, centre or right end.
-///
-/// # Errors
-/// The backend's.
 pub fn text(
     area: &Area<'_>,
     text: &str,
@@ -56,16 +50,4 @@ pub fn round_step(most: f64) -> f64 {
     let decade = 10_f64.powf((most / 5.0).log10().floor());
     let steps = [1.0, 2.0, 5.0, 10.0].map(|step| step * decade);
     steps.into_iter().find(|step| most / step <= 5.0).unwrap_or(most)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::round_step;
-
-    #[test]
-    fn steps_are_round_and_at_most_five() {
-        for (most, step) in [(405.0, 100.0), (16_134.0, 5_000.0), (0.405, 0.1), (5.0, 1.0)] {
-            assert!((round_step(most) - step).abs() < step / 1e6, "{most}: {}", round_step(most));
-        }
-    }
 }

@@ -31,9 +31,6 @@ pub struct Run<'a> {
 }
 
 /// Writes the picture of two runs.
-///
-/// # Errors
-/// A message that says what failed.
 pub fn write(file: &Path, title: &str, below: &str, runs: &[Run<'_>; 2]) -> Result<(), String> {
     picture(file, (WIDTH, HEIGHT), |area| draw(area, title, below, runs))
 }

@@ -55,9 +55,6 @@ impl Rush<'_> {
 }
 
 /// Opens all connections, starts them together and returns when every click is answered.
-///
-/// # Errors
-/// A message that says which step failed.
 pub fn rush(rush: &Rush<'_>, plan: Plan, bar: &ProgressBar) -> Result<Experience, String> {
     let threads = thread::available_parallelism().map_or(1, usize::from).min(THREADS_MAX);
     let mut shares: Vec<Vec<VecDeque<Click>>> = vec![Vec::new(); threads];

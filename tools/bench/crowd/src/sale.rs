@@ -42,9 +42,6 @@ pub fn name(example: &str) -> String {
 }
 
 /// STATUS in its JSON form.
-///
-/// # Errors
-/// The unexpected reply of the server.
 pub fn status(control: &mut Connection, key: &str) -> Result<Value, String> {
     let status: String = redis::cmd("SECKILL.STATUS")
         .arg(key)
@@ -55,18 +52,12 @@ pub fn status(control: &mut Connection, key: &str) -> Result<Value, String> {
 }
 
 /// One number of STATUS.
-///
-/// # Errors
-/// A message if the field is missing.
 pub fn number(status: &Value, path: &str) -> Result<u64, String> {
     let number = status.pointer(path).and_then(Value::as_u64);
     number.ok_or_else(|| format!("STATUS has no number {path}."))
 }
 
 /// Compares numbers of STATUS with the sums of the replies.
-///
-/// # Errors
-/// A message with the first difference.
 pub fn compare(status: &Value, expected: &[(&str, u64)]) -> Result<(), String> {
     for (path, wanted) in expected {
         if status.pointer(path).and_then(Value::as_u64) != Some(*wanted) {
@@ -78,9 +69,6 @@ pub fn compare(status: &Value, expected: &[(&str, u64)]) -> Result<(), String> {
 }
 
 /// Sends AUDIT.
-///
-/// # Errors
-/// The unexpected reply of the server.
 pub fn audit(control: &mut Connection, key: &str) -> Result<Audit, String> {
     let map: Vec<redis::Value> = redis::cmd("SECKILL.AUDIT")
         .arg(key)
@@ -91,9 +79,6 @@ pub fn audit(control: &mut Connection, key: &str) -> Result<Audit, String> {
 
 impl Audit {
     /// An error with the whole audit if it found a difference.
-    ///
-    /// # Errors
-    /// A message with the whole audit if it found a difference.
     pub fn check(&self) -> Result<(), String> {
         match self.ok {
             true => Ok(()),
@@ -103,9 +88,6 @@ impl Audit {
 }
 
 /// Reads the whole list of grants, page by page: of one round, or of all that are kept.
-///
-/// # Errors
-/// The unexpected reply of the server.
 pub fn rows(control: &mut Connection, key: &str, round: Option<u64>) -> Result<Vec<Row>, String> {
     let row = |row: seckill_client::Row| {
         let (seq, user, state) = (row.seq, row.user.to_string(), row.state.to_string());
@@ -116,9 +98,6 @@ pub fn rows(control: &mut Connection, key: &str, round: Option<u64>) -> Result<V
 }
 
 /// All grants, with every field of their rows.
-///
-/// # Errors
-/// The unexpected reply of the server.
 pub fn grants(
     control: &mut Connection,
     key: &str,

@@ -2,10 +2,8 @@
 
 use super::sale::AOF;
 use super::Bench;
-use crate::contenders::{incr, SetUp, GRAB, INCR, MODULE, RECOMMENDED, SCRIPT};
-use crate::figures::{BUSY, PER_SECOND};
+use crate::contenders::{incr, SetUp, INCR, RECOMMENDED};
 use crate::load::{measure, spread, Manner, USERS};
-use crate::rows::Rows;
 
 /// The name of the case with this many connections.
 pub fn case(connections: usize) -> String {
@@ -28,16 +26,4 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-pub fn rows(rows: &mut Rows<'_>) {
-    for (connections, _) in rows.plan.crowds {
-        let case = case(connections);
-        let setting = format!("AOF everysec, P1, c{connections}, no replica");
-        let what = (GRAB, "calls/s, divided by INCR's");
-        rows.ratio(what, &setting, None, (PER_SECOND, (&case, MODULE), (&case, INCR)));
-        rows.times((GRAB, &case), &setting, SCRIPT, None);
-        let what = (GRAB, "share of the server's core in use; with the script");
-        rows.value(what, &setting, None, (&case, BUSY, 1.0), SCRIPT);
-    }
 }

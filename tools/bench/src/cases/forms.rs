@@ -160,7 +160,7 @@ fn file_bytes(control: &mut Control) -> Result<f64, String> {
 pub fn rows(rows: &mut Rows<'_>) {
     let setting = format!("AOF everysec, {}", LOADED);
     let what = ("plain winner", "bytes in the AOF, divided by SADD's; SADD's");
-    beside_set(rows, what, &setting, (LOG, BYTES, 1.0), Some(1.6));
+    beside_set(rows, what, &setting, (LOG, BYTES, 1.0), 1.6);
     let [_, winners, _] = rows.plan.sizes;
     let setting = format!("{DIRECT}, {} winners", thousands(winners));
     for ids in &KINDS {
@@ -168,6 +168,7 @@ pub fn rows(rows: &mut Rows<'_>) {
         let time = (MS, 1.0, "server time, divided by a set's; the set's ms");
         let figures = [(FILE, bytes), (SAVE, time), (LOAD, time)];
         for ((name, (unit, scale, figure)), bar) in figures.into_iter().zip(ids.bars) {
+            let Some(bar) = bar else { continue };
             let what = format!("{name} of {}", ids.name);
             beside_set(rows, (&what, figure), &setting, (&case(name, ids), unit, scale), bar);
         }
@@ -180,7 +181,7 @@ fn beside_set(
     what: (&str, &str),
     setting: &str,
     (case, unit, scale): (&str, &str, f64),
-    bar: Option<f64>,
+    bar: f64,
 ) {
     let set = rows.figures.spread((case, SADD), unit).map(|set| set.in_parts_of(scale));
     rows.ratio(what, setting, bar, (unit, (case, MODULE), (case, SADD))).note = beside(set);

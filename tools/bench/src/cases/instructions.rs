@@ -1,6 +1,5 @@
 //! Instructions of the server for one call, counted by callgrind. The count depends on the build
-//! and the server, but not on other load. Another command makes only the server calls that the
-//! module must make (its promised calls). The difference is the module's own cost.
+//! and the server, but not on other load.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,14 +9,13 @@ use tempfile::TempDir;
 
 use super::sale::AOF;
 use super::Bench;
-use crate::callgrind;
-use crate::contenders::{GRANTED, HAS_ALREADY, IS_SOLD_OUT, PLENTY, REQ, SALE, SOLD, USER};
+use crate::contenders::{GRANTED, IS_SOLD_OUT, PLENTY, REQ, SALE, USER};
 use crate::control::Control;
-use crate::figures::{Figures, Spread, BYTES, INSTRUCTIONS, OWN};
+use crate::figures::INSTRUCTIONS;
 use crate::load::{send, spread, Manner, Request, USERS};
 use crate::rows::{Bar, Rows};
 
-pub const CASE: &str = "instructions of a call";
+const CASE: &str = "instructions of a call";
 
 /// Server and processor for which the bars are set.
 const SERVER: &str = "Redis 7.0";
@@ -29,64 +27,19 @@ const QUIET: [&str; 4] = ["--hz", "1", "--dynamic-hz", "no"];
 const HOLD: &str = "HOLD 900000 OUTBOX";
 const MANNER: Manner = Manner { connections: 1, pipeline: 32, pace: None };
 
-/// Largest difference in logged bytes between a command and its promised calls, as a share.
-const SAME_BYTES: f64 = 0.05;
+/// A GRAB by its name, its words after the command, the begin of its reply, and the most
+/// instructions that it may take.
+type Kind = (&'static str, &'static [&'static str], &'static str, f64);
 
-/// Names in tables: the call, then its promised calls.
-pub const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its promised calls"];
-const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
-const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
-const ALREADY: [&str; 2] = ["ALREADY", "its promised calls (ALREADY)"];
+const KINDS: [Kind; 3] = [
+    (RECOMMENDED, &[SALE, USER, "REQ", REQ], GRANTED, 30_000.0),
+    ("plain winner", &["plain", USER], GRANTED, 17_000.0),
+    ("refusal (SOLDOUT)", &["gone", USER], IS_SOLD_OUT, 6_000.0),
+];
+
+const RECOMMENDED: &str = "winner with REQ, HOLD and OUTBOX";
 /// The recommended call in a sale that is a part of a split.
 const PART: &str = "the same in a part of a split";
-/// The recommended call of a sale whose waiting list is empty.
-pub const LISTED: &str = "the same in a sale with a waiting list";
-/// The CONFIRM of the recommended call. The no-op module has no counterpart.
-const CONFIRM: &str = "its CONFIRM";
-
-/// Calls whose own instructions are shown by the place of their code.
-pub const OURS: [&str; 5] = [RECOMMENDED[0], WINNER[0], SOLD_OUT[0], ALREADY[0], CONFIRM];
-
-/// A call of GRAB, with the no-op command that makes its promised calls.
-struct Kind {
-    names: [&'static str; 2],
-    noop: &'static str,
-    words: &'static [&'static str],
-    reply: &'static str,
-    /// Most instructions that the module may add.
-    bar: Option<f64>,
-}
-
-const KINDS: [Kind; 4] = [
-    Kind {
-        names: RECOMMENDED,
-        noop: "NOOP.HOLD",
-        words: &[SALE, USER, "REQ", REQ],
-        reply: GRANTED,
-        bar: Some(3_500.0),
-    },
-    Kind {
-        names: WINNER,
-        noop: "NOOP.GRAB",
-        words: &["plain", USER],
-        reply: GRANTED,
-        bar: Some(1_800.0),
-    },
-    Kind {
-        names: SOLD_OUT,
-        noop: "NOOP.SOLD",
-        words: &["gone", USER],
-        reply: IS_SOLD_OUT,
-        bar: Some(700.0),
-    },
-    Kind {
-        names: ALREADY,
-        noop: "NOOP.MINE",
-        words: &["mine", "me"],
-        reply: HAS_ALREADY,
-        bar: None,
-    },
-];
 
 pub fn run(bench: &mut Bench) -> Result<(), String> {
     bench.step(CASE, 0);
@@ -100,41 +53,15 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         format!("SECKILL.INIT part {PLENTY} {HOLD} of-part PART 0 OF 1 SPLIT s TOTAL {PLENTY}"),
         format!("SECKILL.INIT plain {PLENTY}"),
         "SECKILL.INIT gone 0".into(),
-        "SECKILL.INIT mine 1".into(),
-        "SECKILL.GRAB mine me".into(),
     ] {
         meter.control.line(&line)?;
     }
-    let mut differ = Vec::new();
-    for Kind { names: [name, promised], noop, words, reply, .. } in KINDS {
-        let mut count =
-            |command| meter.measure(&Request::new(&[&[command], words].concat(), reply));
-        let (ours, theirs) = (count("SECKILL.GRAB")?, count(noop)?);
-        ours.note_parts(&mut bench.figures, name);
-        ours.note(&mut bench.figures, name);
-        theirs.note(&mut bench.figures, promised);
-        if (theirs.logged - ours.logged).abs() > SAME_BYTES * ours.logged {
-            let (ours, theirs) = (ours.logged, theirs.logged);
-            differ.push(format!("{name} logs {ours:.0} bytes, {promised} {theirs:.0}"));
-        }
+    let part: Kind = (PART, &["part", USER, "REQ", REQ], GRANTED, 0.0);
+    for (name, words, reply, _) in KINDS.into_iter().chain([part]) {
+        let request = Request::new(&[&["SECKILL.GRAB"], words].concat(), reply);
+        bench.figures.add(CASE, name, INSTRUCTIONS, meter.measure(&request)?);
     }
-    // The recommended calls have made the first users winners.
-    meter.users = Box::new(spread(USERS, USERS));
-    let words = ["SECKILL.CONFIRM", SALE, USER, "REQ", REQ];
-    let confirm = meter.measure(&Request::new(&words, SOLD))?;
-    confirm.note_parts(&mut bench.figures, CONFIRM);
-    confirm.note(&mut bench.figures, CONFIRM);
-    meter.users = Box::new(spread(USERS, USERS).skip(meter.used));
-    let listed = format!("SECKILL.INIT listed {PLENTY} {HOLD} of-listed WAITLIST 1000");
-    meter.control.line(&listed)?;
-    for (key, name) in [("part", PART), ("listed", LISTED)] {
-        let words = ["SECKILL.GRAB", key, USER, "REQ", REQ];
-        meter.measure(&Request::new(&words, GRANTED))?.note(&mut bench.figures, name);
-    }
-    match differ.is_empty() {
-        true => Ok(()),
-        false => Err(differ.join("; ")),
-    }
+    Ok(())
 }
 
 fn reason_to_skip(server: &str) -> Option<String> {
@@ -150,37 +77,13 @@ fn reason_to_skip(server: &str) -> Option<String> {
     (!is_theirs).then(|| format!("the bars are for {SERVER} on {ARCH}"))
 }
 
-/// The cost of one call.
-struct Count {
-    instructions: f64,
-    /// The module's own instructions, by the place of their code.
-    parts: Vec<(String, f64)>,
-    /// Bytes that the call adds to the AOF.
-    logged: f64,
-}
-
-impl Count {
-    fn note(&self, figures: &mut Figures, name: &str) {
-        figures.add(CASE, name, INSTRUCTIONS, self.instructions);
-        figures.add(CASE, name, BYTES, self.logged);
-    }
-
-    fn note_parts(&self, figures: &mut Figures, kind: &str) {
-        self.parts.iter().for_each(|(part, count)| figures.add(kind, part, OWN, *count));
-    }
-}
-
 /// A server under callgrind.
 struct Meter {
     control: Control,
-    /// The file name of the module.
-    module: String,
     /// Where callgrind writes.
     folder: TempDir,
     calls: u64,
     users: Box<dyn Iterator<Item = u64>>,
-    /// The number of `users` that are used.
-    used: usize,
 }
 
 impl Meter {
@@ -188,37 +91,33 @@ impl Meter {
         let folder = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
         let out = format!("--callgrind-out-file={}", folder.path().join("calls").display());
         let tool = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", &out];
-        let through = [&tool[..], &["--compress-strings=no", "--compress-pos=no"]].concat();
-        let control = bench.server_with_noop(&through, &[&QUIET[..], &AOF].concat())?;
-        let module = bench.module.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let settings = [&QUIET[..], &AOF].concat();
+        let control = Control::start_through(&tool, Some(&bench.module), &settings)?;
         let users = Box::new(spread(USERS, USERS));
         let calls = bench.plan.counted_calls;
-        Ok(Meter { control, module, folder, calls, users, used: 0 })
+        Ok(Meter { control, folder, calls, users })
     }
 
-    fn measure(&mut self, request: &Request) -> Result<Count, String> {
+    /// The instructions of one call.
+    fn measure(&mut self, request: &Request) -> Result<f64, String> {
         // A first run pays for lookups and allocations that occur only once.
         self.call(request, self.calls / 2)?;
-        let logged = self.control.info("persistence", "aof_current_size")?;
         self.tell_valgrind(&["instrumentation", "on"])?;
         self.call(request, self.calls)?;
         self.tell_valgrind(&["instrumentation", "off"])?;
-        let logged = self.control.info("persistence", "aof_current_size")? - logged;
         let before = dumps(self.folder.path())?;
         self.tell_valgrind(&["dump"])?;
         let after = dumps(self.folder.path())?;
         let new = after.iter().find(|file| !before.contains(file));
         let text = fs::read_to_string(new.ok_or("callgrind wrote no profile")?);
         let text = text.map_err(|e| format!("No profile: {e}"))?;
-        let found = callgrind::read(&text, &self.module).ok_or("callgrind's profile is cut off")?;
-        let calls = self.calls as f64;
-        let parts = found.parts.into_iter().map(|(part, count)| (part, count / calls)).collect();
-        Ok(Count { instructions: found.total / calls, parts, logged: logged / calls })
+        let mut totals = text.lines().filter_map(|line| line.strip_prefix("totals: "));
+        let total = totals.next().and_then(|total| total.trim().parse::<f64>().ok());
+        Ok(total.ok_or("callgrind's profile is cut off")? / self.calls as f64)
     }
 
     fn call(&mut self, request: &Request, calls: u64) -> Result<(), String> {
         let users = self.users.by_ref().take(calls as usize);
-        self.used += calls as usize;
         send(self.control.port(), request, users, MANNER).map(drop)
     }
 
@@ -243,17 +142,12 @@ fn dumps(folder: &Path) -> Result<Vec<PathBuf>, String> {
 
 pub fn rows(rows: &mut Rows<'_>) {
     const SETTING: &str = "AOF everysec, P32, c1";
-    for Kind { names: [name, promised], bar, .. } in KINDS {
-        let note = rows.beside((CASE, name), INSTRUCTIONS);
-        let figure = "instructions added by the module; of the whole call";
-        let bar = bar.map(Bar::AtMost);
-        rows.add((name, figure), SETTING, bar, added(rows, name, promised)).note = note;
+    for (name, _, _, bar) in KINDS {
+        let found = rows.figures.spread((CASE, name), INSTRUCTIONS);
+        let what = (name, "instructions of the whole call");
+        rows.add(what, SETTING, Some(Bar::AtMost(bar)), found);
     }
+    let found = rows.figures.difference(INSTRUCTIONS, (CASE, PART), (CASE, RECOMMENDED));
     let what = (PART, "instructions added to a whole sale's");
-    rows.add(what, SETTING, Some(Bar::AtMost(150.0)), added(rows, PART, RECOMMENDED[0]));
-}
-
-/// Instructions of a call beyond those of another.
-pub(super) fn added(rows: &Rows<'_>, of: &str, to: &str) -> Option<Spread> {
-    rows.figures.difference(INSTRUCTIONS, (CASE, of), (CASE, to))
+    rows.add(what, SETTING, Some(Bar::AtMost(150.0)), found);
 }

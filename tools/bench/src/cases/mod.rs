@@ -1,14 +1,12 @@
 //! The cases of the bench, one file each.
 
 pub mod crowd;
-pub mod fork;
 pub mod forms;
 pub mod growth;
 pub mod instructions;
 pub mod memory;
 pub mod others;
 pub mod parts;
-pub mod restore;
 pub mod rounds;
 pub mod sale;
 pub mod stall;
@@ -26,8 +24,6 @@ use crate::rows::{Row, Rows};
 /// Settings that all cases use.
 pub struct Bench {
     pub module: PathBuf,
-    /// The file of the no-op module: its commands decide nothing.
-    pub noop: PathBuf,
     /// Name and version of the server, such as `Redis 7.0.15`.
     pub server: String,
     pub plan: Plan,
@@ -46,13 +42,6 @@ impl Bench {
     pub fn server(&self, settings: &[&str]) -> Result<Control, String> {
         Control::start(Some(&self.module), settings)
     }
-
-    /// A server with seckill and the no-op module.
-    pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
-        let noop = self.noop.to_string_lossy();
-        let settings = [settings, &["--loadmodule", &noop]].concat();
-        Control::start_through(through, Some(&self.module), &settings)
-    }
 }
 
 /// A case with its name.
@@ -62,7 +51,7 @@ pub struct Case {
 }
 
 /// All cases in the order in which they run.
-pub const CASES: [Case; 17] = [
+pub const CASES: [Case; 15] = [
     Case { name: "recommended", run: sale::recommended },
     Case { name: "plain", run: sale::plain },
     Case { name: "io-threads", run: sale::io_threads },
@@ -71,8 +60,6 @@ pub const CASES: [Case; 17] = [
     Case { name: "instructions", run: instructions::run },
     Case { name: "parts", run: parts::run },
     Case { name: "memory", run: memory::run },
-    Case { name: "fork", run: fork::run },
-    Case { name: "restore", run: restore::run },
     Case { name: "forms", run: forms::run },
     Case { name: "growth", run: growth::run },
     Case { name: "waiting", run: waiting::run },
@@ -82,7 +69,7 @@ pub const CASES: [Case; 17] = [
     Case { name: "stall-units", run: stall::numbered },
 ];
 
-/// All rows, those with bars first, in the order of docs/performance.md.
+/// All rows.
 pub fn rows(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     let is_redis_7 = server.starts_with("Redis 7.0");
     let mut rows = Rows { figures, plan, is_redis_7, all: Vec::new() };
@@ -95,10 +82,6 @@ pub fn rows(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
         waiting::rows,
         rounds::rows,
         units::rows,
-        crowd::rows,
-        sale::threaded_rows,
-        fork::rows,
-        restore::rows,
         parts::rows,
     ];
     of_cases.iter().for_each(|of| of(&mut rows));

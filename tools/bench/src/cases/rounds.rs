@@ -79,6 +79,6 @@ pub fn rows(rows: &mut Rows<'_>) {
         let name = format!("{what}, {} rounds kept", thousands(MANY));
         let figure = format!("server time, divided by that with {FEW}; us");
         let both = (US, (&*many, MODULE), (&*few, MODULE));
-        rows.ratio((&name, &figure), DIRECT, Some(most), both).note = took;
+        rows.ratio((&name, &figure), DIRECT, most, both).note = took;
     }
 }

@@ -99,24 +99,18 @@ pub fn rows(rows: &mut Rows<'_>) {
         (UNLOGGED, 4.5, ">= 4.5 on Redis 7.0, >= 3.5 elsewhere"),
     ] {
         let least = if rows.is_redis_7 { least } else { 3.5 };
-        row(rows, GRAB, setting, SCRIPT, Some(least)).bar = text.to_owned();
+        row(rows, GRAB, setting, SCRIPT, least).bar = text.to_owned();
     }
     for setting in [LOGGED, UNLOGGED] {
-        row(rows, CONFIRM, setting, SCRIPT, Some(3.5));
+        row(rows, CONFIRM, setting, SCRIPT, 3.5);
     }
     for (setting, least) in [(LOGGED, 2.5), (UNLOGGED, 3.3)] {
         for other in [SCRIPT, FUNCTION] {
-            row(rows, PLAIN, setting, other, Some(least));
+            row(rows, PLAIN, setting, other, least);
         }
     }
-    row(rows, SOLD_OUT, LOGGED, SCRIPT, Some(3.5));
-    row(rows, ALREADY, LOGGED, SCRIPT, Some(3.0));
-}
-
-pub fn threaded_rows(rows: &mut Rows<'_>) {
-    for what in [GRAB, CONFIRM] {
-        row(rows, what, THREADED, SCRIPT, None);
-    }
+    row(rows, SOLD_OUT, LOGGED, SCRIPT, 3.5);
+    row(rows, ALREADY, LOGGED, SCRIPT, 3.0);
 }
 
 /// Another contender's server time for a call, divided by the module's.
@@ -125,7 +119,7 @@ pub(super) fn row<'r>(
     what: &str,
     setting: &str,
     other: &str,
-    bar: Option<f64>,
+    bar: f64,
 ) -> &'r mut Row {
     let of = format!("{setting}, {}", LOADED);
     rows.times((what, &case(what, setting)), &of, other, bar)

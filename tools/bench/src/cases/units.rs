@@ -9,7 +9,7 @@ use super::stall::scenes::{grab_these, MOST};
 use super::Bench;
 use crate::contenders::{LOWEST, MODULE, NAMED, SALE, SCRIPT};
 use crate::control::Control;
-use crate::figures::{BYTES, PERCENTILES};
+use crate::figures::{BYTES, US};
 use crate::rows::{Rows, DIRECT};
 
 /// Calls to a hall with half of the seats taken.
@@ -48,10 +48,8 @@ fn half_taken(bench: &mut Bench, seed: u64) -> Result<(), String> {
             halls.iter_mut().try_for_each(|hall| hall.grab(deed))?;
         }
         for hall in &mut halls {
-            for (percentile, unit) in PERCENTILES {
-                let took = hall.control.percentile_us("SECKILL.GRAB", percentile)?;
-                bench.figures.add(&of_size(deed, hall.seats), MODULE, unit, took);
-            }
+            let took = hall.control.p999_us("SECKILL.GRAB")?;
+            bench.figures.add(&of_size(deed, hall.seats), MODULE, US, took);
         }
     }
     Ok(())
@@ -133,21 +131,18 @@ fn memory(bench: &mut Bench) -> Result<(), String> {
 
 pub fn rows(rows: &mut Rows<'_>) {
     for what in [NAMED, LOWEST] {
-        sale::row(rows, what, sale::LOGGED, SCRIPT, Some(3.0));
+        sale::row(rows, what, sale::LOGGED, SCRIPT, 3.0);
     }
     let [few, _, many] = rows.plan.sizes;
     let setting = format!("{DIRECT}, half are taken");
     for deed in DEEDS {
         let [small, large] = [few, many].map(|seats| of_size(deed, seats));
         let what = format!("{deed}, {} numbers", thousands(many));
-        for ((percentile, unit), bar) in PERCENTILES.into_iter().zip([Some(3.0), None]) {
-            let took = rows.beside((&large, MODULE), unit);
-            let figure =
-                format!("{percentile} of server time, divided by that with {}; us", thousands(few));
-            let both = (unit, (&*large, MODULE), (&*small, MODULE));
-            rows.ratio((&what, &figure), &setting, bar, both).note = took;
-        }
+        let took = rows.beside((&large, MODULE), US);
+        let figure = format!("p99.9 of server time, divided by that with {}; us", thousands(few));
+        let both = (US, (&*large, MODULE), (&*small, MODULE));
+        rows.ratio((&what, &figure), &setting, 3.0, both).note = took;
     }
     let setting = format!("{DIRECT}, {} numbers", thousands(many));
-    rows.value((MEMORY, "bits"), &setting, Some(6.0), (MEMORY, BYTES, 1.0 / 8.0), "");
+    rows.value((MEMORY, "bits"), &setting, 6.0, (MEMORY, BYTES, 1.0 / 8.0), "");
 }

@@ -85,9 +85,6 @@ const WORDS: [(&str, &str); 65] = [
 const NAMES: [&str; 8] = ["Redis", "Valkey", "Lua", "everysec", "io", "threads", "pipeline", "p99"];
 
 /// A table in Chinese.
-///
-/// # Errors
-/// A message if the table has a word without Chinese.
 pub fn table(english: &Table) -> Result<Table, String> {
     let words = |row: &Row| -> Result<Vec<String>, String> {
         row.cell_iter().map(|each| cell(&each.content())).collect()

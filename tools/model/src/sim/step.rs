@@ -1,8 +1,8 @@
-//! The steps of a run, which are printed like a session.
+//! The steps of a run.
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::oracle::{Ask, Bytes, Deed, Op, Pick};
+use crate::oracle::{Bytes, Op};
 
 /// One step. Sales and replicas have their index as name.
 #[derive(Clone, Debug)]
@@ -50,114 +50,25 @@ pub enum Step {
     Restore { sale: usize },
 }
 
+/// Debug output, with lists of bytes as text.
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        match self {
-            Step::Ask { sale, op } => show_op(f, *sale, op),
-            Step::Several { user, qty, req } => {
-                let keys: Vec<&str> = (0..qty.len()).map(name).collect();
-                let keys = keys.join(" ");
-                write!(f, "MGRAB {} {keys} QTY {qty:?}{}", text(user), req_text(req))
+        let text = format!("{self:?}");
+        let mut lists = text.split('[');
+        f.write_str(lists.next().unwrap_or_default())?;
+        for list in lists {
+            let (numbers, rest) = list.split_once(']').unwrap_or((list, ""));
+            let letter = |number: &str| number.parse().ok().filter(u8::is_ascii_alphanumeric);
+            let bytes: Option<Vec<u8>> = numbers.split(", ").map(letter).collect();
+            match bytes {
+                Some(bytes) => write!(f, "'{}'{rest}", bytes.escape_ascii())?,
+                None if numbers.len() > LONG => write!(f, "[{}...]{rest}", &numbers[..LONG])?,
+                None => write!(f, "[{list}")?,
             }
-            Step::Between { sale, op, call } => {
-                show_op(f, *sale, op)?;
-                write!(f, "; in the middle of it: {call}")
-            }
-            Step::Clock(clock) => write!(f, "the clock shows {clock}"),
-            Step::Outbox { sale, broken: true } => {
-                write!(f, "the outbox of {} takes no entries", name(*sale))
-            }
-            Step::Outbox { sale, .. } => write!(f, "the outbox of {} takes entries", name(*sale)),
-            Step::Deliver { replica, count } => {
-                write!(f, "replica {replica} gets {count} transactions")
-            }
-            Step::Repeat { replica } => write!(f, "replica {replica} gets the last one again"),
-            Step::Gap { replica } => write!(f, "replica {replica} gets one too early"),
-            Step::Resync { replica } => write!(f, "replica {replica} gets a snapshot"),
-            Step::Promote { replica } => write!(f, "replica {replica} is promoted"),
-            Step::Replace { replica, knows } => {
-                write!(f, "replica {replica} starts with a module of version {knows}")
-            }
-            Step::Setting { version } => write!(f, "CONFIG SET seckill.effects-version {version}"),
-            Step::Sync => write!(f, "the log reaches the disk"),
-            Step::Rewrite => write!(f, "the log is rewritten"),
-            Step::Crash { lost } => write!(f, "crash; the log lacks its last {lost}"),
-            Step::Save => write!(f, "the snapshot reaches the disk"),
-            Step::CrashToSave => write!(f, "crash; back from the snapshot"),
-            Step::Reload => write!(f, "DEBUG RELOAD"),
-            Step::Dump { sale } => write!(f, "DUMP {}", name(*sale)),
-            Step::Restore { sale } => write!(f, "RESTORE {} REPLACE", name(*sale)),
         }
+        Ok(())
     }
 }
 
-fn show_op(f: &mut Formatter<'_>, sale: usize, op: &Op) -> fmt::Result {
-    let key = name(sale);
-    match op {
-        Op::Grab { user, ask, req } => {
-            let ask = match ask {
-                Ask::Qty(qty) => format!(" QTY {qty}"),
-                Ask::UpTo(qty) => format!(" UPTO {qty}"),
-                Ask::Unsaid => String::new(),
-            };
-            write!(f, "GRAB {key} {}{ask}{}", text(user), req_text(req))
-        }
-        Op::Join { user, ask, req, until } => {
-            let ask = match ask {
-                Ask::Qty(qty) => format!(" QTY {qty}"),
-                Ask::UpTo(_) | Ask::Unsaid => String::new(),
-            };
-            let (user, req) = (text(user), text(req));
-            write!(f, "GRAB {key} {user}{ask} REQ {req} WAIT UNTIL {until}")
-        }
-        Op::Settle { user, pick, deed } => {
-            let pick = match pick {
-                Pick::Only => String::new(),
-                Pick::Seq(seq) => format!(" SEQ {seq}"),
-                Pick::Req(req) => format!(" REQ {}", text(req)),
-            };
-            let user = text(user);
-            match deed {
-                Deed::Confirm => write!(f, "CONFIRM {key} {user}{pick}"),
-                Deed::Reclaim => write!(f, "CONFIRM {key} {user}{pick} RECLAIM"),
-                Deed::Cancel => write!(f, "CANCEL {key} {user}{pick}"),
-                Deed::Extend(ms) => write!(f, "EXTEND {key} {user} {ms}{pick}"),
-                Deed::Refund => write!(f, "REFUND {key} {user}{pick}"),
-                Deed::Keep(by, units) => {
-                    let by = format!("{by:?}").to_uppercase();
-                    write!(f, "{by} {key} {user}{pick} KEEP {units}")
-                }
-            }
-        }
-        Op::Import { user, qty, req, at, no_deficit } => {
-            let at = at.map_or(String::new(), |at| format!(" AT {at}"));
-            let how = if *no_deficit { " NODEFICIT" } else { "" };
-            write!(f, "IMPORT {key} {} {qty} REQ {}{at}{how}", text(user), text(req))
-        }
-        Op::Restock { delta, req } => write!(f, "RESTOCK {key} {delta} REQ {}", text(req)),
-        Op::Enlist { list, add, users } => {
-            let users: Vec<String> = users.iter().map(|user| text(user)).collect();
-            let how = if *add { "ADD" } else { "REMOVE" };
-            write!(f, "{list:?} {key} {how} {}", users.join(" "))
-        }
-        Op::Sweep(most) => write!(f, "the sweeper settles {most} of {key}"),
-        other => write!(f, "{key} {other:?}"),
-    }
-}
-
-/// A sale's name in words.
-fn name(sale: usize) -> &'static str {
-    ["k", "l"].get(sale).copied().unwrap_or("?")
-}
-
-fn req_text(req: &Option<Bytes>) -> String {
-    req.as_ref().map_or(String::new(), |req| format!(" REQ {}", text(req)))
-}
-
-/// Readable bytes as text, long ones by their length.
-fn text(bytes: &[u8]) -> String {
-    match bytes.len() {
-        0..=20 => bytes.escape_ascii().to_string(),
-        len => format!("<{len} bytes {}>", bytes[..1].escape_ascii()),
-    }
-}
+/// Characters of a list that are shown: the longest ids are one byte again and again.
+const LONG: usize = 60;

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! make durability
-//! cargo run --release -p seckill-torture --bin torture -- durability --runs 5 --only SENTINEL
+//! cargo run --release -p seckill-torture --bin torture -- durability --only SENTINEL
 //! ```
 
 mod buyers;
@@ -26,6 +26,9 @@ use seckill_harness::watch::Watch;
 
 use crate::promotions::{is_valkey_9, HandOver};
 
+/// Runs of each case, and acknowledged grants before the server dies.
+const RUNS: u64 = 5;
+const GRANTS: u64 = 4_000;
 /// Time that a primary without its replica continues before the replica is promoted.
 const PARTITION: Duration = Duration::from_secs(6);
 /// Time that a disk is slow before the process is killed, then the delay of each sync.
@@ -35,15 +38,9 @@ const SLOW_SYNC_MS: u32 = 1_800;
 /// Measures the losses under each setting
 #[derive(Args)]
 pub struct Options {
-    /// Runs of each case
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    runs: u32,
     /// Only cases that contain this text in one of the columns
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Acknowledged grants before the server dies
-    #[arg(long, default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(100..))]
-    grants: u32,
 }
 
 /// The fault of the server.
@@ -199,9 +196,8 @@ pub fn run(options: &Options, module: &Path) -> Result<bool, String> {
             eprintln!("{what}, {setting}: skipped, this server has no such command");
             continue;
         }
-        eprintln!("{what}, {setting}: {} runs", options.runs);
-        let losses: Result<Vec<Loss>, String> =
-            (0..options.runs).map(|_| one_run(case, module, options.grants.into())).collect();
+        eprintln!("{what}, {setting}: {RUNS} runs");
+        let losses: Result<Vec<Loss>, String> = (0..RUNS).map(|_| one_run(case, module)).collect();
         let losses = losses?;
         if disaster.keeps_all(settings) && losses.iter().any(|loss| loss.lost > 0) {
             broken.push(format!("VIOLATION: {what}, {setting}: acknowledged grants are lost"));
@@ -234,17 +230,14 @@ fn row((disaster, setting, _): Case, losses: &[Loss]) -> [String; 7] {
 }
 
 /// Starts buyers, causes the disaster, and compares the buyers' grants with the remaining sale.
-fn one_run((disaster, _, settings): Case, module: &Path, grants: u64) -> Result<Loss, String> {
-    let watch = match disaster {
-        KillOnSlowDisk => Some(Watch::build().ok_or("There is no cc to build a library with.")?),
-        _ => None,
-    };
+fn one_run((disaster, _, settings): Case, module: &Path) -> Result<Loss, String> {
+    let watch = matches!(disaster, KillOnSlowDisk).then(Watch::build);
     let through = watch.as_ref().map_or(Vec::new(), Watch::words);
     let has_sentinels = matches!(disaster, Failover(..));
     let mut nodes = Nodes::start(module, settings, disaster.replicas(), has_sentinels, &through)?;
     let buyers = Buyers::start(nodes.primary(), disaster.wait())?;
     if let KillAfterSnapshot = disaster {
-        buyers.reach(grants / 2)?;
+        buyers.reach(GRANTS / 2)?;
         // SAVE instead of BGSAVE gives an exact time; buyers wait during it.
         nodes::tell(nodes.primary(), "SAVE")?;
     }
@@ -254,7 +247,7 @@ fn one_run((disaster, _, settings): Case, module: &Path, grants: u64) -> Result<
         }
         watch.slow_down(SLOW_SYNC_MS, 0);
     }
-    buyers.reach(grants)?;
+    buyers.reach(GRANTS)?;
     match disaster {
         KillOnSlowDisk => thread::sleep(SLOW_FOR),
         Partition => {

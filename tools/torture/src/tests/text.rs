@@ -138,9 +138,9 @@ fn entry(sale: &mut Evidence, line: &str) -> Entry {
         round: None,
         wait: field("ticket").map(|ticket| Waiter {
             ticket,
-            user: format!("u{}", ticket + 1),
-            req: format!("o{}", ticket + 1),
-            qty: 1,
+            user: text(line, "user").map_or(format!("u{}", ticket + 1), str::to_owned),
+            req: text(line, "req").map_or(format!("o{}", ticket + 1), str::to_owned),
+            qty: field("qty").unwrap_or(1),
             until: 0,
             reason: text(line, "reason").unwrap_or_default().to_owned(),
         }),

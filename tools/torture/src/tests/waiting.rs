@@ -67,6 +67,43 @@ fn an_offer_out_of_turn_or_without_an_end_is_found() {
     endless.finds("ENDLESS: an offer that should end at 1106 ends at 1105");
 }
 
+/// Three units are held, and three users wait, the first one for two. Then one unit comes back.
+fn come_back(overtake: u64, then: &str) -> History {
+    let text = "
+        1000 INIT 3/0/0
+        1001 GRANT 2/1/0 1 HELD
+        1001 GRANT 1/2/0 2 HELD
+        1001 GRANT 0/3/0 3 HELD
+        1002 WAIT 0/3/0 ticket=1 qty=2 user=u5 req=o5
+        1002 WAIT 0/3/0 ticket=2 user=u6 req=o6
+        1002 WAIT 0/3/0 ticket=3 user=u7 req=o7
+        1003 CANCEL 1/2/0 1 CANCELLED";
+    let mut sale = with_list(List { overtake, ..LIST }, text);
+    sale.terms.supply = 3;
+    sale.with("", then)
+}
+
+#[test]
+fn each_rule_of_a_list_is_held() {
+    let second = "1003 OFFER 0/3/0 4 HELD ticket=2 user=u6 req=o6\n1004 CANCEL 1/2/0 2 CANCELLED\n";
+    let after_it = |then: &str| format!("{second}{then}");
+    let found = |overtake, then: &str, what| drop(come_back(overtake, then).finds(what));
+    found(0, second, "STARVED: ticket 1 was passed more than 0 times");
+    let third = "1004 OFFER 0/3/0 5 HELD ticket=3 user=u7 req=o7";
+    found(1, &after_it(third), "STARVED: ticket 1 was passed more than 1 times");
+    let early = third.replace("1004 OFFER 0/3/0 5", "1003 OFFER 0/3/0 4");
+    found(1, &early, "JUMPED: ticket 3 got units before ticket 2");
+    found(1, "1003 GRANT 0/3/0 4 HELD", "JUMPED: a GRAB got units before ticket 2");
+    found(1, "1003 GRANT 0/3/0 4 HELD user=u5", "JUMPED: a user who waits");
+    let again = "1004 OFFER 0/3/0 5 HELD ticket=2 user=u6 req=o8";
+    found(9, &after_it(again), "OFFER: ticket 2 does not wait any more");
+    found(1, &second.replace("u6", "u8"), "The entry was another one");
+    found(1, "1004 WAIT 1/2/0 ticket=5 user=u9", "ticket 5 is not the next");
+    found(1, "1004 WAIT 1/2/0 ticket=4 user=u5", "A user waits twice");
+    let dropped = "1004 DROPPED 1/2/0 ticket=1 qty=2 user=u5 req=o5 reason=until";
+    found(1, dropped, "DROPPED without reason");
+}
+
 #[test]
 fn who_waits_is_as_the_outbox_says() {
     let mut sale = listed(LIST).evidence();
