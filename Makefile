@@ -161,7 +161,7 @@ torture: deps ## test: Kill, freeze, cut off and promote servers that sell, and 
 
 # SECKILL_TEST_SERVER names another server; docs/ has a run of each.
 bench: deps ## measure: Measure beside scripts that do the same work (15 to 30 minutes; BENCH=--quick: 90 s)
-	$(BUILD) -p seckill-bench -p seckill-cli --bin bench --bin seckill
+	$(BUILD) -p seckill-noop -p seckill-bench -p seckill-cli --bin bench --bin seckill
 	target/release/bench --docs $(BENCH)
 
 bench-instructions: ## measure: Count the server's instructions for one call (valgrind)

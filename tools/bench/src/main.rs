@@ -36,6 +36,9 @@ use report::{Report, Runs, Took};
 /// File of the full runs, one for each server.
 const RUNS: &str = "docs/bench.json";
 
+/// The no-op module: its commands decide nothing.
+const NOOP: &str = "target/release/libseckill_noop.so";
+
 /// Measures the server's cost of a call of the module, beside scripts that do the same work, and
 /// says which bars hold. The server is that of SECKILL_TEST_SERVER, or redis-server of the PATH.
 #[derive(Parser)]
@@ -122,10 +125,11 @@ fn measure(bench: &mut Bench, options: &Options) -> (Report, Vec<String>) {
 
 fn set_up(options: &Options) -> Result<Bench, String> {
     let module = module_file(None)?;
+    let noop = module_file(Some(NOOP.into()))?;
     if !host::leave_the_servers_core() {
         eprintln!("One core: load and server share it, so the figures say little.");
     }
     let server = Control::start(Some(&module), &[])?.title()?;
     let plan = if options.quick { plan::QUICK } else { plan::FULL };
-    Ok(Bench { module, server, plan, figures: Figures::default(), start: Instant::now() })
+    Ok(Bench { module, noop, server, plan, figures: Figures::default(), start: Instant::now() })
 }

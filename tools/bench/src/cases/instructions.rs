@@ -1,5 +1,6 @@
 //! Instructions of the server for one call, counted by callgrind. The count depends on the build
-//! and the server, but not on other load.
+//! and the server, but not on other load. Another command makes only the server calls that the
+//! module must make (its promised calls). The difference is the module's own cost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use super::sale::AOF;
 use super::Bench;
 use crate::contenders::{GRANTED, IS_SOLD_OUT, PLENTY, REQ, SALE, USER};
 use crate::control::Control;
-use crate::figures::INSTRUCTIONS;
+use crate::figures::{Figures, Spread, BYTES, INSTRUCTIONS};
 use crate::load::{send, spread, Manner, Request, USERS};
 use crate::rows::{Bar, Rows};
 
@@ -27,19 +28,49 @@ const QUIET: [&str; 4] = ["--hz", "1", "--dynamic-hz", "no"];
 const HOLD: &str = "HOLD 900000 OUTBOX";
 const MANNER: Manner = Manner { connections: 1, pipeline: 32, pace: None };
 
-/// A GRAB by its name, its words after the command, the begin of its reply, and the most
-/// instructions that it may take.
-type Kind = (&'static str, &'static [&'static str], &'static str, f64);
+/// Largest difference in logged bytes between a command and its promised calls, as a share.
+const SAME_BYTES: f64 = 0.05;
 
-const KINDS: [Kind; 3] = [
-    (RECOMMENDED, &[SALE, USER, "REQ", REQ], GRANTED, 30_000.0),
-    ("plain winner", &["plain", USER], GRANTED, 17_000.0),
-    ("refusal (SOLDOUT)", &["gone", USER], IS_SOLD_OUT, 6_000.0),
-];
-
-const RECOMMENDED: &str = "winner with REQ, HOLD and OUTBOX";
+/// Names in tables: the call, then its promised calls.
+const RECOMMENDED: [&str; 2] = ["winner with REQ, HOLD and OUTBOX", "its promised calls"];
+const WINNER: [&str; 2] = ["plain winner", "its promised calls (plain)"];
+const SOLD_OUT: [&str; 2] = ["refusal (SOLDOUT)", "its promised calls (SOLDOUT)"];
 /// The recommended call in a sale that is a part of a split.
 const PART: &str = "the same in a part of a split";
+
+/// A call of GRAB, with the no-op command that makes its promised calls.
+struct Kind {
+    names: [&'static str; 2],
+    noop: &'static str,
+    words: &'static [&'static str],
+    reply: &'static str,
+    /// Most instructions that the module may add.
+    bar: f64,
+}
+
+const KINDS: [Kind; 3] = [
+    Kind {
+        names: RECOMMENDED,
+        noop: "NOOP.HOLD",
+        words: &[SALE, USER, "REQ", REQ],
+        reply: GRANTED,
+        bar: 3_500.0,
+    },
+    Kind {
+        names: WINNER,
+        noop: "NOOP.GRAB",
+        words: &["plain", USER],
+        reply: GRANTED,
+        bar: 1_800.0,
+    },
+    Kind {
+        names: SOLD_OUT,
+        noop: "NOOP.SOLD",
+        words: &["gone", USER],
+        reply: IS_SOLD_OUT,
+        bar: 700.0,
+    },
+];
 
 pub fn run(bench: &mut Bench) -> Result<(), String> {
     bench.step(CASE, 0);
@@ -56,12 +87,24 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
     ] {
         meter.control.line(&line)?;
     }
-    let part: Kind = (PART, &["part", USER, "REQ", REQ], GRANTED, 0.0);
-    for (name, words, reply, _) in KINDS.into_iter().chain([part]) {
-        let request = Request::new(&[&["SECKILL.GRAB"], words].concat(), reply);
-        bench.figures.add(CASE, name, INSTRUCTIONS, meter.measure(&request)?);
+    let mut differ = Vec::new();
+    for Kind { names: [name, promised], noop, words, reply, .. } in KINDS {
+        let mut count =
+            |command| meter.measure(&Request::new(&[&[command], words].concat(), reply));
+        let (ours, theirs) = (count("SECKILL.GRAB")?, count(noop)?);
+        ours.note(&mut bench.figures, name);
+        theirs.note(&mut bench.figures, promised);
+        if (theirs.logged - ours.logged).abs() > SAME_BYTES * ours.logged {
+            let (ours, theirs) = (ours.logged, theirs.logged);
+            differ.push(format!("{name} logs {ours:.0} bytes, {promised} {theirs:.0}"));
+        }
     }
-    Ok(())
+    let words = ["SECKILL.GRAB", "part", USER, "REQ", REQ];
+    meter.measure(&Request::new(&words, GRANTED))?.note(&mut bench.figures, PART);
+    match differ.is_empty() {
+        true => Ok(()),
+        false => Err(differ.join("; ")),
+    }
 }
 
 fn reason_to_skip(server: &str) -> Option<String> {
@@ -75,6 +118,20 @@ fn reason_to_skip(server: &str) -> Option<String> {
     }
     let is_theirs = server.starts_with(SERVER) && std::env::consts::ARCH == ARCH;
     (!is_theirs).then(|| format!("the bars are for {SERVER} on {ARCH}"))
+}
+
+/// The cost of one call.
+struct Count {
+    instructions: f64,
+    /// Bytes that the call adds to the AOF.
+    logged: f64,
+}
+
+impl Count {
+    fn note(&self, figures: &mut Figures, name: &str) {
+        figures.add(CASE, name, INSTRUCTIONS, self.instructions);
+        figures.add(CASE, name, BYTES, self.logged);
+    }
 }
 
 /// A server under callgrind.
@@ -91,20 +148,20 @@ impl Meter {
         let folder = tempfile::tempdir().map_err(|e| format!("No temporary folder: {e}"))?;
         let out = format!("--callgrind-out-file={}", folder.path().join("calls").display());
         let tool = ["valgrind", "-q", "--tool=callgrind", "--instr-atstart=no", &out];
-        let settings = [&QUIET[..], &AOF].concat();
-        let control = Control::start_through(&tool, Some(&bench.module), &settings)?;
+        let control = bench.server_with_noop(&tool, &[&QUIET[..], &AOF].concat())?;
         let users = Box::new(spread(USERS, USERS));
         let calls = bench.plan.counted_calls;
         Ok(Meter { control, folder, calls, users })
     }
 
-    /// The instructions of one call.
-    fn measure(&mut self, request: &Request) -> Result<f64, String> {
+    fn measure(&mut self, request: &Request) -> Result<Count, String> {
         // A first run pays for lookups and allocations that occur only once.
         self.call(request, self.calls / 2)?;
+        let logged = self.control.info("persistence", "aof_current_size")?;
         self.tell_valgrind(&["instrumentation", "on"])?;
         self.call(request, self.calls)?;
         self.tell_valgrind(&["instrumentation", "off"])?;
+        let logged = self.control.info("persistence", "aof_current_size")? - logged;
         let before = dumps(self.folder.path())?;
         self.tell_valgrind(&["dump"])?;
         let after = dumps(self.folder.path())?;
@@ -113,7 +170,8 @@ impl Meter {
         let text = text.map_err(|e| format!("No profile: {e}"))?;
         let mut totals = text.lines().filter_map(|line| line.strip_prefix("totals: "));
         let total = totals.next().and_then(|total| total.trim().parse::<f64>().ok());
-        Ok(total.ok_or("callgrind's profile is cut off")? / self.calls as f64)
+        let (total, calls) = (total.ok_or("callgrind's profile is cut off")?, self.calls as f64);
+        Ok(Count { instructions: total / calls, logged: logged / calls })
     }
 
     fn call(&mut self, request: &Request, calls: u64) -> Result<(), String> {
@@ -142,12 +200,17 @@ fn dumps(folder: &Path) -> Result<Vec<PathBuf>, String> {
 
 pub fn rows(rows: &mut Rows<'_>) {
     const SETTING: &str = "AOF everysec, P32, c1";
-    for (name, _, _, bar) in KINDS {
-        let found = rows.figures.spread((CASE, name), INSTRUCTIONS);
-        let what = (name, "instructions of the whole call");
-        rows.add(what, SETTING, Some(Bar::AtMost(bar)), found);
+    for Kind { names: [name, promised], bar, .. } in KINDS {
+        let note = rows.beside((CASE, name), INSTRUCTIONS);
+        let figure = "instructions added by the module; of the whole call";
+        let bar = Some(Bar::AtMost(bar));
+        rows.add((name, figure), SETTING, bar, added(rows, name, promised)).note = note;
     }
-    let found = rows.figures.difference(INSTRUCTIONS, (CASE, PART), (CASE, RECOMMENDED));
     let what = (PART, "instructions added to a whole sale's");
-    rows.add(what, SETTING, Some(Bar::AtMost(150.0)), found);
+    rows.add(what, SETTING, Some(Bar::AtMost(150.0)), added(rows, PART, RECOMMENDED[0]));
+}
+
+/// Instructions of a call beyond those of another.
+fn added(rows: &Rows<'_>, of: &str, to: &str) -> Option<Spread> {
+    rows.figures.difference(INSTRUCTIONS, (CASE, of), (CASE, to))
 }

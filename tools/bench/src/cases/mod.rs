@@ -24,6 +24,8 @@ use crate::rows::{Row, Rows};
 /// Settings that all cases use.
 pub struct Bench {
     pub module: PathBuf,
+    /// The file of the no-op module: its commands decide nothing.
+    pub noop: PathBuf,
     /// Name and version of the server, such as `Redis 7.0.15`.
     pub server: String,
     pub plan: Plan,
@@ -41,6 +43,13 @@ impl Bench {
     /// A server with the module.
     pub fn server(&self, settings: &[&str]) -> Result<Control, String> {
         Control::start(Some(&self.module), settings)
+    }
+
+    /// A server with seckill and the no-op module.
+    pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
+        let noop = self.noop.to_string_lossy();
+        let settings = [settings, &["--loadmodule", &noop]].concat();
+        Control::start_through(through, Some(&self.module), &settings)
     }
 }
 
