@@ -80,8 +80,23 @@ impl Trio {
     /// Starts three Sentinels with these further lines of configuration. Returns when each knows
     /// the others and this many replicas.
     pub fn start(primary: u16, replicas: usize, lines: &[&str]) -> Result<Trio, String> {
-        let all: Result<Vec<Sentinel>, String> =
-            (0..3).map(|_| Sentinel::start(primary, 2, lines)).collect();
+        Trio::start_each(primary, replicas, || {
+            lines.iter().map(|line| (*line).to_owned()).collect()
+        })
+    }
+
+    /// As [`Trio::start`], with separate lines for each Sentinel.
+    pub fn start_each(
+        primary: u16,
+        replicas: usize,
+        lines: impl Fn() -> Vec<String>,
+    ) -> Result<Trio, String> {
+        let one = |_| {
+            let lines = lines();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            Sentinel::start(primary, 2, &lines)
+        };
+        let all: Result<Vec<Sentinel>, String> = (0..3).map(one).collect();
         let trio = Trio(all?);
         match holds_within(DEADLINE, || trio.is_settled(primary, replicas)) {
             true => Ok(trio),

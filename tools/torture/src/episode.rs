@@ -21,6 +21,7 @@ use crate::report::Tally;
 use crate::sales;
 use crate::setting::Setting;
 use crate::shared::Shared;
+use crate::tls::Tls;
 use crate::world::World;
 use seckill_random::Random;
 
@@ -33,8 +34,9 @@ pub struct Episode<'a> {
     pub module: &'a Path,
     pub disks: &'a [Disk],
     pub setting: Setting,
-    /// Further settings of all servers.
+    /// Further settings of all servers, and whether they use TLS between each other.
     pub settings: &'a [String],
+    pub has_tls: bool,
     /// Only this fault, if given.
     pub fault: Option<Fault>,
     /// Another library than that of the setting.
@@ -48,7 +50,8 @@ impl Episode<'_> {
     pub fn play(&self, tally: &mut Tally) -> Result<(), String> {
         let mut random = Random(self.seed);
         let shared = Arc::new(Shared::default());
-        let setup = self.setting.setup(self.settings);
+        let tls = if self.has_tls { Some(Tls::make()?) } else { None };
+        let setup = self.setting.setup(self.settings, tls);
         let mut world = World::start(self.module, &setup, self.disks, Arc::clone(&shared))?;
         let sales = open(&world, &mut random)?;
         let library = self.setting.library();

@@ -39,6 +39,7 @@ mod sometimes;
 mod story;
 #[cfg(test)]
 mod tests;
+mod tls;
 mod waiting;
 mod world;
 
@@ -83,6 +84,9 @@ struct Options {
     /// A further setting of every server; may be given several times
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_setting)]
     set: Vec<[String; 2]>,
+    /// TLS between servers, and between Sentinels and servers
+    #[arg(long)]
+    tls: bool,
     #[command(subcommand)]
     mode: Option<Mode>,
 }
@@ -141,6 +145,7 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
             disks: &disks,
             setting: *setting,
             settings: &more,
+            has_tls: options.tls,
             fault: options.fault,
             flavour: options.wrong.as_deref().map(Flavour::python),
             seed: seed.wrapping_add(number as u64),

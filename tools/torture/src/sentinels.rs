@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use seckill_harness::link::Link;
 use seckill_harness::sentinel::Trio;
 
+use crate::tls::Tls;
+
 /// Time without an answer after which a primary counts as down: longer than other faults.
 const LINES: [&str; 2] =
     ["sentinel down-after-milliseconds mymaster 3000", "sentinel failover-timeout mymaster 10000"];
@@ -21,8 +23,11 @@ pub struct Sentinels {
 }
 
 impl Sentinels {
-    pub fn start(ways: Vec<Link>) -> Result<Sentinels, String> {
-        let trio = Trio::start(ways[0].port(), ways.len() - 1, &LINES)?;
+    pub fn start(ways: Vec<Link>, tls: Option<&Tls>) -> Result<Sentinels, String> {
+        let trio = Trio::start_each(ways[0].port(), ways.len() - 1, || {
+            let own = LINES.iter().map(|line| (*line).to_owned());
+            own.chain(tls.map(Tls::lines).unwrap_or_default()).collect()
+        })?;
         // No demotion so far.
         let demoted = Instant::now().checked_sub(QUIET).unwrap_or_else(Instant::now);
         Ok(Sentinels { trio, ways, demoted })

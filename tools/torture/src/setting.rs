@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use crate::faults::Fault;
 use crate::history::Promise;
 use crate::library::Flavour;
+use crate::tls::Tls;
 use crate::world::Setup;
 
 /// A setting of servers.
@@ -104,7 +105,7 @@ impl Setting {
     }
 
     /// The servers of this setting; `more` are further settings of all servers.
-    pub fn setup(self, more: &[String]) -> Setup {
+    pub fn setup(self, more: &[String], tls: Option<Tls>) -> Setup {
         let settings: &[&str] = match self.replicas() {
             0 => &["--appendfsync", "always"],
             1 => &["--appendfsync", "everysec"],
@@ -112,6 +113,6 @@ impl Setting {
         };
         let settings = settings.iter().map(|word| (*word).to_owned()).chain(more.iter().cloned());
         let (replicas, has_sentinels) = (self.replicas(), self.has_sentinels());
-        Setup { settings: settings.collect(), replicas, has_sentinels }
+        Setup { settings: settings.collect(), replicas, has_sentinels, tls }
     }
 }

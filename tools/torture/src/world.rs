@@ -19,6 +19,7 @@ use crate::history::Crowning;
 use crate::sentinels::Sentinels;
 use crate::shared::Shared;
 use seckill_harness::client::info_field;
+use crate::tls::Tls;
 use seckill_harness::link::Link;
 use seckill_harness::other_module;
 use seckill_harness::program::Server;
@@ -39,6 +40,8 @@ pub struct Setup {
     pub settings: Vec<String>,
     pub replicas: usize,
     pub has_sentinels: bool,
+    /// Servers and Sentinels use TLS between each other.
+    pub tls: Option<Tls>,
 }
 
 /// Options of every server.
@@ -52,6 +55,8 @@ const OTHER_MODULE: [&str; 2] = ["FLAGS", "E!S"];
 /// All servers of one episode.
 pub struct World<'a> {
     servers: Vec<Option<Server>>,
+    /// The TLS port of each server, if there is one.
+    tls_ports: Vec<Option<u16>>,
     pub disks: &'a [Disk],
     pub primary: usize,
     setup: &'a Setup,
@@ -82,10 +87,15 @@ impl<'a> World<'a> {
         let other_module = other_module::path().display().to_string();
         settings.extend(["--loadmodule".into(), other_module]);
         settings.extend(OTHER_MODULE.map(str::to_owned));
-        let (from_ms, mut servers) = (unix_ms(), Vec::new());
+        let (from_ms, mut servers, mut tls_ports) = (unix_ms(), Vec::new(), Vec::new());
         for disk in &disks[..=setup.replicas] {
-            let options = Options::of_program(Some(module), &settings);
+            let (tls, port) = setup.tls.as_ref().map(Tls::settings).unzip();
+            let tls = tls.into_iter().flatten();
+            let tls = tls.flat_map(|(name, value)| [format!("--{name}"), value]);
+            let own: Vec<String> = settings.iter().cloned().chain(tls).collect();
+            let options = Options::of_program(Some(module), &own);
             servers.push(Some(options.below(disk.place()).through(&disk.watch.words()).run()?));
+            tls_ports.push(port);
         }
         let port = servers[0].as_ref().map_or(0, Server::port);
         let (door, address) = (Link::to(port, Duration::ZERO)?, Link::to(port, Duration::ZERO)?);
@@ -94,6 +104,7 @@ impl<'a> World<'a> {
         let crownings = vec![Crowning { began: shared.moment(), from_ms }];
         let mut world = World {
             servers,
+            tls_ports,
             disks,
             primary: 0,
             setup,
@@ -129,9 +140,10 @@ impl<'a> World<'a> {
         self.replicas().next()
     }
 
-    /// The port of a server, without a link.
+    /// The port by which other servers and Sentinels reach this one, without a link.
     pub fn port(&self, number: usize) -> Result<u16, String> {
-        Ok(self.server(number)?.port())
+        let port = self.server(number)?.port();
+        Ok(self.tls_ports[number].unwrap_or(port))
     }
 
     /// Sends a command to a server directly.
@@ -143,7 +155,8 @@ impl<'a> World<'a> {
 
     /// A connection without the clients' port and the link.
     pub fn connect(&self, number: usize) -> Result<Connection, String> {
-        connect(self.port(number)?, PATIENCE).map_err(|e| format!("A server does not answer: {e}."))
+        let port = self.server(number)?.port();
+        connect(port, PATIENCE).map_err(|e| format!("A server does not answer: {e}."))
     }
 
     /// A field of INFO.
@@ -219,7 +232,7 @@ impl<'a> World<'a> {
             self.ask::<()>(replica, &format!("REPLICAOF 127.0.0.1 {}", ways[0].port()))?;
         }
         self.announce_as(0, ways[0].port())?;
-        self.sentinels = Some(Sentinels::start(ways)?);
+        self.sentinels = Some(Sentinels::start(ways, self.setup.tls.as_ref())?);
         self.wait_for_replicas()
     }
 
@@ -294,7 +307,7 @@ impl<'a> World<'a> {
         let from_ms = unix_ms();
         let number = crown(self)?;
         self.primary = number;
-        let port = self.port(number)?;
+        let port = self.server(number)?.port();
         let door = Link::to(port, Duration::ZERO)?;
         // No client that has seen the new reign gets an answer from the old primary.
         self.address.turn_to(NOWHERE);
