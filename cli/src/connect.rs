@@ -157,11 +157,17 @@ const PASSING: [&str; 13] = [
 pub fn heals(error: &RedisError) -> bool {
     let text = error.to_string();
     if error.is_io_error() {
-        // A retry does not help if a certificate is not trusted.
-        return !text.contains("certificate");
+        return !is_of_certificate(&text);
     }
     let passes = |code| PASSING.contains(&code) || code == "UNBLOCKED";
     error.code().is_some_and(passes) || text.contains("max number of clients")
+}
+
+/// Whether a certificate was refused: the server's by this program ("invalid peer certificate"), or
+/// this program's by the server ("received fatal alert: CertificateExpired", "UnknownCA"). A retry
+/// does not help, because certificates are read at the start.
+pub fn is_of_certificate(text: &str) -> bool {
+    text.to_lowercase().contains("certificate") || text.contains("UnknownCA")
 }
 
 /// TLS, with the names that redis-cli has for it. A certificate is always verified, and must name
@@ -322,9 +328,17 @@ pub fn password(file: Option<&Path>, variable: &str) -> Result<Option<String>, S
 /// # Errors
 /// If no connection is possible.
 pub fn connect(target: &Target) -> Result<Connection, Failure> {
+    connect_within(target, PATIENCE)
+}
+
+/// Connects within `patience`, and waits `patience` for each answer.
+///
+/// # Errors
+/// As `connect`.
+pub fn connect_within(target: &Target, patience: Duration) -> Result<Connection, Failure> {
     match target {
-        Target::Address(client) => reach(client, PATIENCE),
-        Target::Primary(sentinels) => sentinels.connect(),
+        Target::Address(client) => reach(client, patience),
+        Target::Primary(sentinels) => sentinels.connect(patience),
     }
 }
 
@@ -366,7 +380,7 @@ pub fn words(error: &RedisError) -> String {
         }
         Some(code) => format!("{code} {detail}"),
         None if error.is_connection_refusal() => "nothing listens there".into(),
-        None if error.is_timeout() => format!("no answer within {} s", PATIENCE.as_secs()),
+        None if error.is_timeout() => "no answer in time".into(),
         None if error.is_connection_dropped() => "it closed the connection".into(),
         None => text,
     }

@@ -67,7 +67,18 @@ enum Command {
     },
 }
 
+/// Ends the program when one of its threads panics. Otherwise the others would go on and report
+/// that all is well. Its service manager starts it again.
+fn end_when_a_thread_fails() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::exit(101);
+    }));
+}
+
 fn main() -> ExitCode {
+    end_when_a_thread_fails();
     let Seckill { server, command } = Seckill::parse();
     // Checks of options against each other, which the parser of one option can't make.
     let checked = server.targets().and_then(|_| match &command {

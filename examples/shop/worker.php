@@ -41,6 +41,10 @@ function is_sold(PDO $database, array $payment): bool
     $answer = (status($payment['item'])['id'] ?? null) !== $payment['sale'] ? null
         // RECLAIM: a late payment gets a unit if one is free now.
         : unless_no_sale(fn () => $sale->confirm($user, $payment['req'], reclaim: true));
+    // A refusal is for good: seckill orders will read it, and have the order as EXPIRED if it was SOLD.
+    if ($answer?->state === 'EXPIRED') {
+        return false;
+    }
     if ($answer?->state === 'SOLD' || is_written_as_sold($database, $payment)) {
         return true;
     }

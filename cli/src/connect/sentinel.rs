@@ -131,7 +131,7 @@ impl Sentinels {
     ///
     /// # Errors
     /// If no Sentinel names a primary that answers.
-    pub fn connect(&self) -> Result<Connection, Failure> {
+    pub fn connect(&self, patience: Duration) -> Result<Connection, Failure> {
         let answers: Vec<Result<Named, Failure>> = thread::scope(|scope| {
             let ask = |client| scope.spawn(move || self.ask(client));
             let asked: Vec<_> = self.asked.iter().map(ask).collect();
@@ -147,7 +147,7 @@ impl Sentinels {
             return Err(why.min_by_key(|failure| failure.heals).unwrap_or(none));
         };
         let client = self.at(&host, port).map_err(Failure::lasting)?;
-        let mut redis = reach(&client, super::PATIENCE)?;
+        let mut redis = reach(&client, patience)?;
         let info: Result<String, RedisError> = cmd("INFO").arg("replication").query(&mut redis);
         // Without the right for INFO the first write shows whether the server is a primary.
         match info {

@@ -39,9 +39,12 @@ const OF_GROUP: &[Shown<Group>] = &[
     ("pending_entries", Gauge, "Entries a reader was given and has not acknowledged.", |group| {
         Some(group.pending as f64)
     }),
-    ("lag_entries", Gauge, "Entries no reader of the group was given yet.", |group| {
-        group.lag.map(|lag| lag as f64)
-    }),
+    (
+        "lag_entries",
+        Gauge,
+        "Entries no reader of the group was given yet; all entries if the server can't tell.",
+        |group| Some(group.lag as f64),
+    ),
     (
         "delivered_timestamp_seconds",
         Gauge,
@@ -53,9 +56,12 @@ const OF_GROUP: &[Shown<Group>] = &[
 /// Numbers of the exporter itself.
 const OF_EXPORTER: &[Shown<Snapshot>] = &[
     ("sales", Gauge, "Sales that this exporter shows.", |all| Some(all.sales.len() as f64)),
-    ("sales_unreadable", Gauge, "Sales that were found and that this user may not read.", |all| {
-        Some(all.unreadable as f64)
-    }),
+    (
+        "sales_unreadable",
+        Gauge,
+        "Sales that were found and that this user may not read, or not their outbox.",
+        |all| Some(all.unreadable as f64),
+    ),
     (
         "sales_left_out",
         Gauge,

@@ -95,7 +95,7 @@ fn troubles(sale: &Sale) -> Vec<String> {
 
 /// Unread entries of the slowest group.
 fn unread(outbox: &Outbox) -> u64 {
-    let of = outbox.groups.iter().map(|group| group.lag.unwrap_or_default() + group.pending);
+    let of = outbox.groups.iter().map(|group| group.lag + group.pending);
     of.max().unwrap_or_default()
 }
 

@@ -188,8 +188,7 @@ function moreOf(sale, seconds) {
   const groups = outbox ? outbox.groups : [];
   const read = outbox ? [['entries kept', count(outbox.length)]] : [['outbox', 'none']];
   for (const group of groups) {
-    const lag = group.lag === null ? '' : `, ${count(group.lag)} to read`;
-    read.push([`group ${group.name}`, `${group.consumers} readers, ${count(group.pending)} being written${lag}`]);
+    read.push([`group ${group.name}`, `${group.consumers} readers, ${count(group.pending)} being written, ${count(group.lag)} to read`]);
   }
   if (outbox && !groups.length) read.push(['readers', 'nobody reads it']);
   return [

@@ -31,7 +31,7 @@ pub struct Snapshot {
     pub info: BTreeMap<String, String>,
     /// The sales, in the order of their names.
     pub sales: Vec<Sale>,
-    /// Sales that are known and could not be read.
+    /// Sales that are known and could not be read, or their outboxes.
     pub unreadable: u64,
     /// The reason for the first unreadable sale.
     pub refused: Option<String>,
@@ -108,8 +108,9 @@ pub struct Group {
     pub consumers: u64,
     /// Entries that were delivered to a consumer and not acknowledged.
     pub pending: u64,
-    /// Entries not delivered to any consumer; the server does not always know the number.
-    pub lag: Option<u64>,
+    /// Entries not delivered to any consumer. After an XDEL of such an entry the server does not
+    /// know their number, only that there are some; then this is the length of the stream.
+    pub lag: u64,
     /// Time of the newest entry that was delivered to a consumer, Unix ms.
     pub delivered_ms: u64,
 }
@@ -144,7 +145,7 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
             },
         }
     }
-    outboxes(redis, &mut sales)?;
+    unreadable += outboxes(redis, &mut sales)?;
     Ok(Snapshot {
         info: lines(text),
         sales,
@@ -166,9 +167,12 @@ pub fn map(redis: &mut Connection, sale: &str, first: u64, count: u64) -> Result
     units.arg(first).arg("COUNT").arg(count).query(redis).map_err(said)
 }
 
-/// Reads the outboxes of the sales that have one. If the user may not read a stream, its state
-/// stays unknown.
-fn outboxes(redis: &mut Connection, sales: &mut [Sale]) -> Result<(), String> {
+/// Reads the outboxes of the sales that have one, and returns how many this user may not read: no
+/// alert would tell that nobody reads them.
+fn outboxes(redis: &mut Connection, sales: &mut [Sale]) -> Result<u64, String> {
+    let is_refused =
+        |reply: &Value| matches!(reply, Value::ServerError(error) if error.code() == "NOPERM");
+    let mut unreadable = 0;
     let mut with_stream: Vec<(&mut Sale, Vec<u8>)> = sales
         .iter_mut()
         .filter_map(|sale| sale.stream.clone().map(|stream| (sale, stream)))
@@ -178,12 +182,14 @@ fn outboxes(redis: &mut Connection, sales: &mut [Sale]) -> Result<(), String> {
         .flat_map(|(_, key)| [command("XLEN", &[key]), command("XINFO", &[b"GROUPS", key])]);
     let replies = ask(redis, questions.collect::<Vec<_>>().into_iter())?;
     for ((sale, _), pair) in with_stream.iter_mut().zip(replies.chunks_exact(2)) {
+        unreadable += u64::from(pair.iter().any(is_refused));
         if let [Value::Int(length), Value::Array(groups)] = pair {
-            let groups = groups.iter().map(group).collect();
-            sale.outbox = Some(Outbox { length: unsigned(*length), groups });
+            let length = unsigned(*length);
+            let groups = groups.iter().map(|reply| group(reply, length)).collect();
+            sale.outbox = Some(Outbox { length, groups });
         }
     }
-    Ok(())
+    Ok(unreadable)
 }
 
 fn command(name: &str, words: &[&[u8]]) -> Cmd {
@@ -237,14 +243,15 @@ fn sale(name: &[u8], reply: Value) -> Option<Sale> {
     Some(sale)
 }
 
-fn group(reply: &Value) -> Group {
-    let mut group = Group::default();
+/// A group of a stream that has `length` entries.
+fn group(reply: &Value, length: u64) -> Group {
+    let mut group = Group { lag: length, ..Group::default() };
     for (field, value) in pairs(reply.clone()).unwrap_or_default() {
         match (field.as_str(), value) {
             ("name", Value::BulkString(name)) => group.name = readable(&name),
             ("consumers", Value::Int(count)) => group.consumers = unsigned(count),
             ("pending", Value::Int(count)) => group.pending = unsigned(count),
-            ("lag", Value::Int(count)) => group.lag = Some(unsigned(count)),
+            ("lag", Value::Int(count)) => group.lag = unsigned(count),
             ("last-delivered-id", Value::BulkString(id)) => {
                 let id = readable(&id);
                 let ms = id.split('-').next().and_then(|ms| ms.parse().ok());

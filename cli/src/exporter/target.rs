@@ -10,7 +10,7 @@ use super::families;
 use super::find::{wait, Sales};
 use super::history::History;
 use super::read::{self, Snapshot};
-use crate::connect::{self, connect, reach};
+use crate::connect::{self, connect_within, reach};
 use crate::metrics::Family;
 use crate::print::tell;
 use crate::stop::Stop;
@@ -31,6 +31,11 @@ pub const RECORD_EVERY: Duration = Duration::from_secs(15);
 
 /// Interval of readings while a server has a problem, so that its message disappears soon.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
+/// Time limit for an answer of the server. A scrape may have to wait for two readings, and
+/// Prometheus waits 5 s for a scrape: with a longer limit it would never see `seckill_up` 0 of a
+/// server that hangs.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Time limit for the answer of a replica.
 const REPLICA_PATIENCE: Duration = Duration::from_secs(1);
@@ -141,7 +146,7 @@ impl Target {
         let names = self.sales.names();
         let mut redis = match connection.take() {
             Some(redis) => redis,
-            None => connect(&self.server)?,
+            None => connect_within(&self.server, PATIENCE)?,
         };
         let snapshot = Snapshot { is_all, ..read::snapshot(&mut redis, &names, self.most)? };
         *connection = Some(redis);

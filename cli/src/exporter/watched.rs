@@ -28,7 +28,7 @@ fn everything() -> Snapshot {
     sale.numbers.insert("now".into(), 1);
     let counters = ["granted", "soldout"].iter().chain(CHANGES);
     sale.counters = counters.map(|name| ((*name).to_owned(), 1)).collect();
-    let groups = vec![Group { lag: Some(1), ..Group::default() }];
+    let groups = vec![Group::default()];
     sale.outbox = Some(Outbox { length: 1, groups });
     let numbers = OF_INFO.iter().map(|row| (row.0.to_owned(), "1".to_owned()));
     let words = WELL.iter().map(|row| (row.0.to_owned(), row.1.to_owned()));

@@ -8,7 +8,7 @@ use mysql::{Conn, DriverError, Opts, OptsBuilder, Params};
 use super::database::{lasts, Database, Dialect, Value};
 use super::names::Names;
 use super::tls::Tls;
-use crate::connect::Failure;
+use crate::connect::{is_of_certificate, Failure};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Longer than the server lets a transaction wait for a lock, which is 50 s.
@@ -173,7 +173,7 @@ fn failure(what: &str, error: &mysql::Error) -> Failure {
         | mysql::Error::UrlError(_)
         | mysql::Error::DriverError(DriverError::TlsNotSupported) => false,
         // A refusal by TLS arrives as an I/O error.
-        other if other.to_string().contains("certificate") => false,
+        other if is_of_certificate(&other.to_string()) => false,
         mysql::Error::IoError(_) | mysql::Error::DriverError(_) | mysql::Error::CodecError(_) => {
             true
         }

@@ -1,19 +1,19 @@
 -- What seckill orders keeps, for MariaDB 10.11 and MySQL 9.7. Users, request ids and names of keys are bytes and
--- are compared byte by byte.
+-- are compared byte by byte. An engine without transactions could lose an order.
 
 CREATE TABLE IF NOT EXISTS @sales (
     id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,
     name BLOB NOT NULL,
     stream VARBINARY(1024) NOT NULL,
     KEY (stream)
-);
+) ENGINE = InnoDB;
 
 CREATE TABLE IF NOT EXISTS @epochs (
     id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin,
     epoch BIGINT UNSIGNED,
     first_rev BIGINT UNSIGNED NOT NULL,
     PRIMARY KEY (id, epoch)
-);
+) ENGINE = InnoDB;
 
 CREATE TABLE IF NOT EXISTS @entries (
     id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin,
@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS @entries (
     seq BIGINT UNSIGNED,
     PRIMARY KEY (id, epoch, rev),
     KEY (id, born, seq)
-);
+) ENGINE = InnoDB;
 
 CREATE TABLE IF NOT EXISTS @orders (
     id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin,
@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS @orders (
     PRIMARY KEY (id, born, seq),
     KEY (id, user_id, req),
     KEY (lost, id)
-);
+) ENGINE = InnoDB;
 
 CREATE TABLE IF NOT EXISTS @units (
     id CHAR(16) CHARACTER SET ascii COLLATE ascii_bin,
@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS @units (
     rev BIGINT UNSIGNED NOT NULL,
     PRIMARY KEY (id, number),
     KEY (id, born, seq)
-);
+) ENGINE = InnoDB;
 
 -- What Redis still knows: entries that no later epoch has disowned.
 CREATE OR REPLACE VIEW @kept AS

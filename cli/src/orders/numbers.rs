@@ -7,6 +7,9 @@ use crate::metrics::Kind::{Counter, Gauge};
 use crate::metrics::{self, flag, Family, Shown};
 use crate::web::{Answer, Asked};
 
+/// A writer without a step for this time is waiting for a database that hangs.
+const STEP_WITHIN_S: u64 = 60;
+
 /// Counters of one stream since the program started.
 #[derive(Default)]
 pub struct Numbers {
@@ -24,6 +27,8 @@ pub struct Numbers {
     foreign: AtomicU64,
     /// Unix seconds of the last transaction; 0 before the first.
     last: AtomicU64,
+    /// Unix seconds of the last step: an answer of Redis, or an order that was repaired.
+    step: AtomicU64,
 }
 
 impl Numbers {
@@ -32,11 +37,22 @@ impl Numbers {
         Numbers { stream: stream.to_owned(), ..Numbers::default() }
     }
 
+    /// Notes a step: until now Redis and the database have answered.
+    pub fn step(&self) {
+        self.step.store(now_s(), Ordering::Relaxed);
+        self.is_well.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether Redis and the database answer.
+    fn is_up(&self) -> bool {
+        let step = self.step.load(Ordering::Relaxed).max(self.last.load(Ordering::Relaxed));
+        self.is_well.load(Ordering::Relaxed) && now_s().saturating_sub(step) < STEP_WITHIN_S
+    }
+
     /// Counts the entries of an acknowledged batch: new ones, repeated ones, and entries of other
     /// programs.
     pub fn count(&self, new: u64, again: u64, foreign: u64) {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        self.last.store(since.as_secs(), Ordering::Relaxed);
+        self.last.store(now_s(), Ordering::Relaxed);
         for (counter, more) in [
             (&self.transactions, 1),
             (&self.new, new),
@@ -48,9 +64,13 @@ impl Numbers {
     }
 }
 
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
 /// The pages of a writer of these streams.
 pub fn show(all: &[Numbers], asked: &Asked) -> Option<Answer> {
-    let ill = || all.iter().find(|numbers| !numbers.is_well.load(Ordering::Relaxed));
+    let ill = || all.iter().find(|numbers| !numbers.is_up());
     match asked.path.as_str() {
         "/metrics" => Some(metrics::answer(asked, families(all))),
         "/health" => {
@@ -63,9 +83,7 @@ pub fn show(all: &[Numbers], asked: &Asked) -> Option<Answer> {
 
 /// After the prefix `seckill_orders_`.
 const OF_STREAM: &[Shown<Numbers>] = &[
-    ("up", Gauge, "1: Redis and the database answer.", |numbers| {
-        Some(flag(numbers.is_well.load(Ordering::Relaxed)))
-    }),
+    ("up", Gauge, "1: Redis and the database answer.", |numbers| Some(flag(numbers.is_up()))),
     ("transactions", Counter, "Batches of entries written to the database.", |numbers| {
         read(&numbers.transactions)
     }),
@@ -94,4 +112,21 @@ pub fn families(all: &[Numbers]) -> Vec<Family> {
     };
     let entries = Family::by_word("seckill_orders_entries", Counter, help, results, &streams, of);
     [vec![entries], metrics::families("seckill_orders_", OF_STREAM, &streams)].concat()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_that_hangs_is_not_up() {
+        let numbers = Numbers::of("s");
+        assert!(!numbers.is_up(), "nobody has answered yet");
+        numbers.step();
+        assert!(numbers.is_up());
+        numbers.step.fetch_sub(STEP_WITHIN_S, Ordering::Relaxed);
+        assert!(!numbers.is_up());
+        numbers.count(1, 0, 0);
+        assert!(numbers.is_up(), "a batch is written");
+    }
 }

@@ -16,13 +16,16 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::database::{lasts, Database, Dialect, Value};
 use super::names::Names;
 use super::tls::Tls;
-use crate::connect::Failure;
+use crate::connect::{is_of_certificate, Failure};
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// A server that acknowledges nothing for this time counts as unreachable.
 const ANSWER_WITHIN: Duration = Duration::from_secs(60);
 /// After this time without a word of the server it is asked whether it is there, and then as often.
 const PROBE_AFTER: Duration = Duration::from_secs(20);
+
+/// Prepared statements that are kept. Each takes memory of the server, more with each row.
+const PREPARED_MAX: usize = 32;
 
 /// Differences of PostgreSQL.
 pub const DIALECT: Dialect = Dialect {
@@ -54,7 +57,7 @@ pub struct Postgres {
     client: Client,
     names: Names,
     /// Prepared statements by their text. Statements differ in the number of rows, at most the
-    /// entries of a batch.
+    /// entries of a batch. At `PREPARED_MAX` all are dropped.
     prepared: HashMap<String, Statement>,
 }
 
@@ -115,6 +118,9 @@ impl Postgres {
         }
         let filled = self.names.fill(statement, DIALECT.quote);
         let prepared = self.client.prepare(&filled).map_err(failed)?;
+        if self.prepared.len() >= PREPARED_MAX {
+            self.prepared.clear();
+        }
         self.prepared.insert(statement.to_owned(), prepared.clone());
         Ok(prepared)
     }
@@ -197,7 +203,7 @@ fn failure(what: &str, error: &postgres::Error) -> Failure {
     let cause = error.source().map(ToString::to_string).unwrap_or_default();
     let is_refused = error.code().is_some_and(|state| lasts(state.code()));
     // "not support TLS": a server without TLS was asked for it.
-    let heals = !is_refused && !cause.contains("certificate") && !cause.contains("not support TLS");
+    let heals = !is_refused && !is_of_certificate(&cause) && !cause.contains("not support TLS");
     if let Some(answer) = error.as_db_error() {
         let said = format!("{what}: {} ({})", answer.message(), answer.code().code());
         return Failure { said, heals };

@@ -4,16 +4,19 @@
 //! kept, so a second crash in the middle does no harm.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::Ordering;
 
 use redis::{cmd, pipe, Cmd, Connection, RedisError, ToRedisArgs, Value as Reply};
 
 use super::database::{bytes, Database, Value};
+use super::numbers::Numbers;
 use super::units;
 use crate::connect::Failure;
 use crate::print::tell;
 
 /// Lost orders of a stream's sales that still matter:
-/// - a paid order, until a later entry of that order is SOLD or REFUNDED;
+/// - a paid order, until its REQ is SOLD or REFUNDED later, or a RECLAIM by it was refused: then
+///   that money was refunded;
 /// - an order whose grant Redis kept, but whose last change it lost. (EXPIRED comes again by
 ///   itself.)
 const STILL_LOST: &str =
@@ -23,7 +26,9 @@ const STILL_LOST: &str =
     WHERE s.stream = :stream AND o.lost = TRUE AND (
     (o.state = 'SOLD' AND NOT EXISTS (SELECT 1 FROM @orders AS n
         WHERE n.id = o.id AND n.user_id = o.user_id AND n.req = o.req
-        AND n.state IN ('SOLD', 'REFUNDED') AND (n.epoch, n.rev) > (o.epoch, o.rev)))
+        AND (n.epoch, n.rev) > (o.epoch, o.rev) AND (n.state IN ('SOLD', 'REFUNDED')
+            OR EXISTS (SELECT 1 FROM @kept AS r WHERE r.id = n.id AND r.born = n.born
+                AND r.seq = n.seq AND r.event = 'RECLAIM-REFUSED'))))
     OR (o.state IN ('HELD', 'CANCELLED', 'REFUNDED') AND EXISTS (SELECT 1 FROM @kept AS k
         WHERE k.id = o.id AND k.born = o.born AND k.seq = o.seq)))";
 
@@ -58,7 +63,7 @@ impl Told {
     }
 }
 
-/// Repairs all lost orders of the stream's sales. Returns the number of orders touched.
+/// Repairs all lost orders of the stream's sales, and counts them.
 ///
 /// # Errors
 /// An error message if the database or Redis can't be reached. A command that Redis refuses is only
@@ -68,15 +73,17 @@ pub fn all(
     database: &mut dyn Database,
     stream: &[u8],
     told: &mut Told,
-) -> Result<u64, Failure> {
+    numbers: &Numbers,
+) -> Result<(), Failure> {
     let asked = STILL_LOST.replace(":stream", &(database.dialect().place)(1));
     let rows = database.rows(&asked, &[bytes(stream)])?;
     if rows.is_empty() {
-        return Ok(0);
+        return Ok(());
     }
     let clock_ms = clock_ms(redis)?;
-    let (mut done, mut there) = (0, BTreeMap::new());
+    let mut there = BTreeMap::new();
     for order in rows.into_iter().filter_map(Lost::of_row) {
+        numbers.step();
         if !there.contains_key(&order.id) {
             there.insert(order.id.clone(), is_there(redis, &order, told)?);
         }
@@ -84,10 +91,11 @@ pub fn all(
             continue;
         }
         for step in order.again(clock_ms, told) {
-            done += u64::from(send(redis, &step, &order, told)?);
+            let done = send(redis, &step, &order, told)?;
+            numbers.repaired.fetch_add(u64::from(done), Ordering::Relaxed);
         }
     }
-    Ok(done)
+    Ok(())
 }
 
 impl Lost {

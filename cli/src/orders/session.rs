@@ -10,7 +10,7 @@ use super::entry::{self, Entry};
 use super::judge::Primary;
 use super::numbers::Numbers;
 use super::out::Out;
-use super::stream::{Message, Stream};
+use super::stream::{Id, Message, Stream};
 use super::writer::{self, Trust, Written};
 use super::{repair, Options, To};
 use crate::connect::{Failure, Target};
@@ -91,7 +91,7 @@ impl Writer<'_> {
             (To::Database(_), None) => return Ok(()),
         };
         let (numbers, stop) = (self.numbers, self.stop);
-        let mut session = Session { numbers, stop, primary, sink, stream, epoch: 0 };
+        let mut session = Session { numbers, stop, primary, sink, stream, epoch: 0, awaited: None };
         // Printed lines that are not acknowledged when the signal comes stay under way.
         while !self.stop.is_told() {
             let mine = session.stream.under_way(&mut session.primary.redis)?;
@@ -114,12 +114,11 @@ impl Writer<'_> {
                     out.still_open(&[], Duration::ZERO)?;
                 }
                 let new = session.stream.next(&mut session.primary.redis)?;
-                self.numbers.is_well.store(true, Ordering::Relaxed);
+                self.numbers.step();
                 is_due |= session.take(&new)?;
                 // Entries that wait to be read may say that a lost order was refused or paid since.
                 if is_due && new.len() < session.stream.batch {
-                    session.repair(&mut told)?;
-                    is_due = false;
+                    is_due = !session.repair(&mut told)?;
                 }
             }
         }
@@ -143,6 +142,8 @@ struct Session<'a> {
     stream: Stream,
     /// The newest epoch that was written in this session, 0 before the first.
     epoch: u64,
+    /// The last entry that other readers must acknowledge before the next repair.
+    awaited: Option<Id>,
 }
 
 impl Session<'_> {
@@ -160,6 +161,11 @@ impl Session<'_> {
                         entries.push(entry);
                         ours.push(message);
                     }
+                    None if message.fields.is_empty() => tell!(
+                        "{}: {} was deleted before it was acknowledged: perhaps it is not written",
+                        self.stream.key,
+                        message.id
+                    ),
                     // Another program wrote to this stream. The entry is acknowledged, or it would
                     // come again.
                     None => tell!("{} is no entry of a sale", message.id),
@@ -196,6 +202,7 @@ impl Session<'_> {
                 let mut open = numbers.clone();
                 while !open.is_empty() && !self.stop.is_told() {
                     let left = out.still_open(&open, LOOK_EVERY)?;
+                    self.numbers.step();
                     let came = |number: &u64| open.contains(number) && !left.contains(number);
                     let done = numbers.iter().zip(ours).filter(|(number, _)| came(number));
                     self.stream.acknowledge(redis, done.map(|(_, message)| *message))?;
@@ -213,11 +220,18 @@ impl Session<'_> {
         Ok(written.lost)
     }
 
-    fn repair(&mut self, told: &mut repair::Told) -> Result<(), Failure> {
-        let Sink::Database(database, _) = &mut self.sink else { return Ok(()) };
+    /// Restores lost orders. Waits until the entries that other readers have at the first call are
+    /// acknowledged, and returns false before.
+    fn repair(&mut self, told: &mut repair::Told) -> Result<bool, Failure> {
+        let Sink::Database(database, _) = &mut self.sink else { return Ok(true) };
+        if let Some((first, last)) = self.stream.pending(&mut self.primary.redis)? {
+            if first <= *self.awaited.get_or_insert(last) {
+                return Ok(false);
+            }
+        }
+        self.awaited = None;
         let key = self.stream.key.as_bytes();
-        let done = repair::all(&mut self.primary.redis, &mut **database, key, told)?;
-        self.numbers.repaired.fetch_add(done, Ordering::Relaxed);
-        Ok(())
+        repair::all(&mut self.primary.redis, &mut **database, key, told, self.numbers)?;
+        Ok(true)
     }
 }

@@ -1,6 +1,6 @@
 //! Reading the outbox through a consumer group.
 
-use redis::{cmd, Connection, RedisError};
+use redis::{cmd, Connection, RedisError, Value};
 
 use crate::connect::Failure;
 
@@ -22,6 +22,9 @@ pub struct Message {
     /// Names and values in turn; empty when the entry was deleted from the stream.
     pub fields: Vec<Vec<u8>>,
 }
+
+/// An id of an entry as two numbers, which compare as the stream has them.
+pub type Id = (u64, u64);
 
 /// Redis gives no fields for an entry that was deleted.
 type Delivered = Vec<(String, Option<Vec<Vec<u8>>>)>;
@@ -79,7 +82,7 @@ impl Stream {
         let mut from = "0-0".to_owned();
         loop {
             // The third part of the reply, ids of deleted entries, is new in 7.0.
-            let (next, taken, _): (String, Delivered, Vec<String>) = cmd("XAUTOCLAIM")
+            let (next, taken, deleted): (String, Delivered, Vec<String>) = cmd("XAUTOCLAIM")
                 .arg(&self.key)
                 .arg(&self.group)
                 .arg(&self.consumer)
@@ -90,11 +93,26 @@ impl Stream {
                 .query(redis)
                 .map_err(Failure::of_redis)?;
             all.extend(messages(taken));
+            all.extend(deleted.into_iter().map(|id| Message { id, fields: Vec::new() }));
             if next == "0-0" || all.len() >= self.batch {
                 return Ok(all);
             }
             from = next;
         }
+    }
+
+    /// The first and the last entry that a reader of the group was given and has not acknowledged.
+    pub fn pending(&self, redis: &mut Connection) -> Result<Option<(Id, Id)>, Failure> {
+        let (_, first, last, _): (u64, Option<String>, Option<String>, Value) = cmd("XPENDING")
+            .arg(&self.key)
+            .arg(&self.group)
+            .query(redis)
+            .map_err(Failure::of_redis)?;
+        let id = |text: String| {
+            let (ms, number) = text.split_once('-')?;
+            Some((ms.parse().ok()?, number.parse().ok()?))
+        };
+        Ok(first.and_then(id).zip(last.and_then(id)))
     }
 
     /// Acknowledges these entries, so that Redis does not deliver them again.

@@ -155,7 +155,7 @@ fn take_in(
     let rows = sales.iter().map(|(id, name)| vec![text(id), bytes(name), bytes(stream)]);
     insert(database, "@sales (id, name, stream)", rows, dialect.name_sale)?;
 
-    let (mut doubted, mut again) = (Vec::new(), BTreeSet::new());
+    let mut doubted = Vec::new();
     for (id, name) in &sales {
         let epochs = Epochs::of(database, id, entries)?;
         epochs.is_one_history(id, name, trust)?;
@@ -163,16 +163,13 @@ fn take_in(
             epochs.judge(database, id, name, trust)?;
             epochs.store(database, id)?;
         }
-        if epochs.known.keys().chain(epochs.new.keys()).collect::<BTreeSet<_>>().len() > 1 {
-            again.insert(*id);
-        }
         if !epochs.new.is_empty() || epochs.has_old {
             doubted.push(*id);
         }
     }
     let columns = "@entries (id, epoch, rev, event, born, seq)";
     let new = insert(database, columns, entries.iter().map(row_of), dialect.take_in)?;
-    move_orders(database, entries, &again)?;
+    move_orders(database, entries)?;
     units::follow(database, entries)?;
     let mut lost = 0;
     for id in doubted {
@@ -290,14 +287,13 @@ impl Epochs {
     }
 }
 
+/// The newest entry of each order of a batch, by id, born and seq, with its grant and the quantity
+/// that was asked for.
+type Newest<'e> = BTreeMap<(&'e str, u64, u64), (&'e Entry, &'e Grant, u64)>;
+
 /// Each order of the batch once, as its newest entry has it: no statement may move a row twice.
-/// `again` has the sales that have more than one epoch.
-fn move_orders(
-    database: &mut dyn Database,
-    entries: &[Entry],
-    again: &BTreeSet<&str>,
-) -> Result<(), Failure> {
-    let mut newest: BTreeMap<(&str, u64, u64), (&Entry, &Grant, u64)> = BTreeMap::new();
+fn move_orders(database: &mut dyn Database, entries: &[Entry]) -> Result<(), Failure> {
+    let mut newest = Newest::new();
     for entry in entries {
         let Some(grant) = &entry.grant else { continue };
         let had = grant.qty + grant.returned;
@@ -308,7 +304,7 @@ fn move_orders(
         }
         place.2 = asked;
     }
-    for order in paid(database, &newest, again)? {
+    for order in paid(database, &newest)? {
         newest.remove(&order);
     }
     if newest.is_empty() {
@@ -322,28 +318,31 @@ fn move_orders(
     insert(database, &columns, rows, tail).map(drop)
 }
 
-/// Orders of the batch that expire and are SOLD in the database. In one history no paid order ever
-/// expires, so Redis has lost the payment, and the hold ran out before it was given back. The order
-/// stays SOLD, and so it is lost and repaired. A RECLAIM that was refused is another event: that
-/// money is refunded.
+/// Orders of the batch that are HELD or expire in a newer epoch than the one that sold them. In one
+/// history no paid order becomes HELD or expires, so Redis has lost the payment, and the hold was
+/// extended or ran out before it was given back. The order stays SOLD, and so it is lost and
+/// repaired. A RECLAIM that was refused is another event: that money is refunded.
 fn paid<'e>(
     database: &mut dyn Database,
-    newest: &BTreeMap<(&'e str, u64, u64), (&Entry, &Grant, u64)>,
-    again: &BTreeSet<&str>,
+    newest: &Newest<'e>,
 ) -> Result<Vec<(&'e str, u64, u64)>, Failure> {
-    let mut expired: BTreeMap<&'e str, BTreeSet<(u64, u64)>> = BTreeMap::new();
-    for ((id, born, seq), (entry, ..)) in newest {
-        if entry.event == "EXPIRE" && again.contains(id) {
-            expired.entry(id).or_default().insert((*born, *seq));
+    let mut unpaid: BTreeMap<&'e str, BTreeSet<(u64, u64)>> = BTreeMap::new();
+    for ((id, born, seq), (entry, grant, _)) in newest {
+        if entry.epoch > *born && (entry.event == "EXPIRE" || grant.state == "HELD") {
+            unpaid.entry(id).or_default().insert((*born, *seq));
         }
     }
     let mut paid = Vec::new();
-    for (id, orders) in expired {
+    for (id, orders) in unpaid {
         let (these, values) = units::these(database, id, orders);
-        let asked = format!("SELECT born, seq FROM @orders WHERE state = 'SOLD' AND {these}");
-        let rows = database.rows(&asked, &values)?;
-        let rows = rows.into_iter().filter_map(|row| <[Value; 2]>::try_from(row).ok());
-        paid.extend(rows.map(|[born, seq]| (id, born.number(), seq.number())));
+        let asked =
+            format!("SELECT born, seq, epoch FROM @orders WHERE state = 'SOLD' AND {these}");
+        for row in database.rows(&asked, &values)? {
+            let Ok([born, seq, epoch]) = <[Value; 3]>::try_from(row) else { continue };
+            let order = (id, born.number(), seq.number());
+            let later = newest.get(&order).filter(|(entry, ..)| entry.epoch > epoch.number());
+            paid.extend(later.map(|_| order));
+        }
     }
     Ok(paid)
 }

@@ -276,6 +276,10 @@ fn terms_of(peer: &View, mut alter: Cmd) -> Cmd {
     alter
 }
 
+/// The states of orders. A row with another word may be of a sold order: skipping it would sell its
+/// units a second time.
+const STATES: [&[u8]; 6] = [b"HELD", b"SOLD", b"CANCELLED", b"EXPIRED", b"REFUNDED", b"CLOSED"];
+
 /// Reads the shop's sold orders.
 fn read(file: &Path) -> Result<Vec<Sold>, String> {
     let mut reader = csv::Reader::from_path(file).map_err(|e| e.to_string())?;
@@ -287,12 +291,17 @@ fn read(file: &Path) -> Result<Vec<Sold>, String> {
     let mut rows = Vec::new();
     for row in reader.byte_records() {
         let row = row.map_err(|e| e.to_string())?;
+        let line = row.position().map_or(0, csv::Position::line);
         let field = |column: usize| row.get(column).unwrap_or_default().to_vec();
-        if state.is_some_and(|state| field(state) != b"SOLD") {
-            continue;
+        match state.map(field) {
+            Some(word) if !STATES.contains(&word.as_slice()) => {
+                let word = String::from_utf8_lossy(&word);
+                return Err(format!("line {line} has the state \"{word}\": is it SOLD?"));
+            }
+            Some(word) if word != b"SOLD" => continue,
+            _ => {}
         }
         if field(req).is_empty() {
-            let line = row.position().map_or(0, csv::Position::line);
             return Err(format!(
                 "line {line} has no req: give each sale one of its own, by which it is known"
             ));

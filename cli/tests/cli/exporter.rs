@@ -3,12 +3,14 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use seckill_harness::conf_example::{self, login};
 use seckill_harness::server::module_path;
 use seckill_harness::{program, wait_until, Conn, Options, Server};
 
 use super::program::{run, seckill, Running};
+use super::split::signal;
 
 /// An exporter of the sales that match `sale:*`, as user monitoring.
 #[track_caller]
@@ -279,6 +281,66 @@ fn a_server_may_come_and_go() {
     let _server = server.restart().expect("the server again");
     wait_until("it is back", || exporter.get("/health").0 == 200);
     assert_eq!(number(&exporter.get("/metrics").1, "seckill_up"), 1.0);
+}
+
+/// Prometheus waits 5 s for an answer. Within that time it is told of a server that hangs.
+#[test]
+fn a_server_that_hangs_is_told_in_time() {
+    let server = Options::new().start();
+    let url = format!("redis://127.0.0.1:{}/", server.port());
+    let exporter = Running::start(seckill(&["exporter", "--redis", &url, "--sale", "sale:*"]));
+    let up = || {
+        let asked = Instant::now();
+        let (_, text) = exporter.get("/metrics");
+        assert!(asked.elapsed() < Duration::from_secs(5), "{:?}", asked.elapsed());
+        number(&text, "seckill_up")
+    };
+    wait_until("it is searched", || exporter.get("/health").1.ends_with("no sale sale:* yet\n"));
+    assert_eq!(up(), 1.0);
+    signal(server.pid(), "STOP");
+    wait_until("it is seen", || up() == 0.0);
+    // Once on the connection that hangs, then on a new one.
+    assert_eq!([up(), up(), up()], [0.0; 3]);
+    signal(server.pid(), "CONT");
+    wait_until("it is back", || up() == 1.0);
+}
+
+/// An outbox that the user may not read has no metrics, so an alert must say so.
+#[test]
+fn an_outbox_that_may_not_be_read_is_counted() {
+    let server = conf_example::options().start();
+    let mut admin = login(&server, "admin");
+    let exporter = exporter(&server, &["sale:*"]);
+    for (sale, outbox, unreadable) in
+        [("sale:1", "sale:1:orders", 0.0), ("sale:2", "elsewhere:orders", 1.0)]
+    {
+        assert_eq!(admin.call(&format!("SECKILL.INIT {sale} 3 OUTBOX {outbox}")), "+OK");
+        let row = format!("seckill_sale_supply_units{{sale=\"{sale}\"}}");
+        wait_until("it is found", || exporter.get("/metrics").1.contains(&row));
+        let text = exporter.get("/metrics").1;
+        assert_eq!(number(&text, "seckill_exporter_sales_unreadable"), unreadable);
+        assert_eq!(number(&text, "seckill_up"), 1.0);
+    }
+}
+
+/// After an XDEL in front of a group a server does not know how many entries the group has to read.
+/// A reader that stands still is seen all the same.
+#[test]
+fn entries_to_read_are_shown_after_one_was_deleted() {
+    let server = Options::new().start();
+    let stream = "s:orders";
+    assert_eq!(server.call(&format!("SECKILL.INIT s 9 OUTBOX {stream}")), "+OK");
+    assert_eq!(server.call(&format!("XGROUP CREATE {stream} db 0")), "+OK");
+    for user in ["a", "b"] {
+        assert!(!server.cmd(&format!("SECKILL.GRAB s {user}")).is_error());
+    }
+    let entries = server.cmd(&format!("XRANGE {stream} - +"));
+    let second = entries.items()[1].items()[0].text().to_owned();
+    assert_eq!(server.call(&format!("XDEL {stream} {second}")), "1");
+    let url = format!("redis://127.0.0.1:{}/", server.port());
+    let exporter = Running::start(seckill(&["exporter", "--redis", &url, "--sale", "s"]));
+    let row = "seckill_sale_outbox_group_lag_entries{sale=\"s\",group=\"db\"}";
+    assert_eq!(number(&exporter.get("/metrics").1, row), 2.0);
 }
 
 #[test]

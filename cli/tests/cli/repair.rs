@@ -109,8 +109,13 @@ fn what_the_shop_sold_beyond_it_is_owed() {
     let user = &users_of(&server, 0)[0];
     let sold = folder.path().join("sold.csv");
     let rows = format!("req,at,state,user,qty\na,,SOLD,{user},990\nb,,HELD,{user},5\n");
-    fs::write(&sold, rows).expect("a file");
     assert_eq!(server.call("DEL s:{p0}"), "1");
+    // In another spelling all units would be for sale again.
+    fs::write(&sold, rows.replace("SOLD", "sold")).expect("a file");
+    let told = refused(&server, &repair(&sold, &[]));
+    assert!(told.contains("line 2 has the state \"sold\": is it SOLD?"), "{told}");
+    assert_eq!(server.call("EXISTS s:{p0}"), "0");
+    fs::write(&sold, rows).expect("a file");
     split(&server, &repair(&sold, &[]));
     assert_eq!(part(&server, 0), [1001, 0, 0, 39]);
     split(&server, &ONCE);

@@ -1,12 +1,14 @@
 //! TLS with a server that asks each client for a certificate.
 
 use std::fs;
+use std::process::Stdio;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use seckill_harness::launch::free_port;
 use seckill_harness::{wait_until, Options, Server};
 
 use super::exporter::number;
+use super::orders::ended;
 use super::program::{run, seckill, Running};
 
 /// A certificate for this name or address. A certificate with the name of its signer is
@@ -121,6 +123,19 @@ fn anybody_else_is_refused() {
     let other = Tls::start("elsewhere.example");
     let told = other.refused(&other.words("ca.crt", true));
     assert!(told.contains("not valid for name"), "{told}");
+}
+
+/// Certificates are read at the start. So a writer ends if the server refuses its certificate, as
+/// one that has expired, and its service manager starts it with the new one.
+#[test]
+fn who_shows_no_certificate_ends() {
+    let tls = Tls::start("127.0.0.1");
+    let url = tls.url("rediss");
+    let mut program = seckill(&["orders", "--to", "stdout", "--stream", "s", "--redis", &url]);
+    program.args(tls.words("ca.crt", false)).stdin(Stdio::piped());
+    let (status, told) = ended(program);
+    assert_eq!(status, Some(1), "{told}");
+    assert!(told.contains("received fatal alert: CertificateRequired"), "{told}");
 }
 
 /// Options of TLS without TLS are an error, so that no secret is sent in plain text.

@@ -304,6 +304,35 @@ async function lostAfterConfirm(stage) {
   return `${Object.keys(ends).join('; ')}: the money stays with the order`;
 }
 
+// As before, but Redis still knows the hold. It runs out, its unit goes to another buyer, and the worker is refused.
+async function refusedAfterConfirm(stage) {
+  const [sale, copy] = ['sale:phone', 'copy'];
+  stage.newSale('phone', 1, 15);
+  const buyer = await holder(stage, 'phone');
+  await until('the order is written', () => stage.orders('phone').HELD === 1);
+  stage.redis('EVAL', "return redis.call('SET', KEYS[2], redis.call('DUMP', KEYS[1]))", '2', sale, copy);
+  const orders = stage.pid('orders');
+  try {
+    await stage.while('confirm', async () => {
+      await stage.payBill(buyer.bill);
+      await until('the bank has told', () => stage.sql(`SELECT taken FROM shop.payments WHERE id = ${buyer.bill.payment}`) === '1');
+      stage.redis('SECKILL.CONFIRM', sale, String(buyer.id), 'REQ', buyer.order);
+      await until('it is written as SOLD', () => stage.orders('phone').SOLD === 1);
+      // The order writer is late, as it is after a failover.
+      process.kill(orders, 'SIGSTOP');
+      stage.redis('EVAL', "return redis.call('RESTORE', KEYS[1], 0, redis.call('GET', KEYS[2]), 'REPLACE')", '2', sale, copy);
+      await until('another buyer has the unit', () => stage.redis('SECKILL.GRAB', sale, NOBODY, 'REQ', 'other')[0] === 'GRANTED');
+    });
+    await isRefunded(stage, buyer);
+  } finally {
+    // To the writer the restored sale is an old primary.
+    stage.redis('DEL', sale, copy);
+    stage.redis('XTRIM', 'sale:orders', 'MAXLEN', '0');
+    process.kill(orders, 'SIGCONT');
+  }
+  return 'the money goes back, although the database still has the order as SOLD';
+}
+
 async function books(stage, { operator }, shot) {
   const look = async (sale) => {
     await operator.page.goto(`${stage.url}books.php?sale=${sale}`);
@@ -353,5 +382,6 @@ module.exports = [
   ['less money than the bill', lessMoney],
   ['an order that an operator returns', returned],
   ['a paid order that Redis loses', lostAfterConfirm],
+  ['a payment that Redis loses and then refuses', refusedAfterConfirm],
   ['the books', books],
 ];

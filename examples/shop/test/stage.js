@@ -200,7 +200,7 @@ class Stage {
   }
 
   pid(part) {
-    const name = { redis: /^\S*redis-server /, database: /^\S*mariadbd /, bank: /bank\/worker\.php/, confirm: /worker\.php confirm/ }[part];
+    const name = { redis: /^\S*redis-server /, database: /^\S*mariadbd /, bank: /bank\/worker\.php/, confirm: /worker\.php confirm/, orders: /^\S*seckill orders / }[part];
     const found = this.processes().filter(({ words }) => name.test(words));
     check(found.length === 1, `${found.length} processes of ${part}`);
     return found[0].pid;

@@ -21,7 +21,7 @@ use super::program::{run, seckill};
 
 /// Runs a program to its end, which must come soon; returns its status and its output.
 #[track_caller]
-fn ended(mut program: Command) -> (Option<i32>, String) {
+pub fn ended(mut program: Command) -> (Option<i32>, String) {
     let mut child = program.stderr(Stdio::piped()).spawn().expect("it starts");
     let (mut is_over, until) = (false, std::time::Instant::now() + GIVEN_UP_AFTER);
     wait_until("it ends", || {

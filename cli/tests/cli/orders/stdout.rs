@@ -51,6 +51,31 @@ fn pending(redis: &mut redis::Connection) -> i64 {
     }
 }
 
+/// Entries that were trimmed too early may be missing where the lines go. Each is told, whoever had
+/// read it.
+#[test]
+fn a_deleted_entry_is_told() {
+    let server = Server::start(&module_path(), &[]).expect("Redis");
+    let mut redis = server.connect().expect("a connection");
+    ask(&mut redis, &format!("SECKILL.INIT {KEY} 9 OUTBOX {STREAM}"));
+    ask(&mut redis, &format!("SECKILL.GRAB {KEY} u"));
+    ask(&mut redis, &format!("XGROUP CREATE {STREAM} stdout 0"));
+    for reader in ["w", "dead"] {
+        ask(&mut redis, &format!("XREADGROUP GROUP stdout {reader} COUNT 1 STREAMS {STREAM} >"));
+    }
+    let entries: Vec<(String, Value)> =
+        redis::from_redis_value(ask(&mut redis, &format!("XRANGE {STREAM} - +"))).expect("entries");
+    ask(&mut redis, &format!("XTRIM {STREAM} MAXLEN 0"));
+    let mut lines = Lines::start(&server);
+    wait_until("none is pending", || pending(&mut redis) == 0);
+    drop(lines.to.take());
+    let output = lines.child.wait_with_output().expect("its end");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    for (id, _) in entries {
+        assert!(told.contains(&format!("{STREAM}: {id} was deleted before")), "{told}");
+    }
+}
+
 /// There are seven entries. The first four are printed, and two of them are acknowledged in reverse
 /// order. Then the input ends, and the next reader prints all entries that are not acknowledged.
 #[test]
