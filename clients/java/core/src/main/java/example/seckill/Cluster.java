@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeoutException;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -73,6 +74,10 @@ final class Cluster {
     }
 
     private List<Object> ask(String at, byte[] key, List<byte[][]> commands, long ends) throws Exception {
+        if (ends - System.nanoTime() <= 0) {
+            // Who called may have an answer already, by a later attempt.
+            throw new TimeoutException("no time is left");
+        }
         silent.add(at);
         List<Object> replies = exchange.at(at, key, commands, ends);
         silent.remove(at);
