@@ -116,10 +116,10 @@ func (c *Client) attempt(ctx context.Context, key string, commands [][]any, with
 		code, _, _ := strings.Cut(text, " ")
 		err = &SaleError{code, text}
 		if strings.Contains("READONLY LOADING MASTERDOWN CLUSTERDOWN", code) || strings.HasPrefix(text, full) {
-			c.drop(ctx)
+			c.drop()
 		}
 	} else if err != nil && c.isCluster() {
-		c.drop(ctx)
+		c.drop()
 	}
 	return replies, err
 }

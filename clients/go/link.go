@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand"
+	"net"
+	"sort"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -13,28 +17,37 @@ import (
 const redirectsMax = 5
 
 // Client calls the servers of an application's go-redis client, over connections of its own. The
-// go-redis client would retry calls by itself and ignore their deadlines. Goroutines may share a
-// Client.
+// go-redis client would retry calls by itself and ignore their deadlines, and its map of a cluster
+// waits for a dead node. Goroutines may share a Client.
 type Client struct {
-	base  redis.UniversalClient
-	mutex sync.Mutex
-	nodes map[string]*redis.Client // by address; "" for a single server or Sentinel
-	moved map[string]string        // hash tags of moved slots, with the new address
+	base   redis.UniversalClient
+	mutex  sync.Mutex
+	like   *redis.Options           // of a server
+	nodes  map[string]*redis.Client // by address; "" for a single server or Sentinel
+	known  []string                 // addresses of the cluster's nodes
+	owners map[string]string        // addresses, by hash tag
+	silent map[string]bool          // nodes that have not replied since they were sent something
 }
 
 // New takes a *redis.Client (a single server, or NewFailoverClient's: Sentinel) or a
 // *redis.ClusterClient. It does not change that client's options.
 func New(base redis.UniversalClient) (*Client, error) {
+	c := &Client{base: base, silent: map[string]bool{}}
+	c.drop()
 	single, isSingle := base.(*redis.Client)
 	cluster, isCluster := base.(*redis.ClusterClient)
-	if isSingle && single != nil || isCluster && cluster != nil {
-		return &Client{base: base, nodes: map[string]*redis.Client{}, moved: map[string]string{}}, nil
+	if isSingle && single != nil {
+		c.like = single.Options()
+		return c, nil
+	}
+	if isCluster && cluster != nil {
+		return c, nil
 	}
 	return nil, fmt.Errorf("seckill: %T is no client that this library knows", base)
 }
 
 // Close closes its own connections.
-func (c *Client) Close() { c.drop(context.Background()) }
+func (c *Client) Close() { c.drop() }
 
 func (c *Client) isCluster() bool {
 	_, is := c.base.(*redis.ClusterClient)
@@ -51,25 +64,38 @@ func tag(key string) string {
 	return key
 }
 
-// The node at this address, or the known owner of the key.
-func (c *Client) node(ctx context.Context, key, addr string) (*redis.Client, error) {
-	like, isSingle := c.base.(*redis.Client)
-	if !isSingle {
-		known, err := c.base.(*redis.ClusterClient).MasterForKey(ctx, key)
-		if err != nil {
-			return nil, err
+// The slot of a key: CRC-16 (XMODEM) of its hash tag.
+func slot(key string) int {
+	var crc uint16
+	for _, b := range []byte(tag(key)) {
+		crc ^= uint16(b) << 8
+		for bit := 0; bit < 8; bit++ {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
 		}
-		like = known
 	}
+	return int(crc % 16384)
+}
+
+// An address of a redirection. One without a host is on the host of the node that named it.
+func address(named, by string) string {
+	colon := strings.LastIndexByte(named, ':')
+	host, port := strings.Trim(named[:colon], "[]"), named[colon+1:]
+	if host == "" {
+		host, _, _ = net.SplitHostPort(by)
+	}
+	return net.JoinHostPort(host, port)
+}
+
+// The client for the server at this address.
+func (c *Client) node(addr string) *redis.Client {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if !isSingle && addr == "" {
-		if addr = c.moved[tag(key)]; addr == "" {
-			addr = like.Options().Addr
-		}
-	}
 	if c.nodes[addr] == nil {
-		options := *like.Options()
+		options := *c.like
 		if addr != "" {
 			options.Addr = addr
 		}
@@ -80,36 +106,133 @@ func (c *Client) node(ctx context.Context, key, addr string) (*redis.Client, err
 		options.ReadTimeout, options.WriteTimeout = -1, -1
 		c.nodes[addr] = redis.NewClient(&options)
 	}
-	return c.nodes[addr], nil
+	return c.nodes[addr]
+}
+
+// Learns the first nodes and their options. go-redis connects for this, whatever the deadline.
+func (c *Client) learn(ctx context.Context, key string) error {
+	c.mutex.Lock()
+	isKnown := c.like != nil
+	c.mutex.Unlock()
+	if isKnown {
+		return nil
+	}
+	learned := make(chan error, 1)
+	go func() {
+		cluster := c.base.(*redis.ClusterClient)
+		node, err := cluster.MasterForKey(context.Background(), key)
+		if err == nil {
+			c.mutex.Lock()
+			c.like = node.Options()
+			c.known = append([]string{c.like.Addr}, cluster.Options().Addrs...)
+			c.mutex.Unlock()
+		}
+		learned <- err
+	}()
+	select {
+	case err := <-learned:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// The owner of the key's slot. If it is unknown, asks one node after the other.
+func (c *Client) owner(ctx context.Context, key string) (string, error) {
+	if err := c.learn(ctx, key); err != nil {
+		return "", err
+	}
+	c.mutex.Lock()
+	owner := c.owners[tag(key)]
+	all := append([]string{}, c.known...)
+	// A node that is cut off from the others still names the owner of yesterday: not always the
+	// same one.
+	rand.Shuffle(len(all), func(a, b int) { all[a], all[b] = all[b], all[a] })
+	sort.SliceStable(all, func(a, b int) bool { return !c.silent[all[a]] && c.silent[all[b]] })
+	c.mutex.Unlock()
+	err := errors.New("seckill: no node of the cluster is known")
+	for at := 0; owner == "" && at < len(all); at++ {
+		ends, _ := ctx.Deadline()
+		part, cancel := context.WithTimeout(ctx, time.Until(ends)/time.Duration(len(all)-at))
+		owner, err = c.askNode(part, all[at], key)
+		cancel()
+	}
+	if owner == "" {
+		return "", err
+	}
+	return owner, nil
+}
+
+// Asks a node for the owner of the key's slot, and for all nodes.
+func (c *Client) askNode(ctx context.Context, asked, key string) (string, error) {
+	c.hears(asked, false)
+	ranges, err := c.node(asked).ClusterSlots(ctx).Result()
+	if err != nil {
+		return "", err
+	}
+	c.hears(asked, true)
+	owner, all, wanted := "", map[string]bool{}, slot(key)
+	for _, one := range ranges {
+		for at, node := range one.Nodes {
+			addr := address(node.Addr, asked)
+			if at == 0 && one.Start <= wanted && wanted <= one.End {
+				owner = addr
+			}
+			all[addr] = true
+		}
+	}
+	if owner == "" {
+		return "", errors.New("seckill: no node of the cluster has the sale's slot")
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.owners[tag(key)] = owner
+	c.known = append([]string{}, c.base.(*redis.ClusterClient).Options().Addrs...)
+	for addr := range all {
+		c.known = append(c.known, addr)
+	}
+	return owner, nil
+}
+
+// Notes whether a node has replied to all that it was sent.
+func (c *Client) hears(addr string, hears bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if hears {
+		delete(c.silent, addr)
+	} else {
+		c.silent[addr] = true
+	}
 }
 
 // Sends these commands over one connection to the node that owns the key. A redis.Error among the
 // replies is the server's.
 func (c *Client) send(ctx context.Context, key string, commands [][]any) ([]any, error) {
-	addr, asking := "", false
+	if !c.isCluster() {
+		return exchange(ctx, c.node(""), commands, false)
+	}
+	addr, err := c.owner(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	asking := false
 	for redirects := 0; ; redirects++ {
-		node, err := c.node(ctx, key, addr)
+		c.hears(addr, false)
+		replies, err := exchange(ctx, c.node(addr), commands, asking)
 		if err != nil {
 			return nil, err
 		}
-		replies, err := exchange(ctx, node, commands, asking)
-		if err != nil {
-			return nil, err
-		}
+		c.hears(addr, true)
 		words := strings.Fields(firstError(replies))
-		isRedirect := len(words) == 3 && (words[0] == "MOVED" || words[0] == "ASK")
-		if !isRedirect || !c.isCluster() || redirects == redirectsMax {
+		isRedirect := len(words) == 3 && strings.Contains(words[2], ":") && (words[0] == "MOVED" || words[0] == "ASK")
+		if !isRedirect || redirects == redirectsMax {
 			return replies, nil
 		}
-		if addr, asking = words[2], words[0] == "ASK"; strings.HasPrefix(addr, ":") {
-			host := node.Options().Addr
-			addr = host[:strings.LastIndexByte(host, ':')] + addr
-		}
+		addr, asking = address(words[2], addr), words[0] == "ASK"
 		if !asking {
 			c.mutex.Lock()
-			c.moved[tag(key)] = addr
+			c.owners[tag(key)] = addr
 			c.mutex.Unlock()
-			c.base.(*redis.ClusterClient).ReloadState(ctx)
 		}
 	}
 }
@@ -152,15 +275,12 @@ func firstError(replies []any) string {
 }
 
 // Closes all idle connections.
-func (c *Client) drop(ctx context.Context) {
+func (c *Client) drop() {
 	c.mutex.Lock()
 	old := c.nodes
-	c.nodes, c.moved = map[string]*redis.Client{}, map[string]string{}
+	c.nodes, c.owners = map[string]*redis.Client{}, map[string]string{}
 	c.mutex.Unlock()
 	for _, node := range old {
 		_ = node.Close()
-	}
-	if cluster, is := c.base.(*redis.ClusterClient); is {
-		cluster.ReloadState(ctx)
 	}
 }

@@ -72,3 +72,21 @@ func TestForeignEntryIsReturnedWithoutEvent(t *testing.T) {
 		t.Errorf("%v", event)
 	}
 }
+
+func TestAddressWithoutHostIsOnTheNodeThatNamedIt(t *testing.T) {
+	for named, wanted := range map[string]string{
+		":2": "a:2", "b:2": "b:2", "::1:2": "[::1]:2", "[::1]:2": "[::1]:2",
+	} {
+		if addr := address(named, "a:1"); addr != wanted {
+			t.Errorf("%s: %s", named, addr)
+		}
+	}
+}
+
+func TestSlots(t *testing.T) {
+	for key, wanted := range map[string]int{"123456789": 12739, "sale:{123456789}": 12739} {
+		if slot(key) != wanted {
+			t.Errorf("%s: %d", key, slot(key))
+		}
+	}
+}

@@ -92,7 +92,7 @@ impl Nodes {
                     let Call { key, cmds, .. } = &calls[*at];
                     let mut own: Vec<Value> = replies.by_ref().take(cmds.len()).collect();
                     own.extend(behind.clone());
-                    let (to, answer) = match judge(own, false) {
+                    let (to, answer) = match judge(own, false, address) {
                         Attempt::Done(own) => (address.clone(), Some(own)),
                         Attempt::Moved(to) => {
                             self.is_cluster = true;
@@ -177,7 +177,7 @@ impl Nodes {
             Err(failure) if failure.heals => return Attempt::Again(failure.said),
             Err(failure) => return Attempt::Never(failure.said),
         };
-        match judge(replies, cmds.first().is_some_and(is_multi)) {
+        match judge(replies, cmds.first().is_some_and(is_multi), address) {
             Attempt::Ask(to) if !asking => self.attempt(&to, true, cmds),
             attempt => attempt,
         }
@@ -233,8 +233,8 @@ fn no_answer(key: &str, why: &str) -> String {
     format!("no node answers for {key}: {why}{advice}")
 }
 
-/// Classifies the replies to one call.
-fn judge(replies: Vec<Value>, is_whole: bool) -> Attempt {
+/// Classifies the replies to one call, of the node at `asked`.
+fn judge(replies: Vec<Value>, is_whole: bool, asked: &str) -> Attempt {
     // Each command of a transaction can be refused when it is queued, before any is executed.
     let first = if is_whole { replies.len() } else { 1 };
     let refused = replies.iter().take(first).find_map(|reply| match reply {
@@ -242,7 +242,8 @@ fn judge(replies: Vec<Value>, is_whole: bool) -> Attempt {
         _ => None,
     });
     let Some((error, text)) = refused else { return Attempt::Done(replies) };
-    let there = error.details().and_then(|text| text.split(' ').nth(1)).map(str::to_owned);
+    let there = error.details().and_then(|text| text.split(' ').nth(1));
+    let there = there.map(|there| address_of(there, asked));
     match (error.code(), there) {
         ("MOVED", Some(to)) => Attempt::Moved(to),
         // ASKING has no effect on the commands that a transaction queues.
@@ -251,6 +252,15 @@ fn judge(replies: Vec<Value>, is_whole: bool) -> Attempt {
         (code, _) if PASSING.contains(&code) => Attempt::Again(text),
         _ => Attempt::Done(replies),
     }
+}
+
+/// An address of MOVED or ASK. Without a host it is on the host of the node that named it.
+fn address_of(named: &str, by: &str) -> String {
+    let host = by.rsplit_once(':').map_or(by, |(host, _)| host);
+    if named.rfind(':') == Some(0) {
+        return format!("{host}{named}");
+    }
+    named.to_owned()
 }
 
 fn is_multi(command: &Cmd) -> bool {
@@ -267,7 +277,14 @@ pub fn said(reply: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::no_answer;
+    use super::{address_of, no_answer};
+
+    #[test]
+    fn an_address_without_a_host_is_on_the_node_that_named_it() {
+        assert_eq!(address_of(":2", "a:1"), "a:2");
+        assert_eq!(address_of("b:2", "a:1"), "b:2");
+        assert_eq!(address_of("::1:2", "a:1"), "::1:2");
+    }
 
     #[test]
     fn who_names_a_replica_is_told_so() {

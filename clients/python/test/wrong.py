@@ -103,11 +103,18 @@ class Forgets(seckill.Sale):
         return super().orders(*args, **more)
 
 
+class Kept(dict[int, Any]):
+    def clear(self) -> None:
+        pass
+
+
 class Stays(seckill.Sale):
-    """Keeps the primary that Sentinel reported first."""
+    """Keeps the primary that Sentinel reported first, and a cluster's first map."""
 
     def __init__(self, *args: Any, **options: Any):
         super().__init__(*args, **options)
+        found = links.Links.of(args[0])
+        found.slots = Kept(found.slots)
         pool: Any = getattr(args[0], "connection_pool", None)
         if proxy := getattr(pool, "proxy", None):
             named = proxy.get_master_address()

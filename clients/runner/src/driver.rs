@@ -139,7 +139,7 @@ pub const CLIENTS: &[Client] = &[
     LETTUCE,
     Client { resp: 3, ..LETTUCE },
     Client { on: On::Sentinel, ..LETTUCE },
-    Client { on: On::Cluster, ..LETTUCE },
+    Client { resends: false, on: On::Cluster, ..LETTUCE },
     REDIS_RS,
     Client { resp: 3, ..REDIS_RS },
     Client { on: On::Sentinel, ..REDIS_RS },

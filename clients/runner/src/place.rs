@@ -35,6 +35,23 @@ pub struct Place {
     pub(crate) sentinel: Option<Sentinel>,
 }
 
+/// A server that does not answer.
+pub struct Hanging<'p> {
+    pub(crate) server: &'p Server,
+    /// The way to it, if it was closed.
+    pub(crate) link: Option<&'p Link>,
+}
+
+impl Hanging<'_> {
+    pub fn wakes(&self) {
+        if let Some(link) = self.link {
+            link.lead_to(self.server.port());
+        }
+        // Fails if the server has ended, which the next command finds.
+        let _ = self.server.thaw();
+    }
+}
+
 impl Place {
     /// # Errors
     /// A message that says what does not start.
@@ -88,6 +105,19 @@ impl Place {
     /// Never.
     pub fn primary(&self) -> Result<&Server, String> {
         self.servers.get(1 - self.replica.get().min(1)).ok_or_else(|| "no server".to_owned())
+    }
+
+    /// The server with this key stops answering. In a cluster its replica takes over; if the server
+    /// is `gone`, its connections end, too.
+    ///
+    /// # Errors
+    /// A message that says what failed.
+    pub fn hang(&self, key: &str, gone: bool) -> Result<Hanging<'_>, String> {
+        if self.on == On::Cluster {
+            return self.lose(key, gone);
+        }
+        let server = self.primary()?;
+        server.freeze().map(|()| Hanging { server, link: None })
     }
 
     pub fn replica(&self) -> &Server {

@@ -56,11 +56,14 @@ impl Place {
     }
 
     /// After a server was frozen or demoted, waits until the Sentinel reports the primary with its
-    /// replica. Other places need no wait.
+    /// replica, or the cluster is whole. A single server needs no wait.
     ///
     /// # Errors
-    /// A message if the Sentinel does not know them in time.
+    /// A message if the time is over.
     pub(crate) fn settle(&self) -> Result<(), String> {
+        if self.on == On::Cluster {
+            return self.settles();
+        }
         let Some(sentinel) = &self.sentinel else { return Ok(()) };
         let mut known = Vec::new();
         let knows = in_time("the Sentinel knows a primary and its replica", || {

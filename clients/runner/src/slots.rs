@@ -6,11 +6,13 @@ use seckill_harness::cluster::{self, in_time, says};
 use seckill_harness::launch::free_port;
 use seckill_harness::program::Server;
 
-use crate::place::{run, Place};
+use crate::place::{run, Hanging, Place};
 use crate::proxy::Troubles;
 
 const PRIMARIES: usize = 3;
 const NODE_TIMEOUT_MS: &str = "5000";
+/// A port without a server.
+const NOBODY: u16 = 0;
 
 /// Waits until the only replica of this server has all changes. No other client may write then.
 pub(crate) fn catches_up(port: u16) -> Result<(), String> {
@@ -21,6 +23,19 @@ pub(crate) fn catches_up(port: u16) -> Result<(), String> {
         let has = field(",offset=").and_then(|rest| rest.split(',').next());
         told.is_some() && told == has
     })
+}
+
+/// Whether this server knows a primary with the slot, and `name` is in its line of CLUSTER NODES.
+fn names_owner(server: &Server, name: &str, slot: usize) -> bool {
+    let has = |line: &str| {
+        line.split(' ').skip(8).any(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let ends = (first.parse::<usize>(), last.parse::<usize>());
+            matches!(ends, (Ok(first), Ok(last)) if (first..=last).contains(&slot))
+        })
+    };
+    let nodes: String = run(server.port(), "CLUSTER NODES").unwrap_or_default();
+    nodes.lines().any(|line| line.contains("master") && line.contains(name) && has(line))
 }
 
 impl Place {
@@ -54,7 +69,7 @@ impl Place {
     }
 
     /// Waits until all nodes are up and each primary has its replica.
-    fn settles(&self) -> Result<(), String> {
+    pub(crate) fn settles(&self) -> Result<(), String> {
         for server in &self.servers {
             cluster::is_up(server.port(), PRIMARIES)?;
         }
@@ -80,17 +95,7 @@ impl Place {
     /// # Errors
     /// A message if no node owns it.
     pub(crate) fn owner(&self, slot: usize) -> Result<usize, String> {
-        let has = |line: &str| {
-            line.split(' ').skip(8).any(|range| {
-                let (first, last) = range.split_once('-').unwrap_or((range, range));
-                let ends = (first.parse::<usize>(), last.parse::<usize>());
-                matches!(ends, (Ok(first), Ok(last)) if (first..=last).contains(&slot))
-            })
-        };
-        let owns = |server: &Server| {
-            let nodes: String = run(server.port(), "CLUSTER NODES").unwrap_or_default();
-            nodes.lines().any(|line| line.contains("myself,master") && has(line))
-        };
+        let owns = |server: &Server| names_owner(server, "myself,master", slot);
         let found = self.servers.iter().position(owns);
         found.ok_or_else(|| format!("nobody has the slot {slot}"))
     }
@@ -144,23 +149,53 @@ impl Place {
         })
     }
 
+    /// The only replica of a node.
+    fn replica_of(&self, node: usize) -> Result<usize, String> {
+        let id = self.id(node)?;
+        let nodes: String = run(self.servers[node].port(), "CLUSTER NODES")?;
+        let line = nodes.lines().find(|line| line.contains("slave") && line.contains(&id));
+        let replica = line.and_then(|line| line.split(' ').next()).ok_or("it has no replica")?;
+        let found = (0..self.servers.len()).find(|at| self.id(*at).is_ok_and(|id| id == replica));
+        found.ok_or_else(|| "its replica is none of ours".to_owned())
+    }
+
+    /// Freezes the node with this key, and promotes its replica, which has all data. Returns when
+    /// all other nodes know. If the node is `gone`, its connections with clients end, too.
+    pub(crate) fn lose(&self, key: &str, gone: bool) -> Result<Hanging<'_>, String> {
+        self.settles()?;
+        let slot = self.slot(key)?;
+        let old = self.owner(slot)?;
+        let new = self.replica_of(old)?;
+        let id = self.id(new)?;
+        catches_up(self.servers[old].port())?;
+        let hanging = Hanging { server: &self.servers[old], link: Some(&self.proxies[old]) };
+        hanging.server.freeze()?;
+        if gone {
+            self.proxies[old].turn_to(NOBODY);
+        }
+        let promoted = run::<redis::Value>(self.servers[new].port(), "CLUSTER FAILOVER TAKEOVER");
+        let others = || (0..self.servers.len()).filter(|node| *node != old);
+        let known = promoted.and_then(|_| {
+            in_time("the other nodes know the new primary", || {
+                others().all(|node| names_owner(&self.servers[node], &id, slot))
+            })
+        });
+        if known.is_err() {
+            hanging.wakes();
+        }
+        known.map(|()| hanging)
+    }
+
     /// Promotes the replica of the node with this key, without a loss.
     pub(crate) fn promote(&self, key: &str) -> Result<(), String> {
         self.settles()?;
         let slot = self.slot(key)?;
-        let (owner, nodes) = {
-            let owner = self.owner(slot)?;
-            let nodes: String = run(self.servers[owner].port(), "CLUSTER NODES")?;
-            (self.id(owner)?, nodes)
-        };
-        let line = nodes.lines().find(|line| line.contains("slave") && line.contains(&owner));
-        let replica = line.and_then(|line| line.split(' ').next()).ok_or("it has no replica")?;
-        let ids = (0..self.servers.len()).find(|node| self.id(*node).is_ok_and(|id| id == replica));
-        let port = self.servers[ids.ok_or("its replica is none of ours")?].port();
+        let owner = self.owner(slot)?;
+        let port = self.servers[self.replica_of(owner)?].port();
         // A replica that was promoted a short time ago is not elected again, because old votes
         // count. So its primary is paused until the replica has all data, and then it is promoted
         // by TAKEOVER.
-        let old = self.servers[self.owner(slot)?].port();
+        let old = self.servers[owner].port();
         run::<redis::Value>(old, "CLIENT PAUSE 20000 WRITE")?;
         catches_up(old)?;
         run::<redis::Value>(port, "CLUSTER FAILOVER TAKEOVER")?;

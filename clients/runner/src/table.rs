@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
 use crate::driver::Client;
-use crate::place::{connect, On, Place};
+use crate::place::{connect, Hanging, On, Place};
 use crate::proxy::{Then, Trouble};
 
 /// One case: a sale and its steps. `KEY` in a command is the sale's key.
@@ -69,9 +69,12 @@ struct Step {
     /// The replica does not answer during the step.
     #[serde(default)]
     stalled: bool,
-    /// The server does not answer during the step.
+    /// The server does not answer during the step. In a cluster its replica takes over.
     #[serde(default)]
     frozen: bool,
+    /// The same in a cluster, and all connections to it end.
+    #[serde(default)]
+    gone: bool,
     /// The call must end within this many milliseconds.
     within_ms: Option<u64>,
     /// Fields that the answer must have; others are ignored.
@@ -161,18 +164,18 @@ impl Step {
             more_words: self.more_words,
             ..Trouble::default()
         });
-        let began = Instant::now();
-        let answer = self.with_hangs(place, || {
-            driver.ask_while(&order, || {
+        let answer = self.with_hangs(place, key, || {
+            let began = Instant::now();
+            let answer = driver.ask_while(&order, || {
                 let Ok(told) = then.try_recv() else { return Ok(()) };
                 let done = self.then.iter().try_for_each(|command| place.order(command, key));
                 drop(told);
                 done
-            })
+            });
+            Ok((answer?, began.elapsed()))
         });
-        let took = began.elapsed();
-        let (answer, unbroken) = (answer?, place.troubles.end());
-        if self.frozen {
+        let ((answer, took), unbroken) = (answer?, place.troubles.end());
+        if self.frozen || self.gone {
             place.settle()?;
         }
         if unbroken > 0 {
@@ -200,23 +203,20 @@ impl Step {
     fn with_hangs<T>(
         &self,
         place: &Place,
+        key: &str,
         call: impl FnOnce() -> Result<T, String>,
     ) -> Result<T, String> {
-        let server = place.primary()?;
         if self.stalled {
             place.replica().freeze()?;
         }
-        if self.frozen {
-            server.freeze()?;
-        }
+        let hangs = self.frozen || self.gone;
+        let hanging = if hangs { Some(place.hang(key, self.gone)?) } else { None };
         let (over, is_over) = mpsc::channel::<()>();
         let answer = thread::scope(|scope| {
             scope.spawn(move || {
                 let within = Duration::from_millis(self.within_ms.unwrap_or_default());
                 let _ = is_over.recv_timeout(within + THAW_AFTER);
-                if self.frozen {
-                    let _ = server.thaw();
-                }
+                hanging.iter().for_each(Hanging::wakes);
             });
             let answer = call();
             drop(over);

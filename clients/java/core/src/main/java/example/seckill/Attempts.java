@@ -22,7 +22,7 @@ final class Attempts {
     /** After this error nobody knows what was executed. */
     private static final String UNSURE = "ERR internal error";
     static final Duration PAUSE = Duration.ofMillis(50);
-    private static final ExecutorService THREADS = Executors.newCachedThreadPool(work -> {
+    static final ExecutorService THREADS = Executors.newCachedThreadPool(work -> {
         var thread = new Thread(work, "seckill");
         thread.setDaemon(true);
         return thread;
@@ -88,7 +88,13 @@ final class Attempts {
     /** Sends the call once. Throws the first error among the replies. */
     static List<Object> send(Link link, Call call, Duration within) throws Exception {
         Callable<List<Object>> work = () -> link.send(call.key(), call.commands(), within);
-        List<Object> replies = link.mayBlock() ? inTime(work, within) : work.call();
+        List<Object> replies;
+        try {
+            replies = link.mayBlock() ? inTime(work, within) : work.call();
+        } catch (InterruptedException stopped) {
+            Thread.currentThread().interrupt();
+            throw stopped;
+        }
         for (Object reply : replies) {
             if (reply instanceof Link.ServerError error) {
                 if (ELSEWHERE.contains(error.code()) || error.getMessage().startsWith(FULL)) {
@@ -106,9 +112,6 @@ final class Attempts {
             return future.get(within.toNanos(), TimeUnit.NANOSECONDS);
         } catch (ExecutionException failed) {
             throw failed.getCause() instanceof Exception error ? error : failed;
-        } catch (InterruptedException stopped) {
-            Thread.currentThread().interrupt();
-            throw stopped;
         } finally {
             future.cancel(true);
         }

@@ -1,197 +1,106 @@
 package example.seckill;
 
+import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
-import io.lettuce.core.RedisCommandExecutionException;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.cluster.RedisClusterClient;
-import io.lettuce.core.cluster.SlotHash;
-import io.lettuce.core.cluster.api.StatefulRedisClusterConnection;
+import io.lettuce.core.cluster.models.partitions.Partitions;
+import io.lettuce.core.cluster.models.partitions.RedisClusterNode;
 import io.lettuce.core.codec.ByteArrayCodec;
-import io.lettuce.core.output.NestedMultiOutput;
-import io.lettuce.core.protocol.AsyncCommand;
-import io.lettuce.core.protocol.Command;
-import io.lettuce.core.protocol.CommandArgs;
-import io.lettuce.core.protocol.ProtocolKeyword;
-import java.io.IOException;
 import java.time.Duration;
-import java.util.ArrayList;
-import java.util.Arrays;
+import java.util.Collection;
+import java.util.HashSet;
 import java.util.List;
-import java.util.UUID;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
-import java.util.function.Supplier;
 
 /**
- * A link with Lettuce 6 and 7: a single server, Sentinel or a cluster, over one connection that threads
- * may share. WAIT blocks all calls on the connection, so durable sales need a link of their own.
+ * A link with Lettuce 6 and 7: a single server, Sentinel or a cluster, over connections of its own.
+ * Threads may share it.
  */
 public final class LettuceLink implements Link {
-    private final Supplier<StatefulConnection<byte[], byte[]>> connect;
-    private final RedisClusterClient cluster;
-    /** Time of the last complete reply, by {@link System#nanoTime}. */
-    private volatile long answered = System.nanoTime();
-    private CompletableFuture<StatefulConnection<byte[], byte[]>> connection;
+    /** For a single server or Sentinel the application's, for a cluster one of its own. */
+    private final RedisClient client;
+    /** The application's; null if this is no cluster. */
+    private final RedisClusterClient clusterClient;
+    private final Cluster cluster = new Cluster(this::known,
+            (address, key, commands, ends) -> node(address).exchange(commands, ends));
+    /** By host:port; a single server by an empty text. */
+    private final Map<String, LettuceNode> nodes = new ConcurrentHashMap<>();
+    /** The nodes of the cluster, as the application's client knows them. */
+    private CompletableFuture<Partitions> partitions;
 
-    private LettuceLink(Supplier<StatefulConnection<byte[], byte[]>> connect, RedisClusterClient cluster) {
-        this.connect = connect;
-        this.cluster = cluster;
+    private LettuceLink(RedisClient client, RedisClusterClient clusterClient) {
+        this.client = client;
+        this.clusterClient = clusterClient;
     }
 
     /** A single server, or Sentinel if the client has a Sentinel's address. */
     public static LettuceLink of(RedisClient client) {
-        return new LettuceLink(() -> client.connect(ByteArrayCodec.INSTANCE), null);
-    }
-
-    /** A cluster. */
-    public static LettuceLink of(RedisClusterClient client) {
-        return new LettuceLink(() -> client.connect(ByteArrayCodec.INSTANCE), client);
-    }
-
-    /** A reply of any type. Lettuce returns lists for all of them, with one element for a single word. */
-    private static final class Output extends NestedMultiOutput<byte[], byte[]> {
-        private boolean isList;
-
-        Output() {
-            super(ByteArrayCodec.INSTANCE);
-        }
-
-        @Override
-        public void multi(int count) {
-            isList = true;
-            super.multi(count);
-        }
-
-        Object reply() {
-            return isList ? get() : get().isEmpty() ? null : get().get(0);
-        }
-    }
-
-    private record Keyword(byte[] getBytes, String name) implements ProtocolKeyword {}
-
-    @Override
-    public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception {
-        long begun = System.nanoTime();
-        StatefulConnection<byte[], byte[]> all = connection().get(within.toNanos(), TimeUnit.NANOSECONDS);
-        try {
-            List<Object> replies = send(all, key, commands, begun + within.toNanos());
-            answered = System.nanoTime();
-            return replies;
-        } catch (TimeoutException slow) {
-            // If other calls got replies meanwhile, only this call is slow. Otherwise the connection is
-            // closed: Lettuce would keep a hanging one for minutes, as after the loss of a host.
-            if (answered - begun < 0) {
-                drop();
-            }
-            throw slow;
-        }
-    }
-
-    private List<Object> send(StatefulConnection<byte[], byte[]> all, byte[] key,
-            List<byte[][]> commands, long ends) throws Exception {
-        if (!(all instanceof StatefulRedisClusterConnection<byte[], byte[]> nodes)) {
-            return exchange(all, commands, false, ends);
-        }
-        return Redirects.follow((host, port, asking) -> exchange(
-                host == null ? node(nodes, key) : nodes.getConnection(host, port), commands, asking, ends),
-                address -> cluster.refreshPartitions());
-    }
-
-    private static StatefulConnection<byte[], byte[]> node(
-            StatefulRedisClusterConnection<byte[], byte[]> nodes, byte[] key) {
-        RedisURI uri = nodes.getPartitions().getPartitionBySlot(SlotHash.getSlot(key)).getUri();
-        return nodes.getConnection(uri.getHost(), uri.getPort());
+        return new LettuceLink(client, null);
     }
 
     /**
-     * WAIT covers only the writes of its own connection, but Lettuce resends commands without a reply over a
-     * new one. So several commands are sent between a CLIENT SETNAME and a check of that name.
+     * A cluster. The connections have the client's resources and options, but Lettuce's own way through
+     * a cluster is not used: it finds no replica that has taken over while its old primary hangs.
      */
-    private static List<Object> exchange(StatefulConnection<byte[], byte[]> to, List<byte[][]> commands,
-            boolean asking, long ends) throws Exception {
-        if (commands.size() == 1) {
-            return send(to, commands, asking, ends);
-        }
-        byte[] name = UUID.randomUUID().toString().getBytes();
-        List<byte[][]> named = new ArrayList<>(commands);
-        named.add(0, new byte[][] {"CLIENT".getBytes(), "SETNAME".getBytes(), name});
-        named.add(new byte[][] {"CLIENT".getBytes(), "GETNAME".getBytes()});
-        List<Object> replies = send(to, named, asking, ends);
-        Object last = replies.get(named.size() - 1);
-        if (last instanceof ServerError refused) {
-            return List.of(refused);
-        }
-        if (!Arrays.equals(name, (byte[]) last)) {
-            throw new IOException("Lettuce has connected anew in between");
-        }
-        return replies.subList(1, named.size() - 1);
-    }
-
-    private static List<Object> send(StatefulConnection<byte[], byte[]> to, List<byte[][]> commands,
-            boolean asking, long ends) throws Exception {
-        List<AsyncCommand<byte[], byte[], List<Object>>> sent = new ArrayList<>();
-        // Commands of other threads come before or after all of these.
-        synchronized (to) {
-            for (byte[][] words : commands) {
-                if (asking) {
-                    dispatch(to, "ASKING".getBytes());
-                }
-                sent.add(dispatch(to, words));
-            }
-        }
-        List<Object> replies = new ArrayList<>();
-        try {
-            for (var command : sent) {
-                replies.add(reply(command, ends));
-            }
-        } finally {
-            // A command that still waits for a connection must not be sent later.
-            sent.forEach(command -> command.cancel(true));
-        }
-        return replies;
-    }
-
-    private static AsyncCommand<byte[], byte[], List<Object>> dispatch(
-            StatefulConnection<byte[], byte[]> to, byte[]... words) {
-        var args = new CommandArgs<>(ByteArrayCodec.INSTANCE);
-        for (byte[] word : Arrays.copyOfRange(words, 1, words.length)) {
-            args.add(word);
-        }
-        var keyword = new Keyword(words[0], new String(words[0]));
-        var command = new AsyncCommand<>(new Command<>(keyword, new Output(), args));
-        to.dispatch(command);
-        return command;
-    }
-
-    private static Object reply(AsyncCommand<byte[], byte[], ?> command, long ends) throws Exception {
-        try {
-            command.get(Math.max(1, ends - System.nanoTime()), TimeUnit.NANOSECONDS);
-            return ((Output) command.getOutput()).reply();
-        } catch (ExecutionException error) {
-            if (error.getCause() instanceof RedisCommandExecutionException refused) {
-                return new ServerError(refused.getMessage());
-            }
-            throw error;
-        }
-    }
-
-    /** The connection, or a pending connect, which continues after the timeout of its attempt. */
-    private synchronized CompletableFuture<StatefulConnection<byte[], byte[]>> connection() {
-        if (connection == null || connection.isCompletedExceptionally()) {
-            connection = CompletableFuture.supplyAsync(connect);
-        }
-        return connection;
+    public static LettuceLink of(RedisClusterClient client) {
+        RedisClient own = RedisClient.create(client.getResources());
+        own.setOptions(client.getOptions().mutate().autoReconnect(false)
+                .disconnectedBehavior(ClientOptions.DisconnectedBehavior.REJECT_COMMANDS)
+                .timeoutOptions(TimeoutOptions.builder().timeoutCommands(false).build()).build());
+        return new LettuceLink(own, client);
     }
 
     @Override
-    public synchronized void drop() {
-        if (connection != null) {
-            connection.thenAccept(StatefulConnection::closeAsync);
-            connection = null;
+    public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception {
+        long ends = System.nanoTime() + within.toNanos();
+        return isCluster() ? cluster.send(key, commands, ends) : node("").exchange(commands, ends);
+    }
+
+    private LettuceNode node(String address) {
+        return nodes.computeIfAbsent(address, at -> isCluster()
+                ? new LettuceNode(() -> client.connectAsync(ByteArrayCodec.INSTANCE, uri(at))
+                        .<StatefulConnection<byte[], byte[]>>thenApply(made -> made).toCompletableFuture(), false)
+                // Lettuce asks Sentinel only in this way, which blocks.
+                : new LettuceNode(() -> CompletableFuture.supplyAsync(
+                        () -> client.connect(ByteArrayCodec.INSTANCE), Attempts.THREADS), true));
+    }
+
+    /** The address of a node, with what it takes to log in there. */
+    private RedisURI uri(String address) {
+        int colon = address.lastIndexOf(':');
+        return RedisURI.builder(partitions().join().iterator().next().getUri())
+                .withHost(address.substring(0, colon)).withPort(Integer.parseInt(address.substring(colon + 1)))
+                .withTimeout(LettuceNode.CONNECT).build();
+    }
+
+    private Collection<String> known(long ends) throws Exception {
+        Set<String> all = new HashSet<>(nodes.keySet());
+        long left = Math.max(1, ends - System.nanoTime());
+        for (RedisClusterNode node : partitions().get(left, TimeUnit.NANOSECONDS)) {
+            all.add(node.getUri().getHost() + ":" + node.getUri().getPort());
         }
+        return all;
+    }
+
+    /** Lettuce connects for it the first time, which blocks. */
+    private synchronized CompletableFuture<Partitions> partitions() {
+        if (partitions == null || partitions.isCompletedExceptionally()) {
+            partitions = CompletableFuture.supplyAsync(clusterClient::getPartitions, Attempts.THREADS);
+        }
+        return partitions;
+    }
+
+    @Override
+    public void drop() {
+        cluster.forget();
+        nodes.values().forEach(LettuceNode::drop);
     }
 
     @Override
@@ -199,12 +108,14 @@ public final class LettuceLink implements Link {
         return false;
     }
 
-    /** Keeps the connection: if it was closed, Lettuce reconnects by itself. */
+    /** Keeps the connections: a node closes those that are no longer good. */
     @Override
-    public void lost() {}
+    public void lost() {
+        cluster.forget();
+    }
 
     @Override
     public boolean isCluster() {
-        return cluster != null;
+        return clusterClient != null;
     }
 }
