@@ -214,7 +214,8 @@ fn a_round_that_can_not_follow_is_refused() {
 #[test]
 fn a_round_that_no_history_comes_to_is_refused() {
     let sale = with_rounds(None);
-    let altered = |alter: fn(&mut Base, &mut RoundStart)| {
+    type Alter = fn(&mut Base, &mut RoundStart);
+    let altered = |alter: Alter| {
         let mut pieces: Vec<_> = sale.pieces().collect();
         let [Piece::Base(base), _, Piece::Round(next), _] = &mut pieces[..] else { panic!() };
         alter(base, next);
@@ -222,7 +223,7 @@ fn a_round_that_no_history_comes_to_is_refused() {
         [load(&pieces).map(drop), logged(log)]
     };
     assert_eq!(altered(|_, _| {}), [Ok(()); 2]);
-    let wrong: [(&str, fn(&mut Base, &mut RoundStart)); 4] = [
+    let wrong: [(&str, Alter); 4] = [
         ("the numbers of a round to come", |base, _| base.balances.round += 1),
         ("a round to come", |_, next| next.round += 1),
         ("both", |base, next| (base.balances.round, next.round) = (3, 3)),
