@@ -146,6 +146,9 @@ pub struct Totals {
     pub dropped: u64,
 }
 
+/// Entries of a full leaf, of which the nodes above it take a little.
+const ENTRIES_PER_BLOCK: usize = 15;
+
 /// The list. See the module's comment.
 #[derive(Clone, Debug)]
 pub struct Waitlist {
@@ -391,10 +394,10 @@ impl Waitlist {
         self.queue.root.heap_bytes() + self.users.heap_bytes() + passed
     }
 
-    /// Most heap blocks that it can have, a leaf for each entry: the cost of freeing them. To count
-    /// them would take nearly as long as to free them.
+    /// About the number of heap blocks: the cost of freeing them. To count them would take nearly as
+    /// long.
     pub(crate) fn heap_blocks(&self) -> usize {
-        self.len() as usize + self.users.heap_blocks()
+        1 + self.len() as usize / ENTRIES_PER_BLOCK + self.users.heap_blocks()
     }
 }
 

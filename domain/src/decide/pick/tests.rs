@@ -198,23 +198,6 @@ fn imports_name_their_units() {
     assert_eq!((map(&sale).as_str(), sale.balances().deficit), ("sssss", 0));
 }
 
-/// A due hold is over: IMPORT sells what it names, with no other number of that grant.
-#[test]
-fn an_import_of_a_due_hold_is_of_what_it_names_alone() {
-    for (units, at, left) in [(&[2][..], 51, "sss"), (&[2], 52, ".s."), (&[3, 1], 52, "s.s")] {
-        let mut sale = hall(3);
-        run(&mut sale, &these("a", &[1, 2, 3]), 2);
-        replied(&mut sale, &import("a", units), at);
-        assert_eq!(map(&sale), left, "{units:?} {at}");
-    }
-    let mut sale = hall(2);
-    run(&mut sale, &these("a", &[1, 2]), 2);
-    run(&mut sale, &settle("a", Deed::Keep { by: Keeper::Cancel, kept: Kept::These(&[2]) }), 3);
-    run(&mut sale, &these("b", &[1]), 4);
-    assert_eq!(run(&mut sale, &import("a", &[1]), 52), Outcome::Taken { unit: 1 });
-    assert_eq!(map(&sale), "h.", "over all the same");
-}
-
 #[test]
 fn restocks_add_numbers_behind_the_last() {
     let mut sale = hall(0);
