@@ -260,7 +260,7 @@ final class Cluster implements Connection
                 || throw new \UnexpectedValueException('a reply that broke off');
             $told = $words[1];
             // An empty host is that of the asked node.
-            $place = $told[0] === ':' ? self::host($place) . $told : $told;
+            $place = strrpos($told, ':') === 0 ? self::host($place) . $told : $told;
             $code === 'MOVED' && array_unshift($this->ranges, [$slot, $slot, $place]);
         }
     }

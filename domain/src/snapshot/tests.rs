@@ -4,8 +4,6 @@
 
 mod parts;
 
-use std::time::{Duration, Instant};
-
 use super::*;
 use crate::draw::Draw;
 use crate::effect::{Change, Effect};
@@ -432,31 +430,6 @@ fn entries_that_nobody_can_have_are_refused() {
     let mut never_given = waiting.clone();
     never_given[0].waiter.ticket = 2;
     assert_eq!(after(&before, Piece::Waiters(never_given)), Err(Refused::Law), "ticket 2");
-}
-
-/// Saving takes time for each trimmed grant, not for all before it again with each piece.
-#[test]
-fn the_last_trimmed_grants_are_saved_as_fast_as_the_first() {
-    const PIECES: u64 = 200;
-    let mut sale = created(&init(9, Terms::default()), 1);
-    (1..=PIECES * TRIMS_PER_PIECE as u64).for_each(|seq| sale.ledger.expect_trim(seq, 2));
-    // The time of the first pieces, and of the last.
-    let taken = || {
-        let (mut pieces, mut times) = (sale.pieces(), Vec::new());
-        assert!(matches!(pieces.next(), Some(Piece::Base(_))));
-        loop {
-            let begun = Instant::now();
-            let Some(Piece::Trims(_)) = pieces.next() else { break };
-            times.push(begun.elapsed());
-        }
-        assert_eq!(times.len() as u64, PIECES);
-        let sum = |times: &[Duration]| times.iter().sum::<Duration>();
-        (sum(&times[..20]), sum(&times[180..]))
-    };
-    let runs: Vec<_> = (0..5).map(|_| taken()).collect();
-    let first = runs.iter().map(|run| run.0).min().unwrap();
-    let last = runs.iter().map(|run| run.1).min().unwrap();
-    assert!(last < 5 * first, "{first:?} {last:?}");
 }
 
 /// Counters belong to one node: an AOF with counters is refused.

@@ -394,8 +394,8 @@ impl Waitlist {
         self.queue.root.heap_bytes() + self.users.heap_bytes() + passed
     }
 
-    /// About the number of heap blocks: the cost of freeing them. To count them would take nearly as
-    /// long.
+    /// About the number of heap blocks: the cost of freeing them. Counting them would take nearly
+    /// as long.
     pub(crate) fn heap_blocks(&self) -> usize {
         1 + self.len() as usize / ENTRIES_PER_BLOCK + self.users.heap_blocks()
     }

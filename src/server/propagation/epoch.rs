@@ -1,9 +1,9 @@
 //! The epoch of this node, and the rules that keep epochs distinct.
 //!
 //! A node's epoch begins when the process starts, loads data, is promoted or is demoted; its number
-//! is the Unix ms of that moment. Numbers strictly increase within a process, whatever the clock does. A sale
-//! that has a copy, or may have one, doesn't take the node's number for its own epoch: see
-//! [`Sale::arrive`].
+//! is the Unix ms of that moment. Numbers strictly increase within a process, whatever the clock
+//! does. A sale that has a copy, or may have one, doesn't take the node's number for its own epoch:
+//! see [`Sale::arrive`].
 //!
 //! [`Sale::arrive`]: seckill_domain::Sale::arrive
 

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::client::Conn;
 use super::reply::Reply;
@@ -18,6 +18,9 @@ pub fn path() -> &'static Path {
 
 /// The path of the shared object of `name.c`.
 pub(super) fn built(name: &str) -> PathBuf {
+    // Tests of one program that build the same file would use one draft.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let source = root.join("src").join(name).with_extension("c");
     let test = std::env::current_exe().expect("the path of this test");
