@@ -246,11 +246,14 @@ func exchange(ctx context.Context, node *redis.Client, commands [][]any, asking 
 		}
 		all[at] = pipe.Do(ctx, words...)
 	}
-	// Each command has its own error.
-	_, _ = pipe.Exec(ctx)
+	_, failed := pipe.Exec(ctx)
 	replies := make([]any, len(all))
 	for at, command := range all {
 		reply, err := command.Result()
+		if err == nil && reply == nil {
+			// Each command has its own error, but none has one if there was no connection.
+			err = failed
+		}
 		var refused redis.Error
 		switch {
 		case err == nil:
