@@ -401,8 +401,8 @@ fn commit_with_extras(sale: &mut Sale, plan: &Plan<'_>, now: &Now) -> (Option<u6
     (look_at(sale, now.clock_ms), sale.has_due_waiter(now))
 }
 
-/// The time at which the sweeper must look at the sale. Memory of dropped rounds is freed in steps
-/// by the sweeper, on replicas, too.
+/// The time at which the sweeper must look at the sale. Memory of dropped rounds and emptied lists
+/// is freed in steps by the sweeper, on replicas, too.
 pub fn look_at(sale: &mut Sale, clock_ms: u64) -> Option<u64> {
     if sale.free_some() {
         return Some(AT_ONCE);

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use crate::support::shop::{counter, number};
-use crate::support::{logs, Conn, Options, Reply, Server};
+use crate::support::{logs, wait_until, Conn, Options, Reply, Server};
 
 /// The admission that USER shows.
 #[track_caller]
@@ -61,6 +61,29 @@ fn a_call_lists_at_most_so_many_users() {
         words[2] = "REMOVE".to_owned();
         assert_eq!(conn.ask(&words).to_string(), "100000");
     }
+    server.assert_sound("k");
+}
+
+/// The sweeper frees the memory of a list that has lost its last user, on replicas, too.
+#[test]
+fn an_emptied_list_gives_its_memory_back() {
+    let (server, replica) = Server::pair();
+    let mut conn = server.conn();
+    assert_eq!(conn.call("SECKILL.INIT k 9"), "+OK");
+    let memory = |node: &Server| node.cmd("MEMORY USAGE k").int();
+    let change = |conn: &mut Conn, verb: &str| {
+        let mut words: Vec<String> = ["SECKILL.DENY", "k", verb].map(str::to_owned).into();
+        words.extend((0..100_000).map(|user| format!("u{user}")));
+        assert_eq!(conn.ask(&words).to_string(), "100000");
+    };
+    change(&mut conn, "ADD");
+    assert!(memory(&server) > 1_000_000, "{}", memory(&server));
+    change(&mut conn, "REMOVE");
+    replica.wait_in_sync(&server);
+    for node in [&server, &replica] {
+        wait_until("the memory is given back", || memory(node) < 20_000);
+    }
+    conn.check(&[("SECKILL.GRAB k u1", "['GRANTED' 1 1 'SOLD' 0 8]")]);
     server.assert_sound("k");
 }
 

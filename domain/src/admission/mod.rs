@@ -4,10 +4,13 @@
 //!
 //! A list is a set of users. Pages and an index keep it as they keep the ledger's records. The
 //! record of a removed user stays and is marked, so removing and adding a user again costs no
-//! memory. When the last user is removed, the set starts again, empty. The order of the records is
-//! part of the state, so equal nodes have equal pieces.
+//! memory. When the last user is removed, the set starts again, empty, and the memory of its
+//! records is freed in small steps. The order of the records is part of the state, so equal nodes
+//! have equal pieces.
 
 mod tests;
+
+use core::mem;
 
 use serde::{Deserialize, Deserializer, Serialize};
 use siphasher::sip::SipHasher13;
@@ -17,7 +20,8 @@ use crate::index::{Index, Value};
 use crate::ledger::{Block, HashKey};
 use crate::memory::Pages;
 use crate::model::limits::{
-    LISTED_BYTES_MAX, MOD_RESIDUES_MAX, PAGE_BYTES, PERMILLE_ALL, SALT_BYTES_MAX, USER_BYTES_MAX,
+    FREED_BLOCKS_PER_STEP, LISTED_BYTES_MAX, MOD_RESIDUES_MAX, PAGE_BYTES, PERMILLE_ALL,
+    SALT_BYTES_MAX, USER_BYTES_MAX,
 };
 use crate::model::outcome::Misuse;
 use crate::model::wire;
@@ -200,12 +204,15 @@ pub(crate) struct Users {
     len: u64,
     /// Position after the last record.
     end: u64,
+    /// Memory of records that are gone, which is freed in small steps.
+    dropping: Vec<(Pages, Index)>,
 }
 
 impl Users {
     /// An empty set. `key` keys its index's hash.
     pub fn new(key: HashKey) -> Users {
-        Users { key, pages: Pages::default(), index: Index::default(), len: 0, end: 0 }
+        let (pages, index) = (Pages::default(), Index::default());
+        Users { key, pages, index, len: 0, end: 0, dropping: Vec::new() }
     }
 
     /// Number of members.
@@ -267,9 +274,29 @@ impl Users {
     pub fn remove(&mut self, user: &[u8]) -> bool {
         let removed = self.find(user).is_some_and(|value| self.mark(value, false));
         if removed && self.len == 0 {
-            *self = Users::new(self.key);
+            self.start_again();
         }
         removed
+    }
+
+    /// Forgets all records. Few blocks are freed at once, many in steps.
+    fn start_again(&mut self) {
+        let (pages, index) = (mem::take(&mut self.pages), mem::take(&mut self.index));
+        self.end = 0;
+        if pages.heap_blocks() + index.heap_blocks() > FREED_BLOCKS_PER_STEP {
+            self.dropping.push((pages, index));
+        }
+    }
+
+    /// Frees a little memory of records that are gone. False when none is left.
+    pub fn free_some(&mut self) -> bool {
+        if let Some((pages, index)) = self.dropping.last_mut() {
+            let is_more = pages.free_some(FREED_BLOCKS_PER_STEP);
+            if !index.free_some(FREED_BLOCKS_PER_STEP) && !is_more {
+                self.dropping.pop();
+            }
+        }
+        !self.dropping.is_empty()
     }
 
     /// Whether the set has no record of a saved user.
@@ -319,7 +346,8 @@ impl Users {
         })
     }
 
-    /// The large blocks of memory, for a defragmenter that moves them.
+    /// The large blocks of memory, for a defragmenter that moves them. Blocks that are being freed
+    /// are not worth a move.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let pages = self.pages.blocks_mut().map(Block::Page);
         pages.chain(self.index.blocks_mut().map(Block::Slots))
@@ -327,12 +355,19 @@ impl Users {
 
     /// Bytes of heap in use.
     pub fn heap_bytes(&self) -> usize {
-        self.pages.heap_bytes() + self.index.heap_bytes()
+        let bytes = |(pages, index): &(Pages, Index)| pages.heap_bytes() + index.heap_bytes();
+        self.pages.heap_bytes()
+            + self.index.heap_bytes()
+            + self.dropping.iter().map(bytes).sum::<usize>()
+            + self.dropping.capacity() * size_of::<(Pages, Index)>()
     }
 
     /// Number of heap blocks: the cost of freeing them.
     pub fn heap_blocks(&self) -> usize {
-        self.pages.heap_blocks() + self.index.heap_blocks()
+        let blocks = |(pages, index): &(Pages, Index)| pages.heap_blocks() + index.heap_blocks();
+        self.pages.heap_blocks()
+            + self.index.heap_blocks()
+            + self.dropping.iter().map(blocks).sum::<usize>()
     }
 }
 

@@ -142,3 +142,32 @@ fn adding_and_removing_again_takes_no_record() {
     assert!(users.remove(&[7; USER_BYTES_MAX]));
     assert_eq!((users.len(), users.records()), (0, 0));
 }
+
+/// The memory of an emptied list is freed in steps, and is counted until then. The list takes users
+/// meanwhile. A small list is freed at once.
+#[test]
+fn an_emptied_list_is_freed_step_by_step() {
+    let mut users = Users::new([1, 2]);
+    assert!(users.insert(b"a") && users.remove(b"a"));
+    assert_eq!((users.heap_bytes(), users.heap_blocks(), users.free_some()), (0, 2, false));
+    let names: Vec<[u8; 4]> = (0..300_000_u32).map(u32::to_be_bytes).collect();
+    assert!(names.iter().all(|name| users.insert(name)));
+    let (bytes, blocks) = (users.heap_bytes(), users.heap_blocks());
+    assert!(names.iter().all(|name| users.remove(name)));
+    assert_eq!((users.len(), users.records(), users.end), (0, 0, 0));
+    assert_eq!((users.heap_bytes() > bytes, users.heap_blocks()), (true, blocks + 2));
+    assert!(users.insert(b"a") && users.contains(b"a") && !users.contains(&names[0]));
+    assert_eq!(users.iter_from(0).count(), 1);
+    let mut steps = 0;
+    let mut is_more = true;
+    while is_more {
+        let before = users.heap_blocks();
+        is_more = users.free_some();
+        let freed = before - users.heap_blocks();
+        assert!((1..=2 * FREED_BLOCKS_PER_STEP + 2).contains(&freed), "{freed} at once");
+        steps += 1;
+    }
+    assert!(steps > 1, "{steps}");
+    assert_eq!(users.heap_blocks(), users.blocks_mut().count() + 2);
+    assert!(users.contains(b"a") && users.remove(b"a"));
+}

@@ -117,7 +117,7 @@ pub const UNITS_SHOWN_DEFAULT: u64 = 1000;
 /// Rounds whose totals a sale shows, the current one included.
 pub const ROUND_TOTALS_MAX: usize = 100;
 
-/// Heap blocks of dropped rounds that one step frees.
+/// Heap blocks of each kind that one step frees of dropped rounds and of emptied lists.
 pub const FREED_BLOCKS_PER_STEP: usize = 16;
 
 /// Grant rows in one piece of a snapshot.

@@ -39,6 +39,12 @@ impl Extras {
         &mut self.users[list as usize]
     }
 
+    /// Frees a little memory of dropped rounds and emptied lists. False when none is left.
+    pub fn free_some(&mut self) -> bool {
+        let rounds = self.rounds.as_deref_mut().is_some_and(Rounds::free_some);
+        self.users.iter_mut().fold(rounds, |is_more, users| users.free_some() || is_more)
+    }
+
     /// The blocks of all lists and of all rounds that are over, for a defragmenter that moves them.
     pub fn blocks_mut(&mut self) -> impl Iterator<Item = Block<'_>> {
         let rounds = self.rounds.as_deref_mut().into_iter().flat_map(Rounds::blocks_mut);

@@ -182,12 +182,6 @@ impl Sale {
         }
     }
 
-    /// Frees a little memory of dropped rounds, so that no call frees all of it at once. False when
-    /// none is left.
-    pub fn free_some(&mut self) -> bool {
-        self.rounds_mut().is_some_and(Rounds::free_some)
-    }
-
     /// Adds, removes or moves a hold in the index of a sale with rounds.
     pub(crate) fn follow_hold(&mut self, hold: &Hold, is_held: bool) {
         if let Some(rounds) = self.rounds_mut() {
