@@ -78,12 +78,12 @@ impl<'a> Call<'a> {
         Now { clock_ms: clock_ms(), node_epoch: epoch::NODE_EPOCH.load(Ordering::Relaxed) }
     }
 
-    /// Whether the call comes over the replication link of this replica's primary, not from an AOF
-    /// or a client.
+    /// Whether the call comes over the replication link of this replica's primary, not from an AOF,
+    /// a client, or another primary whose slot moves here.
     pub fn is_of_primary(&self) -> bool {
         let flags = self.ctx.flags();
-        flags & raw::REDISMODULE_CTX_FLAGS_REPLICATED != 0
-            && flags & raw::REDISMODULE_CTX_FLAGS_LOADING == 0
+        let elsewhere = raw::REDISMODULE_CTX_FLAGS_LOADING | raw::REDISMODULE_CTX_FLAGS_MASTER;
+        flags & raw::REDISMODULE_CTX_FLAGS_REPLICATED != 0 && flags & elsewhere == 0
     }
 
     /// The call's reply. Taken before a key is opened, it can be used while a key is open.
