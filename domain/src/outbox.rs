@@ -10,7 +10,7 @@ use crate::effect::Act;
 use crate::entry::{put_some, Raw, Subject};
 use crate::fields;
 use crate::memory::put_number;
-use crate::model::event::{Event, Numbers};
+use crate::model::event::{Event, EventKind, Numbers};
 use crate::model::outcome::GrantView;
 use crate::plan::Plan;
 use crate::Sale;
@@ -58,7 +58,7 @@ impl Sale {
             let own = effect.filter(|_| !kind.is_transition());
             let raw = own.map(|effect| effect.put(self, *kind, data)).unwrap_or_default();
             if !self.is_plain() {
-                put_units(data, self, plan, grant.as_ref());
+                put_units(data, self, plan, *kind, grant.as_ref());
             }
             let Raw { outbox, split, .. } = raw;
             let user = subject.as_ref().map_or(raw.user, |subject| Some(subject.user));
@@ -69,12 +69,19 @@ impl Sale {
     }
 }
 
-/// The numbers of the units that a grant has after an event, or had last, if units have numbers.
+/// The numbers of the units that a grant has after an event, or had last, if units have numbers. A
+/// hold expires with those that it had before the step: an IMPORT behind it may take others.
 #[cold]
-fn put_units(data: &mut Vec<u8>, sale: &Sale, plan: &Plan<'_>, grant: Option<&GrantView>) {
-    let Some(units) = grant.and_then(|grant| sale.units_after(Some(plan), grant.seq)) else {
-        return;
-    };
+fn put_units(
+    data: &mut Vec<u8>,
+    sale: &Sale,
+    plan: &Plan<'_>,
+    kind: EventKind,
+    grant: Option<&GrantView>,
+) {
+    let Some(seq) = grant.map(|grant| grant.seq) else { return };
+    let is_before = kind == EventKind::Expire && sale.stored_grant(seq).is_some();
+    let Some(units) = sale.units_after(Some(plan).filter(|_| !is_before), seq) else { return };
     for (i, unit) in units.iter().enumerate() {
         put_number(data, if i == 0 { fields::UNITS.list } else { "," }, *unit);
     }

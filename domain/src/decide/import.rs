@@ -85,7 +85,8 @@ fn import_again(
 }
 
 /// A repeated IMPORT in a sale whose units have numbers. The request names some of the grant's
-/// first numbers, and the grant gets these in addition to the numbers that it holds.
+/// first numbers, and the grant gets these in addition to the numbers that it holds. A due hold
+/// holds none: it expires first.
 fn import_numbers_again(
     plan: &mut Planning<'_, '_>,
     numbers: &Numbers,
@@ -96,8 +97,12 @@ fn import_numbers_again(
     if !without(&named, &numbers.first_of(grant.seq)).is_empty() {
         return Err(Misuse::ReqMismatch);
     }
-    let mut units = match grant.state {
-        State::Sold | State::Refunded => return Ok(Outcome::Replay(grant.view())),
+    let stands = grant.view_at(plan.t());
+    if stands.state != grant.state {
+        plan.expire(grant.seq)?;
+    }
+    let mut units = match stands.state {
+        State::Sold | State::Refunded => return Ok(Outcome::Replay(stands)),
         State::Held => numbers.of(grant.seq),
         State::Cancelled | State::Expired | State::Forfeited => UnitList::new(),
     };

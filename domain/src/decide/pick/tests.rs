@@ -198,6 +198,40 @@ fn imports_name_their_units() {
     assert_eq!((map(&sale).as_str(), sale.balances().deficit), ("sssss", 0));
 }
 
+/// A due hold is over: IMPORT sells what it names, with no other number of that grant.
+#[test]
+fn an_import_of_a_due_hold_is_of_what_it_names_alone() {
+    for (units, at, left) in [(&[2][..], 51, "sss"), (&[2], 52, ".s."), (&[3, 1], 52, "s.s")] {
+        let mut sale = hall(3);
+        run(&mut sale, &these("a", &[1, 2, 3]), 2);
+        replied(&mut sale, &import("a", units), at);
+        assert_eq!(map(&sale), left, "{units:?} {at}");
+    }
+    let mut sale = hall(2);
+    run(&mut sale, &these("a", &[1, 2]), 2);
+    run(&mut sale, &settle("a", Deed::Keep { by: Keeper::Cancel, kept: Kept::These(&[2]) }), 3);
+    run(&mut sale, &these("b", &[1]), 4);
+    assert_eq!(run(&mut sale, &import("a", &[1]), 52), Outcome::Taken { unit: 1 });
+    assert_eq!(map(&sale), "h.", "over all the same");
+}
+
+/// Each entry has the numbers of its own event: the hold expires with all, one of them is sold.
+#[test]
+fn a_due_hold_that_is_imported_tells_both_numbers() {
+    let outbox = Some(b"s"[..].into());
+    let mut sale = hall_with(3, Terms { hold_ms: HOLD, outbox, ..Terms::default() });
+    run(&mut sale, &these("a", &[1, 2, 3]), 2);
+    let plan = sale.decide(&import("a", &[2]), &at(52)).unwrap().plan.unwrap();
+    let mut told = Vec::new();
+    sale.each_entry(&plan, &mut Vec::new(), |entry| {
+        let data = core::str::from_utf8(entry.data).unwrap();
+        let units = data.split_once("\"units\":").map(|(_, units)| units.to_owned());
+        told.extend(units.map(|units| (entry.event, units)));
+    });
+    let told = told.iter().map(|(event, units)| (event.name(), units.as_str()));
+    assert_eq!(told.collect::<Vec<_>>(), [("EXPIRE", "[1,2,3]}"), ("IMPORT", "[2]}")]);
+}
+
 #[test]
 fn restocks_add_numbers_behind_the_last() {
     let mut sale = hall(0);

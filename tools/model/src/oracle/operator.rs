@@ -102,10 +102,11 @@ impl Oracle {
         if known.is_none() && waits.is_some_and(|entry| entry.qty != qty) {
             return Err("REQMISMATCH".into());
         }
+        if known.as_ref().is_some_and(|row| !self.repeats_import(row, units, qty)) {
+            return Err("REQMISMATCH".into());
+        }
+        let known = known.map(|row| self.without_due_numbers(row));
         let has = match &known {
-            Some(row) if !self.repeats_import(row, units, qty) => {
-                return Err("REQMISMATCH".into());
-            }
             Some(row) if matches!(row.state, "SOLD" | "REFUNDED") => return Ok(row.shown("REPLAY")),
             Some(row) if row.is_live() => row.qty,
             _ => 0,

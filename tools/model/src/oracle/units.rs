@@ -191,6 +191,14 @@ impl Oracle {
         }
     }
 
+    /// The grant of a repeated IMPORT: a due hold of numbers has expired.
+    pub(super) fn without_due_numbers(&mut self, row: Row) -> Row {
+        if self.rules.numbered && row.is_due(self.time()) {
+            self.expire(row.seq);
+        }
+        self.row(row.seq).clone()
+    }
+
     /// The numbers of the grant after an IMPORT, if the added numbers are free.
     pub(super) fn import_units(
         &mut self,
