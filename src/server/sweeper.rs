@@ -2,7 +2,7 @@
 //!
 //! The timer starts a round, which sweeps sale by sale, a turn each. A round is limited by count
 //! and by time, and other clients are served after it. A replica only frees the memory of rounds
-//! that are over.
+//! that are over, and of emptied lists.
 
 use std::os::raw::c_void;
 use std::sync::atomic::{AtomicU64, Ordering};
