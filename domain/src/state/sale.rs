@@ -258,8 +258,8 @@ impl Sale {
         1 + self.ledger.heap_blocks() + self.restocks.len() + self.fences.len() + extras
     }
 
-    /// Frees a little memory of dropped rounds and emptied lists, so that no call frees all of it at
-    /// once. False when none is left.
+    /// Frees a little memory of dropped rounds and emptied lists, so that no call frees all of it
+    /// at once. False when none is left.
     pub fn free_some(&mut self) -> bool {
         self.extras.as_deref_mut().is_some_and(Extras::free_some)
     }
