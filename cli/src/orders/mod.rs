@@ -14,6 +14,7 @@
 
 mod database;
 mod entry;
+mod gaps;
 mod judge;
 mod mysql;
 mod names;

@@ -21,6 +21,10 @@ pub struct Numbers {
     pub failures: AtomicU64,
     /// Commands that restored lost orders in Redis.
     pub repaired: AtomicU64,
+    /// Paid orders that Redis has lost and not got back yet.
+    pub lost: AtomicU64,
+    /// Entries that left the stream before a reader had them.
+    pub missing: AtomicU64,
     transactions: AtomicU64,
     new: AtomicU64,
     again: AtomicU64,
@@ -91,6 +95,15 @@ const OF_STREAM: &[Shown<Numbers>] = &[
         read(&numbers.failures)
     }),
     ("repairs", Counter, "Commands that repaired Redis.", |numbers| read(&numbers.repaired)),
+    ("lost", Gauge, "Paid orders that Redis lost and does not have again.", |numbers| {
+        read(&numbers.lost)
+    }),
+    (
+        "missing_entries",
+        Counter,
+        "Entries that left the stream before a reader had them: the database lacks them.",
+        |numbers| read(&numbers.missing),
+    ),
     ("last_batch_timestamp_seconds", Gauge, "When the last batch was acknowledged.", |numbers| {
         read(&numbers.last)
     }),

@@ -77,12 +77,15 @@ pub fn all(
 ) -> Result<(), Failure> {
     let asked = STILL_LOST.replace(":stream", &(database.dialect().place)(1));
     let rows = database.rows(&asked, &[bytes(stream)])?;
-    if rows.is_empty() {
+    let lost: Vec<Lost> = rows.into_iter().filter_map(Lost::of_row).collect();
+    let paid = lost.iter().filter(|order| order.state == b"SOLD").count();
+    numbers.lost.store(paid as u64, Ordering::Relaxed);
+    if lost.is_empty() {
         return Ok(());
     }
     let clock_ms = clock_ms(redis)?;
     let mut there = BTreeMap::new();
-    for order in rows.into_iter().filter_map(Lost::of_row) {
+    for order in lost {
         numbers.step();
         if !there.contains_key(&order.id) {
             there.insert(order.id.clone(), is_there(redis, &order, told)?);

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::database::Database;
 use super::entry::{self, Entry};
+use super::gaps::Gaps;
 use super::judge::Primary;
 use super::numbers::Numbers;
 use super::out::Out;
@@ -19,6 +20,9 @@ use crate::stop::Stop;
 
 /// Pause between two attempts to reach Redis or the database.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+/// After a session of this time a message is printed again.
+const TOLD_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 /// Time between two checks of the stop signal while printed lines are not acknowledged.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -35,15 +39,16 @@ pub struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Runs sessions until the stop signal. After a lost connection a new session begins; no state
-    /// is kept in memory.
+    /// Runs sessions until the stop signal. After a lost connection a new session begins, which
+    /// needs no state of the last one.
     ///
     /// # Errors
     /// An error message if a retry can't help. Then all readers stop.
     pub fn run(&self) -> Result<(), String> {
-        let mut told = String::new();
+        let (mut told, mut gaps) = (String::new(), Gaps::default());
         while !self.stop.is_told() {
-            let Err(trouble) = self.session() else { return Ok(()) };
+            let began = Instant::now();
+            let Err(trouble) = self.session(&mut gaps) else { return Ok(()) };
             self.numbers.is_well.store(false, Ordering::Relaxed);
             self.numbers.failures.fetch_add(1, Ordering::Relaxed);
             let Failure { said, heals } = trouble;
@@ -52,7 +57,7 @@ impl Writer<'_> {
                 return Err(format!("{}: {said}", self.numbers.stream));
             }
             // A server that stays unreachable gives one message only.
-            if said != told {
+            if said != told || began.elapsed() > TOLD_AGAIN_AFTER {
                 tell!("{}: {}: {said}; trying again", self.options.name, self.numbers.stream);
                 told = said;
             }
@@ -63,7 +68,7 @@ impl Writer<'_> {
 
     /// First reads the entries that were pending for this consumer when its last session ended.
     /// Then reads entries of dead consumers and new entries by turns. Returns Ok at `stop`.
-    fn session(&self) -> Result<(), Failure> {
+    fn session(&self, gaps: &mut Gaps) -> Result<(), Failure> {
         if let To::Out(out) = self.to {
             out.still_open(&[], Duration::ZERO)?;
         }
@@ -91,7 +96,8 @@ impl Writer<'_> {
             (To::Database(_), None) => return Ok(()),
         };
         let (numbers, stop) = (self.numbers, self.stop);
-        let mut session = Session { numbers, stop, primary, sink, stream, epoch: 0, awaited: None };
+        let (epoch, awaited) = (0, None);
+        let mut session = Session { numbers, stop, primary, sink, stream, epoch, awaited, gaps };
         // Printed lines that are not acknowledged when the signal comes stay under way.
         while !self.stop.is_told() {
             let mine = session.stream.under_way(&mut session.primary.redis)?;
@@ -106,6 +112,7 @@ impl Writer<'_> {
             let claim_after_ms = self.options.claim_after_ms;
             let left = session.stream.take_over(&mut session.primary.redis, claim_after_ms)?;
             session.take(&left)?;
+            session.settle_gaps()?;
             let mut is_due = true;
             let until = Instant::now() + turn;
             while Instant::now() < until && !self.stop.is_told() {
@@ -122,7 +129,7 @@ impl Writer<'_> {
                 }
             }
         }
-        Ok(())
+        session.settle_gaps()
     }
 }
 
@@ -144,6 +151,8 @@ struct Session<'a> {
     epoch: u64,
     /// The last entry that other readers must acknowledge before the next repair.
     awaited: Option<Id>,
+    /// Entries that came without the one before them.
+    gaps: &'a mut Gaps,
 }
 
 impl Session<'_> {
@@ -215,9 +224,24 @@ impl Session<'_> {
             }
         };
         self.stream.acknowledge(redis, messages)?;
+        if matches!(self.sink, Sink::Database(..)) {
+            self.gaps.note(ours, entries);
+        }
         let again = (ours.len() as u64).saturating_sub(written.new);
         self.numbers.count(written.new, again, foreign);
         Ok(written.lost)
+    }
+
+    /// Reports entries that left the stream before a reader had them.
+    fn settle_gaps(&mut self) -> Result<(), Failure> {
+        let Sink::Database(database, _) = &mut self.sink else { return Ok(()) };
+        if self.gaps.are_none() {
+            return Ok(());
+        }
+        let pending = self.stream.pending(&mut self.primary.redis)?.map(|(first, _)| first);
+        let missing = self.gaps.settle(pending, &mut **database, &self.stream.key)?;
+        self.numbers.missing.fetch_add(missing, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Restores lost orders. Waits until the entries that other readers have at the first call are

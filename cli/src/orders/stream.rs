@@ -23,8 +23,20 @@ pub struct Message {
     pub fields: Vec<Vec<u8>>,
 }
 
+impl Message {
+    /// Its id as numbers.
+    pub fn number(&self) -> Option<Id> {
+        number(&self.id)
+    }
+}
+
 /// An id of an entry as two numbers, which compare as the stream has them.
 pub type Id = (u64, u64);
+
+fn number(id: &str) -> Option<Id> {
+    let (ms, number) = id.split_once('-')?;
+    Some((ms.parse().ok()?, number.parse().ok()?))
+}
 
 /// Redis gives no fields for an entry that was deleted.
 type Delivered = Vec<(String, Option<Vec<Vec<u8>>>)>;
@@ -108,11 +120,8 @@ impl Stream {
             .arg(&self.group)
             .query(redis)
             .map_err(Failure::of_redis)?;
-        let id = |text: String| {
-            let (ms, number) = text.split_once('-')?;
-            Some((ms.parse().ok()?, number.parse().ok()?))
-        };
-        Ok(first.and_then(id).zip(last.and_then(id)))
+        let id = |text: Option<String>| text.as_deref().and_then(number);
+        Ok(id(first).zip(id(last)))
     }
 
     /// Acknowledges these entries, so that Redis does not deliver them again.

@@ -1,0 +1,169 @@
+//! Entries that left the stream before a reader had them, for example by an XTRIM while no reader
+//! ran. The revs of a sale have no gaps, so a later entry shows it.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::database::{int, text, Database, Value};
+use super::entry::Entry;
+use super::stream::{Id, Message};
+use crate::connect::Failure;
+use crate::print::tell;
+
+/// What a reader must still compare with the database.
+#[derive(Default)]
+pub struct Gaps {
+    /// For each sale the last rev that this reader wrote.
+    last: HashMap<String, u64>,
+    /// Entries that did not follow that rev, by their stream ids.
+    open: BTreeMap<Id, Gap>,
+}
+
+/// An entry that came without the one before it. Usually another reader has that one.
+struct Gap {
+    id: String,
+    sale: Vec<u8>,
+    epoch: u64,
+    rev: u64,
+}
+
+impl Gaps {
+    /// Notes entries that were written.
+    pub fn note(&mut self, messages: &[&Message], entries: &[Entry]) {
+        for (message, Entry { id, sale, epoch, rev, .. }) in messages.iter().zip(entries) {
+            let last = self.last.insert(id.clone(), *rev).unwrap_or_default();
+            if last.checked_add(1) == Some(*rev) {
+                continue;
+            }
+            let gap = Gap { id: id.clone(), sale: sale.clone(), epoch: *epoch, rev: *rev };
+            self.open.extend(message.number().map(|at| (at, gap)));
+        }
+    }
+
+    pub fn are_none(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Reports entries that the database will never get, and returns their number. `pending` is the
+    /// first entry that a reader of the group has and has not acknowledged: all entries before it
+    /// are written, or nobody has them.
+    ///
+    /// # Errors
+    /// The error of the database.
+    pub fn settle(
+        &mut self,
+        pending: Option<Id>,
+        database: &mut dyn Database,
+        stream: &str,
+    ) -> Result<u64, Failure> {
+        let mut missing = 0;
+        while let Some(first) = self.open.first_entry() {
+            if pending.is_some_and(|pending| pending < *first.key()) {
+                break;
+            }
+            let before = first.get().before(database)?;
+            let Gap { id, sale, rev, .. } = first.remove();
+            let (from, lacks) = (before + 1, rev.saturating_sub(before + 1));
+            if lacks > 0 {
+                missing += lacks;
+                tell!(
+                    "{stream}: entries of sale {} ({id}) left the stream before they were read: \
+                     the database lacks rev {from} to {}. See SeckillOrdersMissing in watch.md",
+                    String::from_utf8_lossy(&sale),
+                    rev - 1
+                );
+            }
+        }
+        Ok(missing)
+    }
+}
+
+impl Gap {
+    /// The last rev before this entry that the database has; 0 if there is none.
+    fn before(&self, database: &mut dyn Database) -> Result<u64, Failure> {
+        let place = database.dialect().place;
+        let [id, epoch, rev] = [1, 2, 3].map(place);
+        // The order is that of the primary key, so that one row is read.
+        let asked = format!(
+            "SELECT rev FROM @entries WHERE id = {id} AND epoch <= {epoch} AND rev < {rev}
+            ORDER BY epoch DESC, rev DESC LIMIT 1"
+        );
+        let rows = database.rows(&asked, &[text(&self.id), int(self.epoch), int(self.rev)])?;
+        Ok(rows.first().and_then(|row| row.first()).map_or(0, Value::number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::orders::database::Dialect;
+    use crate::orders::mysql::DIALECT;
+
+    /// The epochs and revs that a database has.
+    struct Has(Vec<(u64, u64)>);
+
+    impl Database for Has {
+        fn dialect(&self) -> &'static Dialect {
+            &DIALECT
+        }
+
+        fn columns(&mut self, _: &str) -> Result<Vec<String>, Failure> {
+            Ok(Vec::new())
+        }
+
+        fn run(&mut self, _: &str) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn change(&mut self, _: &str, _: &[Value]) -> Result<u64, Failure> {
+            Ok(0)
+        }
+
+        fn rows(&mut self, _: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, Failure> {
+            let [epoch, rev] = [1, 2].map(|at: usize| values[at].number());
+            let before = self.0.iter().filter(|has| has.0 <= epoch && has.1 < rev).max();
+            Ok(before.map(|has| vec![int(has.1)]).into_iter().collect())
+        }
+    }
+
+    /// The number of missing entries once a reader has written these epochs and revs, each under
+    /// its rev as its stream id, and the others are written, too.
+    fn missing(gaps: &mut Gaps, pending: Option<u64>, wrote: &[(u64, u64)], others: &[u64]) -> u64 {
+        let messages: Vec<Message> = wrote
+            .iter()
+            .map(|(_, rev)| Message { id: format!("{rev}-0"), fields: Vec::new() })
+            .collect();
+        let entry = |(epoch, rev): &(u64, u64)| Entry {
+            event: "GRANT".into(),
+            sale: b"s".to_vec(),
+            id: "00ab".into(),
+            epoch: *epoch,
+            rev: *rev,
+            grant: None,
+        };
+        let entries: Vec<Entry> = wrote.iter().map(entry).collect();
+        gaps.note(&messages.iter().collect::<Vec<_>>(), &entries);
+        let others = others.iter().map(|rev| (1, *rev));
+        let mut has = Has(wrote.iter().copied().chain(others).collect());
+        gaps.settle(pending.map(|rev| (rev, 0)), &mut has, "o").expect("a database")
+    }
+
+    #[test]
+    fn what_nobody_has_is_missing() {
+        assert_eq!(missing(&mut Gaps::default(), None, &[(1, 1), (1, 2)], &[]), 0);
+        assert_eq!(missing(&mut Gaps::default(), None, &[(1, 4), (1, 5)], &[]), 3);
+        assert_eq!(missing(&mut Gaps::default(), None, &[(1, 1), (1, 5)], &[3]), 1);
+        assert_eq!(missing(&mut Gaps::default(), None, &[(1, 4)], &[3]), 0, "another reader's");
+        assert_eq!(missing(&mut Gaps::default(), None, &[(2, 3)], &[1, 2, 3, 4]), 0, "a failover");
+        assert_eq!(missing(&mut Gaps::default(), None, &[(1, 0)], &[]), 0, "a hand wrote it");
+    }
+
+    #[test]
+    fn what_another_reader_has_is_waited_for() {
+        let mut gaps = Gaps::default();
+        assert_eq!(missing(&mut gaps, Some(2), &[(1, 4)], &[1]), 0, "3 may be pending");
+        assert!(!gaps.are_none());
+        assert_eq!(missing(&mut gaps, Some(6), &[(1, 4)], &[1, 2, 3]), 0);
+        assert!(gaps.are_none());
+        assert_eq!(missing(&mut gaps, None, &[(1, 5), (1, 6)], &[]), 0, "they follow");
+    }
+}
