@@ -195,6 +195,7 @@ fn failure(what: &str, error: &mysql::Error) -> Failure {
 #[cfg(test)]
 mod tests {
     use mysql::DriverError::{ConnectTimeout, TlsNotSupported};
+    use mysql::MySqlError;
 
     use super::failure;
 
@@ -208,5 +209,16 @@ mod tests {
     fn a_server_without_tls_is_not_tried_again() {
         assert!(!failure("no database", &TlsNotSupported.into()).heals);
         assert!(failure("no database", &ConnectTimeout.into()).heals);
+    }
+
+    /// Two nodes of Galera wrote the same rows, a lock was not given, a primary became read-only: a
+    /// new connection takes the whole batch again.
+    #[test]
+    fn what_another_server_or_moment_may_take_is_tried_again() {
+        for (code, state) in [(1213, "40001"), (1205, "HY000"), (1047, "08S01"), (1290, "HY000")] {
+            let message = "no".to_owned();
+            let answer = MySqlError { state: state.into(), message, code };
+            assert!(failure("the database says", &answer.into()).heals, "{code}");
+        }
     }
 }

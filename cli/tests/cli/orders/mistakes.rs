@@ -116,3 +116,32 @@ fn is_read_by(redis: &mut redis::Connection, group: &str) -> bool {
     let is_none = |summary: Vec<redis::Value>| summary.first() == Some(&redis::Value::Int(0));
     pending.is_ok_and(is_none) && !groups.contains("\"0-0\"")
 }
+
+/// A database becomes read-only, as an old primary after a failover, and is written again later.
+#[test]
+#[ignore = "takes PostgreSQL: make orders-test"]
+fn postgres_is_read_only_for_a_while() {
+    let shop = Shop::with_postgres();
+    let mut redis = shop.connect();
+    ask(&mut redis, &format!("SECKILL.INIT {KEY} 9 OUTBOX {STREAM}"));
+    let running = Running::start(reader(&shop, STREAM, &[]));
+    wait_until("all is written", || is_done(&mut redis, STREAM));
+    shop.run(&[
+        "ALTER DATABASE shop SET default_transaction_read_only = on",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE application_name = 'seckill orders'",
+    ]);
+    ask(&mut redis, &format!("SECKILL.GRAB {KEY} a REQ r1"));
+    let name = format!("seckill_orders_failures_total{{stream=\"{STREAM}\"}} ");
+    wait_until("it tries again", || {
+        let text = running.get("/metrics").1;
+        let failures = text.lines().find_map(|line| line.strip_prefix(&name)).expect("a number");
+        failures.parse::<u64>().expect("a number") >= 3
+    });
+    assert_eq!(running.get("/health").0, 503);
+    shop.run(&["ALTER DATABASE shop RESET default_transaction_read_only"]);
+    wait_until("all is written", || is_done(&mut redis, STREAM));
+    wait_until("it is well", || running.get("/health").0 == 200);
+    assert_eq!(running.end("TERM").code(), Some(0));
+    assert_equal(&shop, &mut redis, KEY);
+}
