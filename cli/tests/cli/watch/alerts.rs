@@ -69,7 +69,7 @@ fn alerts_fire_when_something_is_wrong_and_not_before() {
     let entries = server.cmd("XPENDING well:orders db - + 9");
     let id = entries.items()[0].items()[0].text().to_owned();
     all(&server, &[&format!("XACK well:orders db {id}")]);
-    wait_until("all is well", || firing(&[]));
+    wait_until("only the replica is missed", || firing(&["SeckillReplicaMissing"]));
 
     all(
         &server,
@@ -101,6 +101,7 @@ fn alerts_fire_when_something_is_wrong_and_not_before() {
         "SeckillOutboxError",
         "SeckillOutboxStuck",
         "SeckillOutboxUnread",
+        "SeckillReplicaMissing",
         "SeckillSaleTwice",
     ];
     wait_until("they fire", || firing(&expected));
