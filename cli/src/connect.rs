@@ -360,9 +360,12 @@ pub fn reach(client: &Client, patience: Duration) -> Result<Connection, Failure>
         None => Ok(connection),
     });
     let at = client.get_connection_info().addr();
-    greeted.map_err(|error| Failure {
-        said: format!("no Redis at {at}: {}", words(&error)),
-        heals: heals(&error),
+    greeted.map_err(|error| {
+        // A port without TLS answers in plain text, or waits for the end of a line.
+        let is_plain = error.is_timeout() || error.to_string().contains("corrupt message");
+        let hint = if is_tls && is_plain { " (does this port speak TLS?)" } else { "" };
+        let said = format!("no Redis at {at}: {}{hint}", words(&error));
+        Failure { said, heals: heals(&error) }
     })
 }
 
@@ -374,6 +377,7 @@ pub fn words(error: &RedisError) -> String {
         Some("NOAUTH") => "it wants a password: --redis-user and --redis-password-file".into(),
         Some("WRONGPASS") => "it refuses this user and password (WRONGPASS)".into(),
         Some("NOPERM") => format!("this user may not do that (NOPERM {detail})"),
+        Some("READONLY") => "it is a replica (READONLY): name the primary, or --sentinel".into(),
         // An error reply to AUTH comes wrapped, without its code.
         _ if text.contains("WRONGPASS") || text.contains("Password authentication failed") => {
             "it refuses this user and password (WRONGPASS)".into()
@@ -381,7 +385,22 @@ pub fn words(error: &RedisError) -> String {
         Some(code) => format!("{code} {detail}"),
         None if error.is_connection_refusal() => "nothing listens there".into(),
         None if error.is_timeout() => "no answer in time".into(),
-        None if error.is_connection_dropped() => "it closed the connection".into(),
+        None if error.is_connection_dropped() => {
+            "it closed the connection (a port with TLS takes rediss://)".into()
+        }
         None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{heals, words};
+
+    #[test]
+    fn who_names_a_replica_is_told_so_and_may_wait_for_a_failover() {
+        let reply = b"-READONLY You can't write against a read only replica.\r\n";
+        let reply = redis::parse_redis_value(reply).expect("a reply");
+        let error = reply.extract_error().expect_err("an error");
+        assert!(words(&error).ends_with("the primary, or --sentinel") && heals(&error));
     }
 }

@@ -124,7 +124,8 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut info = cmd("INFO");
     info.arg(&SECTIONS);
-    let text = info.query(redis).map_err(said)?;
+    let info = lines(info.query(redis).map_err(said)?);
+    let is_primary = info.get("role").is_some_and(|role| role == "master");
     let asked: Vec<&Vec<u8>> = names.iter().take(most).collect();
     let status = |name: &&Vec<u8>| command("SECKILL.STATUS", &[name]);
     let replies = ask(redis, asked.iter().map(status))?;
@@ -134,6 +135,8 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
         match reply {
             // The sale was deleted after it was found.
             Value::ServerError(error) if error.code() == "NOSALE" => {}
+            // Of several primaries one has a sale that is named. (A replica has it and says MOVED.)
+            Value::ServerError(error) if error.code() == "MOVED" && is_primary => {}
             Value::ServerError(error) => {
                 unreadable += 1;
                 let detail = error.details().unwrap_or_default();
@@ -147,7 +150,7 @@ pub fn snapshot(redis: &mut Connection, names: &Names, most: usize) -> Result<Sn
     }
     unreadable += outboxes(redis, &mut sales)?;
     Ok(Snapshot {
-        info: lines(text),
+        info,
         sales,
         unreadable,
         refused,

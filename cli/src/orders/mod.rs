@@ -30,6 +30,7 @@ mod units;
 mod writer;
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread;
@@ -159,7 +160,9 @@ pub fn run(server: &Server, options: &Options) -> Result<(), String> {
     let target = server.target()?;
     let stop = Stop::on_signals()?;
     let listener = options.listen.as_deref().map(web::listen).transpose()?;
-    let numbers: Vec<Numbers> = options.stream.iter().map(|key| Numbers::of(key)).collect();
+    // A stream that is named twice has one reader all the same.
+    let streams: BTreeSet<&String> = options.stream.iter().collect();
+    let numbers: Vec<Numbers> = streams.into_iter().map(|key| Numbers::of(key)).collect();
     tell!(
         "seckill orders: {} of {} as {}, into {}, as {} of group {}",
         options.stream.join(", "),

@@ -12,7 +12,7 @@ use redis::{Cmd, Value};
 use crate::connect::Server;
 use crate::grants::{List, FIELDS};
 use crate::print::say;
-use crate::split::{number, one, pairs, said, seckill, Nodes};
+use crate::split::{advice, number, one, pairs, said, seckill, Nodes};
 
 pub use archive::{export, import};
 pub use show::{status, watch};
@@ -92,7 +92,7 @@ impl Sale {
             Value::ServerError(error) if error.code() == "NOSALE" => {
                 Err(format!("there is no sale {}", self.name))
             }
-            Value::ServerError(_) => Err(format!("{}: {}", self.name, said(&reply))),
+            Value::ServerError(_) => Err(advice(&self.name, &reply)),
             _ => Ok(reply),
         }
     }

@@ -21,7 +21,7 @@ use clap::{Args, Subcommand};
 
 use crate::connect::Server;
 pub use nodes::{said, Nodes};
-pub use parts::{number, one, pairs, seckill};
+pub use parts::{advice, number, one, pairs, seckill};
 
 use parts::Split;
 

@@ -243,6 +243,7 @@ pub fn advice(key: &str, reply: &Value) -> String {
         ),
         "NOPERM" => format!("{key}: {text}. This takes the operator's commands, see security.md"),
         "READONLY" => format!("{key}: {text}. Give --redis the primary"),
+        "NOAUTH" => format!("{key}: {text} Give --redis-user and --redis-password-file"),
         _ if text.contains("unknown command") => {
             format!("{key}: the node does not have the module seckill, or one without parts")
         }

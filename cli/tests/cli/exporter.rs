@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use seckill_harness::conf_example::{self, login};
 use seckill_harness::server::module_path;
-use seckill_harness::{program, wait_until, Conn, Options, Server};
+use seckill_harness::{cluster, program, wait_until, Conn, Options, Server};
 
 use super::program::{run, seckill, Running};
 use super::split::signal;
@@ -174,6 +174,29 @@ fn several_servers_are_scraped_by_name() {
     assert_eq!(live["target"], addresses[1]);
     assert_eq!(exporter.get("/scrape?target=127.0.0.1:1").0, 404);
     assert_eq!(exporter.get("/scrape").0, 400);
+}
+
+/// Of the primaries of a cluster one has a sale that is named. At the others that is no fault.
+#[test]
+fn a_sale_of_another_primary_is_not_missed() {
+    let settings = ["--cluster-enabled", "yes"];
+    let start = || program::Server::start(&module_path(), &settings).expect("a server");
+    let nodes = [start(), start()];
+    let ports = nodes.each_ref().map(|node| (node.port(), node.port() + 10_000));
+    cluster::form(&ports, 2).expect("a cluster");
+    let mut has = Vec::new();
+    for node in &nodes {
+        let mut conn = Conn::open(node.port()).expect("a connection");
+        has.push(conn.call("SECKILL.INIT sale 9") == "+OK");
+        let exporter =
+            Running::start(seckill(&["exporter", "--redis", &node.url(), "--sale", "sale"]));
+        assert_eq!(exporter.get("/health").0, 200);
+        let text = exporter.get("/metrics").1;
+        assert_eq!(number(&text, "seckill_up"), 1.0);
+        assert_eq!(number(&text, "seckill_exporter_sales_unreadable"), 0.0);
+    }
+    has.sort_unstable();
+    assert_eq!(has, [false, true]);
 }
 
 /// The map of a numbered sale for buyers: in pages, to all viewers, and never more than one page.

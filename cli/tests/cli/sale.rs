@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 use seckill_harness::launch::free_port;
-use seckill_harness::{Options, Server};
+use seckill_harness::{conf_example, Options, Server};
 
 use super::program::{run, seckill};
 
@@ -175,6 +175,21 @@ fn who_waits_is_told_for_what() {
     let sentence =
         format!("no Redis at 127.0.0.1:{away}: nothing listens there; it is asked again");
     assert!(told.contains(&sentence) && goes_on, "{told}");
+}
+
+#[test]
+fn a_wrong_server_is_a_sentence() {
+    let bare = Options::of_program(None, &[""; 0]).run().expect("a server");
+    let with_users = conf_example::options().start();
+    let users = format!("redis://127.0.0.1:{}/", with_users.port());
+    for (url, said) in [
+        (bare.url(), "seckill: s: the node does not have the module seckill"),
+        (users, "Give --redis-user and --redis-password-file"),
+    ] {
+        let ran = run(&["--redis", &url, "status", "s"]);
+        let told = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert!(ran.status.code() == Some(1) && told.contains(said), "{told}");
+    }
 }
 
 #[test]

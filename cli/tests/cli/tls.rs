@@ -125,6 +125,21 @@ fn anybody_else_is_refused() {
     assert!(told.contains("not valid for name"), "{told}");
 }
 
+/// A port without TLS, and one with nothing else.
+#[test]
+fn the_wrong_kind_of_port_is_said() {
+    let tls = Tls::start("127.0.0.1");
+    let plain = format!("rediss://127.0.0.1:{}/", tls.server.port());
+    for (url, said) in [
+        (plain, "(does this port speak TLS?)"),
+        (tls.url("redis"), "(a port with TLS takes rediss://)"),
+    ] {
+        let exporter = Running::start(seckill(&["exporter", "--sale", "s", "--redis", &url]));
+        let (status, told) = exporter.get("/health");
+        assert!(status == 503 && told.contains(said), "{told}");
+    }
+}
+
 /// Certificates are read at the start. So a writer ends if the server refuses its certificate, as
 /// one that has expired, and its service manager starts it with the new one.
 #[test]
