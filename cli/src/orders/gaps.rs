@@ -1,9 +1,13 @@
-//! Entries that left the stream before a reader had them, for example by an XTRIM while no reader
-//! ran. The revs of a sale have no gaps, so a later entry shows it.
+//! Entries that the database lacks and that no reader will get. They were trimmed before they were
+//! read, or the database lost them, as one that is restored from a backup. The revs of a sale have
+//! no gaps, so a later entry shows it, and so does the sale.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::database::{int, text, Database, Value};
+use redis::{cmd, Connection, RedisError};
+use serde::Deserialize;
+
+use super::database::{bytes, int, text, Database, Value};
 use super::entry::Entry;
 use super::stream::{Id, Message};
 use crate::connect::Failure;
@@ -12,13 +16,22 @@ use crate::print::tell;
 /// What a reader must still compare with the database.
 #[derive(Default)]
 pub struct Gaps {
-    /// For each sale the last rev that this reader wrote.
+    /// For each sale the last rev that this session wrote.
     last: HashMap<String, u64>,
-    /// Entries that did not follow that rev, by their stream ids.
+    /// Entries that did not follow that rev, by their stream ids. Then, without ids, the next
+    /// entries of sales.
     open: BTreeMap<Id, Gap>,
+    /// The next entries of sales whose stream has not been read to its end.
+    ends: Vec<Gap>,
 }
 
-/// An entry that came without the one before it. Usually another reader has that one.
+/// Sales that are asked at the beginning of a session, which waits for it.
+const SALES_MAX: usize = 1_000;
+
+/// The first number of the ids in `open` that are none. The other is the place in `ends`.
+const NO_ID: u64 = u64::MAX;
+
+/// An entry, of which the one before it was not seen. Usually another reader has that one.
 struct Gap {
     id: String,
     sale: Vec<u8>,
@@ -26,7 +39,59 @@ struct Gap {
     rev: u64,
 }
 
+/// What STATUS says of a sale.
+#[derive(Deserialize)]
+struct Status {
+    id: String,
+    epoch: u64,
+    rev: u64,
+}
+
 impl Gaps {
+    /// Begins a session: its database may be another one, or have lost rows.
+    pub fn begin(&mut self) {
+        self.last.clear();
+        self.ends.clear();
+        self.open.retain(|at, _| at.0 != NO_ID);
+    }
+
+    /// Asks sales of the stream for their last entry.
+    ///
+    /// # Errors
+    /// The error of the database, or of a Redis that does not answer.
+    pub fn ask(
+        &mut self,
+        redis: &mut Connection,
+        database: &mut dyn Database,
+        stream: &str,
+    ) -> Result<(), Failure> {
+        let place = (database.dialect().place)(1);
+        let asked = format!("SELECT id, name FROM @sales WHERE stream = {place} LIMIT {SALES_MAX}");
+        for row in database.rows(&asked, &[bytes(stream.as_bytes())])? {
+            let Ok([known, sale]) = <[Value; 2]>::try_from(row) else { continue };
+            let (known, sale) = (known.into_bytes(), sale.into_bytes());
+            let status: Result<Vec<u8>, RedisError> =
+                cmd("SECKILL.STATUS").arg(&sale).arg("JSON").query(redis);
+            let status = match status {
+                Ok(json) => serde_json::from_slice::<Status>(&json).ok(),
+                Err(e) if e.is_io_error() => return Err(Failure::of_redis(e)),
+                // It is gone, for example.
+                Err(_) => None,
+            };
+            let is_it = |status: &Status| status.id.as_bytes() == known;
+            if let Some(Status { id, epoch, rev }) = status.filter(is_it) {
+                self.ends.push(Gap { id, sale, epoch, rev: rev + 1 });
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes that all entries of the stream were given to readers.
+    pub fn drained(&mut self) {
+        let ends = self.ends.drain(..).zip(0..);
+        self.open.extend(ends.map(|(gap, at)| ((NO_ID, at), gap)));
+    }
+
     /// Notes entries that were written.
     pub fn note(&mut self, messages: &[&Message], entries: &[Entry]) {
         for (message, Entry { id, sale, epoch, rev, .. }) in messages.iter().zip(entries) {
@@ -66,8 +131,8 @@ impl Gaps {
             if lacks > 0 {
                 missing += lacks;
                 tell!(
-                    "{stream}: entries of sale {} ({id}) left the stream before they were read: \
-                     the database lacks rev {from} to {}. See SeckillOrdersMissing in watch.md",
+                    "{stream}: of sale {} ({id}) the database lacks rev {from} to {}, which no \
+                     reader will get. See SeckillOrdersMissing in watch.md",
                     String::from_utf8_lossy(&sale),
                     rev - 1
                 );
@@ -155,6 +220,19 @@ mod tests {
         assert_eq!(missing(&mut Gaps::default(), None, &[(1, 4)], &[3]), 0, "another reader's");
         assert_eq!(missing(&mut Gaps::default(), None, &[(2, 3)], &[1, 2, 3, 4]), 0, "a failover");
         assert_eq!(missing(&mut Gaps::default(), None, &[(1, 0)], &[]), 0, "a hand wrote it");
+    }
+
+    /// The last entries were trimmed, or the database lost them.
+    #[test]
+    fn the_end_of_a_sale_is_compared_when_all_is_read() {
+        let mut gaps = Gaps::default();
+        let (id, sale) = ("00ab".to_owned(), b"s".to_vec());
+        gaps.ends.push(Gap { id, sale, epoch: 1, rev: 8 });
+        assert_eq!(missing(&mut gaps, None, &[(1, 1)], &[]), 0, "there may be more to read");
+        gaps.drained();
+        assert_eq!(missing(&mut gaps, Some(6), &[(1, 2)], &[1]), 0, "6 may be pending");
+        assert_eq!(missing(&mut gaps, None, &[(1, 3)], &[1, 2]), 4);
+        assert!(gaps.are_none());
     }
 
     #[test]

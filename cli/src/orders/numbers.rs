@@ -23,7 +23,7 @@ pub struct Numbers {
     pub repaired: AtomicU64,
     /// Paid orders that Redis has lost and not got back yet.
     pub lost: AtomicU64,
-    /// Entries that left the stream before a reader had them.
+    /// Entries that the database lacks and that no reader will get.
     pub missing: AtomicU64,
     transactions: AtomicU64,
     new: AtomicU64,
@@ -101,7 +101,7 @@ const OF_STREAM: &[Shown<Numbers>] = &[
     (
         "missing_entries",
         Counter,
-        "Entries that left the stream before a reader had them: the database lacks them.",
+        "Entries that the database lacks and that no reader will get.",
         |numbers| read(&numbers.missing),
     ),
     ("last_batch_timestamp_seconds", Gauge, "When the last batch was acknowledged.", |numbers| {

@@ -97,6 +97,7 @@ impl Writer<'_> {
         };
         let (numbers, stop) = (self.numbers, self.stop);
         let (epoch, awaited) = (0, None);
+        gaps.begin();
         let mut session = Session { numbers, stop, primary, sink, stream, epoch, awaited, gaps };
         // Printed lines that are not acknowledged when the signal comes stay under way.
         while !self.stop.is_told() {
@@ -106,6 +107,7 @@ impl Writer<'_> {
             }
             session.take(&mine)?;
         }
+        session.ask_sales()?;
         let turn = Duration::from_millis(self.options.claim_after_ms);
         let mut told = repair::Told::default();
         while !self.stop.is_told() {
@@ -122,6 +124,9 @@ impl Writer<'_> {
                 }
                 let new = session.stream.next(&mut session.primary.redis)?;
                 self.numbers.step();
+                if new.is_empty() {
+                    session.gaps.drained();
+                }
                 is_due |= session.take(&new)?;
                 // Entries that wait to be read may say that a lost order was refused or paid since.
                 if is_due && new.len() < session.stream.batch {
@@ -151,7 +156,7 @@ struct Session<'a> {
     epoch: u64,
     /// The last entry that other readers must acknowledge before the next repair.
     awaited: Option<Id>,
-    /// Entries that came without the one before them.
+    /// Entries that the database may lack.
     gaps: &'a mut Gaps,
 }
 
@@ -232,7 +237,13 @@ impl Session<'_> {
         Ok(written.lost)
     }
 
-    /// Reports entries that left the stream before a reader had them.
+    /// Asks sales for their last entry, which the database should have when all is read.
+    fn ask_sales(&mut self) -> Result<(), Failure> {
+        let Sink::Database(database, _) = &mut self.sink else { return Ok(()) };
+        self.gaps.ask(&mut self.primary.redis, &mut **database, &self.stream.key)
+    }
+
+    /// Reports entries that the database lacks and that no reader will get.
     fn settle_gaps(&mut self) -> Result<(), Failure> {
         let Sink::Database(database, _) = &mut self.sink else { return Ok(()) };
         if self.gaps.are_none() {

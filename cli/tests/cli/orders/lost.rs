@@ -234,8 +234,11 @@ fn mariadb_gets_back_what_it_lost_itself() {
     sell(&mut redis, KEY, "NUMBERED");
     let running = Running::start(writer(&shop.redis_url(), &shop.database_url(), KEY, "w"));
     wait_until("all is written", || is_done(&mut redis, STREAM));
+    assert_eq!(running.end("TERM").code(), Some(0));
     let entries = ["DELETE FROM seckill_entries WHERE rev > 3", "DELETE FROM seckill_units"];
     shop.run(&[&entries[..], &["DELETE FROM seckill_orders WHERE seq > 1"]].concat());
+    let running = Running::start(writer(&shop.redis_url(), &shop.database_url(), KEY, "w"));
+    wait_until("it is told", || number(&running, "missing_entries_total") > 9.0);
     ask(&mut redis, &format!("XGROUP SETID {STREAM} orders 0"));
     wait_until("all is read again", || is_done(&mut redis, STREAM));
     assert_equal(&shop, &mut redis, KEY);
