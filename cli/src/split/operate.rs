@@ -42,21 +42,28 @@ pub struct Destroy {
     id: String,
 }
 
-/// Sends one command to all parts; a part that has executed it already changes nothing.
+/// Sends one command to all parts; a part that has executed it already changes nothing. A part that
+/// refuses or does not answer does not keep the others from it: a PAUSE may be urgent.
 ///
 /// # Errors
 /// The error of the first part that refuses.
 pub fn all(mut split: Split, name: &str, words: &[String]) -> Result<(), String> {
+    let mut refused = Vec::new();
     for part in 0..split.parts {
         let key = split.key(part);
         let mut all = vec![key.as_bytes()];
         all.extend(words.iter().map(|word| word.as_bytes()));
-        let reply = one(split.call(part, &[seckill(name, &all)])?);
-        if reply != Value::Okay {
-            return Err(advice(&key, &reply));
+        match split.call(part, &[seckill(name, &all)]).map(one) {
+            Ok(Value::Okay) => {}
+            Ok(reply) => refused.push(advice(&key, &reply)),
+            Err(why) => refused.push(why),
         }
     }
-    say!("{} parts: OK", split.parts);
+    let done = split.parts - refused.len();
+    if let Some(why) = refused.first() {
+        return Err(format!("{why} ({done} of {} parts: OK)", split.parts));
+    }
+    say!("{done} parts: OK");
     Ok(())
 }
 

@@ -141,6 +141,19 @@ fn what_is_done_to_a_split_is_done_to_all_parts() {
     assert_eq!(server.call("DBSIZE"), "0");
 }
 
+#[test]
+fn a_part_that_refuses_keeps_no_other_from_a_pause() {
+    let server = Options::new().start();
+    create(&server);
+    assert_eq!(server.call("DEL s:{p1}"), "1");
+    let told = refused(&server, &["pause", "s"]);
+    assert!(told.contains("s:{p1} is missing") && told.ends_with("(3 of 4 parts: OK)\n"), "{told}");
+    for part in [0, 2, 3] {
+        let state = server.cmd(&format!("SECKILL.STATUS s:{{p{part}}}")).field("state").text();
+        assert_eq!(state, "paused", "{part}");
+    }
+}
+
 pub const ONCE: [&str; 6] = ["balance", "s", "--interval", "5", "--passes", "1"];
 
 /// Sent units are received only after the replica has the SEND.
