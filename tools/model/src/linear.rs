@@ -38,20 +38,15 @@ pub enum Found {
     Undecided(String),
 }
 
-/// The call of a client.
+/// The call of a client: one that may change the sale, or a read. WINNERS has STATE LIVE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant)] // A history has 200 of them.
 pub enum Call {
-    /// Calls that may change the sale.
     Change(Op),
     Status,
     User(Bytes),
     Place(Bytes),
-    /// WINNERS with STATE LIVE.
-    Winners {
-        cursor: u64,
-        count: u64,
-    },
+    Winners { cursor: u64, count: u64 },
 }
 
 /// A call and its reply.

@@ -109,83 +109,37 @@ pub enum Keeper {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Op {
     /// INIT on the key that holds the sale.
-    Init {
-        supply: u64,
-        rules: Rules,
-    },
-    Grab {
-        user: Bytes,
-        ask: Ask,
-        req: Option<Bytes>,
-    },
+    Init { supply: u64, rules: Rules },
+    /// GRAB of any units.
+    Grab { user: Bytes, ask: Ask, req: Option<Bytes> },
     /// GRAB with WAIT.
-    Join {
-        user: Bytes,
-        ask: Ask,
-        req: Bytes,
-        until: u64,
-    },
+    Join { user: Bytes, ask: Ask, req: Bytes, until: u64 },
     /// GRAB with ADJACENT or UNITS.
-    Choose {
-        user: Bytes,
-        qty: u64,
-        wish: Wish,
-        req: Option<Bytes>,
-    },
-    Settle {
-        user: Bytes,
-        pick: Pick,
-        deed: Deed,
-    },
+    Choose { user: Bytes, qty: u64, wish: Wish, req: Option<Bytes> },
+    /// CONFIRM, CANCEL, EXTEND or REFUND.
+    Settle { user: Bytes, pick: Pick, deed: Deed },
     /// CONFIRM, CANCEL or REFUND with KEEP UNITS.
-    KeepUnits {
-        user: Bytes,
-        pick: Pick,
-        by: Keeper,
-        units: Vec<u32>,
-    },
+    KeepUnits { user: Bytes, pick: Pick, by: Keeper, units: Vec<u32> },
     /// IMPORT with UNITS.
-    ImportUnits {
-        user: Bytes,
-        units: Vec<u32>,
-        req: Bytes,
-    },
-    Import {
-        user: Bytes,
-        qty: u64,
-        req: Bytes,
-        at: Option<u64>,
-        no_deficit: bool,
-    },
-    Restock {
-        delta: i64,
-        req: Bytes,
-    },
+    ImportUnits { user: Bytes, units: Vec<u32>, req: Bytes },
+    /// IMPORT of a quantity.
+    Import { user: Bytes, qty: u64, req: Bytes, at: Option<u64>, no_deficit: bool },
+    /// RESTOCK; a negative delta withdraws units.
+    Restock { delta: i64, req: Bytes },
+    /// PAUSE.
     Pause,
+    /// RESUME.
     Resume,
+    /// ALTER.
     Alter(Patch),
     /// ALLOW or DENY.
-    Enlist {
-        list: List,
-        add: bool,
-        users: &'static [&'static [u8]],
-    },
-    Send {
-        split: &'static str,
-        to: u64,
-        total: u64,
-        owed: bool,
-    },
-    Receive {
-        split: &'static str,
-        from: u64,
-        total: u64,
-    },
-    Elsewhere {
-        split: &'static str,
-        units: u64,
-        pass: u64,
-    },
+    Enlist { list: List, add: bool, users: &'static [&'static [u8]] },
+    /// SEND to another part.
+    Send { split: &'static str, to: u64, total: u64, owed: bool },
+    /// RECEIVE from another part.
+    Receive { split: &'static str, from: u64, total: u64 },
+    /// ELSEWHERE.
+    Elsewhere { split: &'static str, units: u64, pass: u64 },
     /// Background expiry, of at most this many grants and waiters.
     Sweep(usize),
     /// The server's clock is set, forward or back.

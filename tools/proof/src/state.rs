@@ -20,37 +20,19 @@ pub enum Command {
 /// The state of a balancer, which waits for each reply, or gives up and starts again.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Balancer {
+    /// Decides what to do next.
     Idle,
     /// Reads part after part to find out whether all is sold. `seen` has the values read. With
     /// `Broken::ReadApart` it first reads the units of all parts, then their totals.
-    Reading {
-        split: u8,
-        began: u8,
-        next: u8,
-        seen: [Part; PARTS],
-    },
+    Reading { split: u8, began: u8, next: u8, seen: [Part; PARTS] },
     /// Tells the parts about the units elsewhere.
-    Telling {
-        split: u8,
-        told: Vec<Tell>,
-    },
+    Telling { split: u8, told: Vec<Tell> },
     /// Will send this command.
     Ready(Message),
     /// Has read units made twice, and reads the source again before it sends.
-    Doubts {
-        split: u8,
-        from: u8,
-        to: u8,
-        total: u8,
-    },
+    Doubts { split: u8, from: u8, to: u8, total: u8 },
     /// Waits until a replica has its SEND, then sends the RECEIVE.
-    Waits {
-        split: u8,
-        from: u8,
-        to: u8,
-        total: u8,
-        is_copied: bool,
-    },
+    Waits { split: u8, from: u8, to: u8, total: u8, is_copied: bool },
 }
 
 impl Balancer {

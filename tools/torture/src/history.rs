@@ -235,6 +235,7 @@ pub struct Terms {
 /// The special features of a sale.
 #[derive(Clone, Debug)]
 pub enum Kind {
+    /// None.
     Plain,
     /// Red packets.
     Drawn(Draw),
@@ -243,10 +244,7 @@ pub enum Kind {
     /// Numbered units.
     Numbered,
     /// Rounds of this many milliseconds, each open for a part of them.
-    Rounds {
-        every_ms: u64,
-        lasts_ms: u64,
-    },
+    Rounds { every_ms: u64, lasts_ms: u64 },
 }
 
 /// WAITLIST, OFFER and OVERTAKE.

@@ -9,17 +9,13 @@ pub enum Drawing {
     /// Callers name the amount.
     #[default]
     Named,
-    Packets {
-        packets: u64,
-        min: u64,
-    },
-    Uniform {
-        low: u64,
-        high: u64,
-    },
-    Equal {
-        packets: u64,
-    },
+    /// DRAW PACKETS with MIN.
+    Packets { packets: u64, min: u64 },
+    /// DRAW UNIFORM.
+    Uniform { low: u64, high: u64 },
+    /// DRAW EQUAL.
+    Equal { packets: u64 },
+    /// DRAW LIST.
     List(&'static [u64]),
 }
 

@@ -8,22 +8,12 @@ pub type Model = Option<Oracle>;
 /// A request to a sale, kept to replay a history.
 #[derive(Clone, Debug)]
 pub enum Heard {
-    Op {
-        sale: usize,
-        op: Box<Op>,
-        clock: u64,
-        epochs: Epochs,
-        drawn: Option<u64>,
-    },
+    /// A request, as the oracle executed it.
+    Op { sale: usize, op: Box<Op>, clock: u64, epochs: Epochs, drawn: Option<u64> },
     /// The sale was replaced by one of its earlier states.
-    Arrived {
-        sale: usize,
-        model: Box<Model>,
-    },
+    Arrived { sale: usize, model: Box<Model> },
     /// A change that the oracle does not model.
-    Lost {
-        sale: usize,
-    },
+    Lost { sale: usize },
 }
 
 /// How a primary got a sale.

@@ -9,16 +9,10 @@ pub enum Message {
     Read,
     /// The replies of the parts, each with its number of refused units.
     Decide(Vec<(Reading, u64)>),
-    Send {
-        from: usize,
-        to: usize,
-        total: u64,
-    },
-    Receive {
-        from: usize,
-        to: usize,
-        total: u64,
-    },
+    /// SEND to the part `from`.
+    Send { from: usize, to: usize, total: u64 },
+    /// RECEIVE to the part `to`.
+    Receive { from: usize, to: usize, total: u64 },
 }
 
 /// Messages on their way.
