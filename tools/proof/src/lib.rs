@@ -54,7 +54,6 @@ pub enum Broken {
 /// A setting: the split whose states are searched.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
-    pub name: &'static str,
     /// Units of the split.
     pub total: u8,
     /// Most units sent in total.
@@ -79,7 +78,6 @@ pub struct Config {
 impl Config {
     /// Only purchases.
     pub const QUIET: Config = Config {
-        name: "",
         total: 2,
         moves: 0,
         balancers: 1,
