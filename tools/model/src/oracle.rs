@@ -1,8 +1,9 @@
 //! A sale as the specification describes it, in the simplest code: every number is counted again
 //! from the list of grants. This is slow on purpose.
 //!
-//! Replies are the words and numbers of the specification's tables, joined by spaces. Nothing of
-//! `seckill_domain` is used, so that the oracle can't repeat its mistakes.
+//! Replies are the words and numbers of the specification's tables, joined by spaces. No code of
+//! `seckill_domain` is used, so that the oracle can't repeat its mistakes: only four types of what
+//! callers say.
 //!
 //! * `buyer` decides GRAB, CONFIRM, CANCEL, EXTEND and REFUND, and expires holds.
 //! * `operator` decides the operator's commands.
@@ -28,12 +29,14 @@ use buyer::Grab;
 use parts::Moves;
 
 pub use draws::Drawing;
-pub use gates::{GatePatch, Gates, List, SECRET};
+pub use gates::{GatePatch, Gates, SECRET};
 pub use parts::Part;
 pub use rounds::Every;
 pub use rules::{Patch, Rules};
+pub use seckill_domain::admission::List;
+pub use seckill_domain::request::Keeper;
+pub use seckill_domain::waitlist::{WaitTerms as ListRules, WaitTermsChange as ListPatch};
 pub use units::Wish;
-pub use waitlist::{ListPatch, ListRules};
 
 /// Bytes that users choose.
 pub type Bytes = Vec<u8>;
@@ -95,14 +98,6 @@ pub enum Deed {
     Refund,
     /// CONFIRM, CANCEL or REFUND with KEEP.
     Keep(Keeper, u64),
-}
-
-/// A command that takes KEEP.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keeper {
-    Confirm,
-    Cancel,
-    Refund,
 }
 
 /// One command to a sale, or an event around it.

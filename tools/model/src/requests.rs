@@ -2,15 +2,14 @@
 
 use std::num::NonZeroU16;
 
-use seckill_domain::admission::{Admission, AdmissionChange, List, Modulo, Sample};
+use seckill_domain::admission::{Admission, AdmissionChange, Modulo, Sample};
 use seckill_domain::draw::Draw;
 use seckill_domain::parts::Split;
 use seckill_domain::request::{
-    self, Amount, Deed, Elsewhere, Grab, Import, Init, Keeper, Kept, ListChange, Receive, Request,
-    Restock, Send, Settle, Terms, TermsChange, UnitKind, Wait, Which, Wish,
+    self, Amount, Deed, Elsewhere, Grab, Import, Init, Kept, ListChange, Receive, Request, Restock,
+    Send, Settle, Terms, TermsChange, UnitKind, Wait, Which, Wish,
 };
 use seckill_domain::rounds::Schedule;
-use seckill_domain::waitlist::{WaitTerms, WaitTermsChange};
 
 use super::oracle::{self, Ask, Drawing, Op, Patch, Pick, Rules, SECRET};
 
@@ -51,11 +50,7 @@ fn terms(rules: &Rules) -> Terms {
             mask: rules.gates.mask,
         },
         split: rules.part.map(split),
-        waitlist: rules.list.map(|list| WaitTerms {
-            max: list.max,
-            offer_ms: list.offer_ms,
-            overtake: list.overtake,
-        }),
+        waitlist: rules.list,
     }
 }
 
@@ -96,11 +91,7 @@ fn terms_change(patch: &Patch) -> TermsChange {
             mask: gates.mask,
         },
         remakes_outbox: false,
-        waitlist: WaitTermsChange {
-            max: patch.list.max,
-            offer_ms: patch.list.offer_ms,
-            overtake: patch.list.overtake,
-        },
+        waitlist: patch.list,
     }
 }
 
@@ -138,14 +129,6 @@ fn which(pick: &Pick) -> Which<'_> {
     }
 }
 
-fn keeper(by: oracle::Keeper) -> Keeper {
-    match by {
-        oracle::Keeper::Confirm => Keeper::Confirm,
-        oracle::Keeper::Cancel => Keeper::Cancel,
-        oracle::Keeper::Refund => Keeper::Refund,
-    }
-}
-
 fn stream(name: char) -> Box<[u8]> {
     String::from(name).into_bytes().into()
 }
@@ -163,7 +146,7 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
             Request::Pick(request::Pick { grab: grab(op)?, wish: wish(these), waits: false })
         }
         Op::KeepUnits { user, pick, by, units } => {
-            let deed = Deed::Keep { by: keeper(*by), kept: Kept::These(units) };
+            let deed = Deed::Keep { by: *by, kept: Kept::These(units) };
             Request::Settle(Settle { user, which: which(pick), deed })
         }
         Op::Settle { user, pick, deed } => {
@@ -173,9 +156,7 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
                 oracle::Deed::Cancel => Deed::Cancel,
                 oracle::Deed::Extend(ms) => Deed::Extend { ms },
                 oracle::Deed::Refund => Deed::Refund,
-                oracle::Deed::Keep(by, units) => {
-                    Deed::Keep { by: keeper(by), kept: Kept::AtMost(units) }
-                }
+                oracle::Deed::Keep(by, units) => Deed::Keep { by, kept: Kept::AtMost(units) },
             };
             Request::Settle(Settle { user, which: which(pick), deed })
         }
@@ -192,8 +173,7 @@ pub fn request(op: &Op) -> Option<Request<'_>> {
         Op::Resume => Request::Resume,
         Op::Alter(patch) => Request::Alter(terms_change(patch)),
         Op::Enlist { list, add, users } => {
-            let list = if *list == oracle::List::Allow { List::Allow } else { List::Deny };
-            Request::List(ListChange { list, add: *add, users })
+            Request::List(ListChange { list: *list, add: *add, users })
         }
         Op::Send { split, to, total, owed } => {
             Request::Send(Send { split: split.as_bytes(), to: *to, total: *total, owed: *owed })

@@ -4,7 +4,7 @@ use std::hash::Hasher;
 
 use siphasher::sip::SipHasher24;
 
-use super::{Op, Oracle, Reply, Wish};
+use super::{List, Op, Oracle, Reply, Wish};
 
 /// The secret of every sale in tests. SAMPLE and MOD hash users with it.
 pub const SECRET: [u8; 16] = [7; 16];
@@ -29,13 +29,6 @@ pub struct GatePatch {
     pub sample: Option<Option<(u64, Option<&'static str>)>>,
     pub admit: Option<u64>,
     pub mask: Option<bool>,
-}
-
-/// The lists that ALLOW and DENY keep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum List {
-    Allow,
-    Deny,
 }
 
 impl Gates {
@@ -135,7 +128,7 @@ impl Oracle {
     pub(super) fn enlist(&mut self, list: List, add: bool, users: &[&[u8]]) -> Reply {
         let known = match list {
             List::Allow => &mut self.allowed,
-            List::Deny => &mut self.denied,
+            List::Deny | List::Admitted => &mut self.denied,
         };
         let change = |user: &&&[u8]| match add {
             true => known.insert(user.to_vec()),

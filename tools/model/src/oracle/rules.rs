@@ -1,7 +1,9 @@
 //! The terms of a sale.
 
 use super::entries::{number, unless_0};
-use super::{Drawing, Every, GatePatch, Gates, ListPatch, ListRules, Oracle, Part, HOLD_MAX};
+use super::{
+    waitlist, Drawing, Every, GatePatch, Gates, ListPatch, ListRules, Oracle, Part, HOLD_MAX,
+};
 
 /// The terms of a sale; 0 means none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +38,7 @@ impl Rules {
             ("rounds", every.is_some_and(|every| !every.is_possible() || has_list)),
             ("part", part.is_some_and(|part| !part.is_possible())),
             ("part draws", part.is_some() && !is_plain),
-            ("list", list.is_some_and(|list| !list.is_possible() || !lasts(list) || !is_plain)),
+            ("list", list.is_some_and(|it| !waitlist::is_possible(it) || !lasts(it) || !is_plain)),
             ("numbered", self.numbered && (every.is_some() || part.is_some())),
             ("admission", !self.gates.are_possible()),
         ];
@@ -63,7 +65,7 @@ impl Rules {
             close_at: patch.close_at.unwrap_or(self.close_at),
             outbox: patch.outbox.or(self.outbox),
             gates: self.gates.after(&patch.gates),
-            list: ListRules::after(self.list, &patch.list),
+            list: waitlist::after(self.list, &patch.list),
             ..*self
         }
     }

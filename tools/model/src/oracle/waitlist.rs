@@ -2,7 +2,7 @@
 
 use super::buyer::Grab;
 use super::entries::{number, unless_0};
-use super::{Ask, Bytes, Oracle, Reply, Row, HOLD_MAX, INTEGER_MAX};
+use super::{Ask, Bytes, ListPatch, ListRules, Oracle, Reply, Row, HOLD_MAX, INTEGER_MAX};
 
 /// Most offers and drops of one step.
 const STEP_MAX: usize = 64;
@@ -10,38 +10,20 @@ const STEP_MAX: usize = 64;
 /// Most entries of a list.
 const LIST_MAX: u64 = 10_000_000;
 
-/// WAITLIST, OFFER, OVERTAKE.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ListRules {
-    pub max: u64,
-    /// 0: the length of HOLD.
-    pub offer_ms: u64,
-    pub overtake: u64,
+/// Whether INIT and ALTER accept these terms.
+pub(super) fn is_possible(rules: ListRules) -> bool {
+    rules.max <= LIST_MAX && rules.offer_ms <= HOLD_MAX
 }
 
-/// The terms of the waiting list that an ALTER names.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ListPatch {
-    pub max: Option<u64>,
-    pub offer_ms: Option<u64>,
-    pub overtake: Option<u64>,
-}
-
-impl ListRules {
-    pub(super) fn is_possible(&self) -> bool {
-        self.max <= LIST_MAX && self.offer_ms <= HOLD_MAX
-    }
-
-    /// The terms after an ALTER.
-    pub(super) fn after(old: Option<ListRules>, patch: &ListPatch) -> Option<ListRules> {
-        let was = old.unwrap_or(ListRules { max: 0, offer_ms: 0, overtake: 16 });
-        let new = ListRules {
-            max: patch.max.unwrap_or(was.max),
-            offer_ms: patch.offer_ms.unwrap_or(was.offer_ms),
-            overtake: patch.overtake.unwrap_or(was.overtake),
-        };
-        (old.is_some() || new.max > 0).then_some(new)
-    }
+/// The terms after an ALTER.
+pub(super) fn after(old: Option<ListRules>, patch: &ListPatch) -> Option<ListRules> {
+    let was = old.unwrap_or(ListRules { max: 0, offer_ms: 0, overtake: 16 });
+    let new = ListRules {
+        max: patch.max.unwrap_or(was.max),
+        offer_ms: patch.offer_ms.unwrap_or(was.offer_ms),
+        overtake: patch.overtake.unwrap_or(was.overtake),
+    };
+    (old.is_some() || new.max > 0).then_some(new)
 }
 
 /// A waiter.
@@ -121,6 +103,10 @@ impl Oracle {
         }
     }
 
+    fn overtake(&self) -> u64 {
+        self.rules.list.map_or(0, |list| list.overtake)
+    }
+
     /// The reason why an entry has ended at `t`, if it has.
     fn why_over(&self, entry: &Entry, t: u64) -> Option<&'static str> {
         if self.rules.close_at != 0 && t >= self.rules.close_at {
@@ -187,7 +173,7 @@ impl Oracle {
         }
         let Some(head) = trial.head() else { return Ok((qty, None)) };
         let due_of_others = trial.rows.iter().any(|row| row.is_due(t));
-        if due_of_others || head.passed >= self.rules.list.unwrap_or_default().overtake {
+        if due_of_others || head.passed >= self.overtake() {
             return Err(refusal);
         }
         Ok((qty, Some(head.ticket)))
@@ -196,8 +182,9 @@ impl Oracle {
     /// Counts that a request passes the head: the entry of ticket `by`, or a GRAB, which comes
     /// after all tickets.
     pub(super) fn pass(&mut self, head: u64, by: u64) {
+        let overtake = self.overtake();
         let list = &mut self.list;
-        list.overtake_max = list.overtake_max.max(self.rules.list.unwrap_or_default().overtake);
+        list.overtake_max = list.overtake_max.max(overtake);
         for entry in list.entries.iter_mut().filter(|it| (head..by).contains(&it.ticket)) {
             entry.passed += u64::from(entry.ticket == head);
             entry.overtaken += 1;
@@ -233,7 +220,7 @@ impl Oracle {
         refusal: String,
     ) -> Reply {
         let t = self.time();
-        let max = self.rules.list.unwrap_or_default().max;
+        let max = self.rules.list.map_or(0, |list| list.max);
         if max == 0 || (until != 0 && until <= t) {
             return Err(refusal);
         }
@@ -311,7 +298,7 @@ impl Oracle {
         if head.qty <= there || self.why_over(head, self.time()).is_some() {
             return Some((head.clone(), None));
         }
-        if head.passed >= self.rules.list.unwrap_or_default().overtake {
+        if head.passed >= self.overtake() {
             return None;
         }
         let next = self.earlier().find(|entry| entry.qty <= there)?;
