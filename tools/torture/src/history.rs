@@ -7,7 +7,7 @@
 pub use seckill_client::State;
 
 use crate::draws::{Draw, Stock};
-pub use seckill_model::oracle::Keeper;
+pub use seckill_model::oracle::{Keeper, ListRules as List};
 
 /// The requests of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -245,14 +245,6 @@ pub enum Kind {
     Numbered,
     /// Rounds of this many milliseconds, each open for a part of them.
     Rounds { every_ms: u64, lasts_ms: u64 },
-}
-
-/// WAITLIST, OFFER and OVERTAKE.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct List {
-    pub max: u64,
-    pub offer_ms: u64,
-    pub overtake: u64,
 }
 
 /// The promise of a setting.
