@@ -20,6 +20,9 @@ const TIMES_FROM: u64 = 100_000_000_000;
 /// Replies of calls that never change the sale or its counters.
 const NO_CHANGE: [&str; 2] = ["NOGRANT 0 0 0", "REQMISMATCH"];
 
+/// Fields of STATUS about the waiting list, in the oracle's order.
+const LIST: &str = "waitlist offer_ms overtake waiting waiting_units waiting_since offered";
+
 /// Most holds and waiters that one step of background expiry handles.
 const STEP: usize = 1000;
 
@@ -224,16 +227,7 @@ fn timeless(reply: &str) -> String {
 
 fn status(sale: &Oracle, clock: u64) -> String {
     let numbers = sale.numbers(clock).into_iter().chain(expected_counters(sale));
-    let names = [
-        "waitlist",
-        "offer_ms",
-        "overtake",
-        "waiting",
-        "waiting_units",
-        "waiting_since",
-        "offered",
-    ];
-    let list = sale.list_numbers().map(|numbers| names.into_iter().zip(numbers));
+    let list = sale.list_numbers().map(|numbers| LIST.split(' ').zip(numbers));
     let numbers = numbers.chain(list.into_iter().flatten());
     let fields = numbers.map(|(name, value)| format!(" {name}={value}"));
     format!("state={}{}", sale.state(clock), fields.collect::<String>())

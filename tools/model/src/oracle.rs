@@ -29,6 +29,7 @@ use buyer::Grab;
 use parts::Moves;
 
 pub use draws::Drawing;
+pub use entries::KEY;
 pub use gates::{GatePatch, Gates, SECRET};
 pub use parts::Part;
 pub use rounds::Every;

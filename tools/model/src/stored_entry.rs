@@ -7,6 +7,8 @@ use seckill_domain::terms::TERMS;
 use seckill_domain::Sale;
 use serde_json::{Map, Value};
 
+use super::oracle::KEY;
+
 /// An entry with its raw fields and its parsed `data`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEntry {
@@ -16,16 +18,16 @@ pub struct StoredEntry {
 
 impl StoredEntry {
     /// The entries of `plan` for the current `sale`; none without an outbox.
-    pub fn all(sale: &Sale, plan: &Plan<'_>, key: &[u8]) -> Vec<StoredEntry> {
+    pub fn all(sale: &Sale, plan: &Plan<'_>) -> Vec<StoredEntry> {
         let mut all = Vec::new();
         if sale.outbox_after(plan).is_some() {
-            sale.each_entry(plan, &mut Vec::new(), |entry| all.push(StoredEntry::of(entry, key)));
+            sale.each_entry(plan, &mut Vec::new(), |entry| all.push(StoredEntry::of(entry)));
         }
         all
     }
 
-    fn of(entry: &Entry<'_>, key: &[u8]) -> StoredEntry {
-        let fields = entry.fields(key).map(|(field, value)| (field, value.to_vec()));
+    fn of(entry: &Entry<'_>) -> StoredEntry {
+        let fields = entry.fields(KEY.as_bytes()).map(|(field, value)| (field, value.to_vec()));
         let data = serde_json::from_slice(entry.data).unwrap_or_default();
         StoredEntry { fields: fields.collect(), data }
     }

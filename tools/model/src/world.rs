@@ -26,9 +26,6 @@ macro_rules! same {
 /// Distance between two epochs of a node.
 pub const EPOCH_STEP: u64 = 7;
 
-/// The name of the sale's key.
-const KEY: &[u8] = b"k";
-
 /// A primary, a replica that only applies encoded changes, and the oracle.
 #[derive(Clone)]
 pub struct World {
@@ -212,7 +209,7 @@ impl World {
         let version = self.sale.balances().version;
         let wire: Vec<Vec<u8>> = plan.changes.iter().map(encoded).collect();
         same!("version of the plan", plan.version(), version);
-        let told = StoredEntry::all(&self.sale, plan, KEY);
+        let told = StoredEntry::all(&self.sale, plan);
         told.iter().try_for_each(StoredEntry::fits_the_rows)?;
         entries.extend(texts(&told));
         self.sale.commit(plan);
@@ -231,7 +228,7 @@ impl World {
         }
         let plan = self.replica.check(version, changes.clone());
         let plan = plan.map_err(|why| format!("the replica refuses: {why:?}"))?;
-        same!("entries on the replica", &StoredEntry::all(&self.replica, &plan, KEY)[..], entries);
+        same!("entries on the replica", &StoredEntry::all(&self.replica, &plan)[..], entries);
         self.replica.commit(&plan);
         same!("events on the replica", plan.events, made.events);
         same!("numbers on the replica", plan.balances, made.balances);
@@ -296,7 +293,7 @@ impl World {
 
 /// Compares the events and entries of a plan with the oracle's.
 fn verify_told(sale: &Sale, plan: &Plan<'_>, oracle: &Oracle) -> Check {
-    let entries = StoredEntry::all(sale, plan, KEY);
+    let entries = StoredEntry::all(sale, plan);
     entries.iter().try_for_each(StoredEntry::fits_the_rows)?;
     same!("events", words(plan), oracle.events());
     same!("entries", texts(&entries), oracle.entries);

@@ -15,7 +15,7 @@ use seckill_domain::Sale;
 
 use super::cluster::Cluster;
 use super::model::Heard;
-use super::node::{digest, Part, Txn, What, KEY};
+use super::node::{digest, Part, Txn, What};
 use super::sometimes::Seen;
 use super::step::Step;
 use super::tally::Tally;
@@ -234,7 +234,7 @@ impl Cluster {
         let held = &mut self.primary.held[sale];
         let (version, rev) = (held.sale.balances().version, held.sale.balances().rev);
         let texts: Vec<Vec<u8>> = plan.changes.iter().map(encoded).collect();
-        let entries = StoredEntry::all(&held.sale, plan, KEY);
+        let entries = StoredEntry::all(&held.sale, plan);
         entries.iter().try_for_each(|entry| held.follower.read(entry))?;
         held.sale.commit(plan);
         held.follow();

@@ -17,9 +17,6 @@ use crate::rebuild;
 use crate::stored_entry::StoredEntry;
 use crate::world::encoded;
 
-/// The key name of every sale in its outbox, equal to the oracle's.
-pub const KEY: &[u8] = b"k";
-
 /// A sale on one node.
 #[derive(Clone, Debug)]
 pub struct Held {
@@ -103,7 +100,7 @@ impl Held {
         let changes = decoded(texts)?;
         let plan = self.sale.check(version, changes);
         let plan = plan.map_err(|why| format!("a replica refuses {texts:?}: {why:?}"))?;
-        let own = StoredEntry::all(&self.sale, &plan, KEY);
+        let own = StoredEntry::all(&self.sale, &plan);
         same("entries of a replica", &own, &entries.to_vec())?;
         own.iter().try_for_each(|entry| self.follower.read(entry))?;
         self.sale.commit(&plan);
