@@ -2,18 +2,15 @@
 
 use std::time::Duration;
 
-use comfy_table::{presets, CellAlignment, Table};
-
+use comfy_table::Table;
+use seckill_crowd::screen;
 use seckill_model::sim::tally::{Tally, FIRST_FAULT, KINDS};
 use seckill_model::sim::Failure;
 
 fn table<const N: usize>(head: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(head);
+    let mut table = screen::table(&head);
     table.add_rows(rows);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    (1..N).for_each(|column| screen::align_right(&mut table, column));
     table
 }
 

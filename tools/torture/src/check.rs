@@ -404,7 +404,7 @@ impl<'a> Checker<'a> {
 
     /// Checks that after a lost change all later changes of that primary are lost, too.
     fn tails(&mut self, order: &Order) {
-        for change in order.changes() {
+        for change in &order.by_rev {
             let first = change.reign.and_then(|reign| self.lost.get(&reign));
             if first.is_some_and(|first| change.invoked > *first) {
                 let entry = self.entry(change.rev);

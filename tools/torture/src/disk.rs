@@ -53,8 +53,10 @@ fn place() -> Option<PathBuf> {
 
 /// A disk of limited size, if possible, which can be slow and lose unsynced bytes.
 pub struct Disk {
-    place: PathBuf,
-    is_limited: bool,
+    /// The folder for servers' folders.
+    pub place: PathBuf,
+    /// Whether the disk can be filled up.
+    pub is_limited: bool,
     /// The library that wraps the server's calls to this disk.
     pub watch: Watch,
 }
@@ -75,16 +77,6 @@ impl Disk {
         let place = base.join(number.to_string());
         let made = fs::create_dir(&place).is_ok() && mount_on(&place);
         made.then_some(place)
-    }
-
-    /// The folder for servers' folders.
-    pub fn place(&self) -> &Path {
-        &self.place
-    }
-
-    /// Whether the disk can be filled up.
-    pub fn is_limited(&self) -> bool {
-        self.is_limited
     }
 
     /// Fills the disk.

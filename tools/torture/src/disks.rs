@@ -65,7 +65,7 @@ pub fn slow(world: &World<'_>, random: &mut Random) -> Result<bool, String> {
 /// docs/reliability.md tells operators: repair or rewrite the AOF.
 pub fn full(world: &mut World<'_>, random: &mut Random) -> Result<bool, String> {
     let primary = world.primary;
-    if !world.disks[primary].is_limited() {
+    if !world.disks[primary].is_limited {
         return Ok(false);
     }
     world.disks[primary].fill();

@@ -114,7 +114,7 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
     let seed = options.seed.unwrap_or_else(|| unix_ms() % 1_000_000_007);
     let disks = [0, 1, 2].map(Disk::mount);
     println!("Seed {seed}.");
-    if !disks.iter().all(Disk::is_limited) {
+    if !disks.iter().all(|disk| disk.is_limited) {
         println!("No disk is filled up: this system lets nobody mount one (see unshare).");
     }
     let mut settings = options.only.map_or(Setting::ALL.to_vec(), |only| vec![only]);

@@ -13,7 +13,7 @@ pub struct Change {
 
 /// Changes in the order of rev, and the possible revs at each time.
 pub struct Order {
-    by_rev: Vec<Change>,
+    pub by_rev: Vec<Change>,
     /// For each reply time, the greatest rev answered up to then.
     answered: Vec<(u64, u64)>,
     /// For each call time, the smallest rev called from then on.
@@ -40,11 +40,6 @@ impl Order {
             *rev = smallest;
         }
         Order { by_rev, answered, called }
-    }
-
-    /// All changes in the order of rev.
-    pub fn changes(&self) -> &[Change] {
-        &self.by_rev
     }
 
     /// Two changes in the wrong order, if any: one was answered before the other was sent, but has

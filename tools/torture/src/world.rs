@@ -94,7 +94,7 @@ impl<'a> World<'a> {
             let tls = tls.flat_map(|(name, value)| [format!("--{name}"), value]);
             let own: Vec<String> = settings.iter().cloned().chain(tls).collect();
             let options = Options::of_program(Some(module), &own);
-            servers.push(Some(options.below(disk.place()).through(&disk.watch.words()).run()?));
+            servers.push(Some(options.below(&disk.place).through(&disk.watch.words()).run()?));
             tls_ports.push(port);
         }
         let port = servers[0].as_ref().map_or(0, Server::port);
@@ -219,7 +219,10 @@ impl<'a> World<'a> {
     pub fn restart(&mut self, number: usize) -> Result<(), String> {
         let server = self.servers[number].take().ok_or("A server is gone.")?;
         self.servers[number] = Some(server.restart()?);
-        self.announce(number)
+        match &self.sentinels {
+            Some(sentinels) => self.announce(number, sentinels.way(number)),
+            None => Ok(()),
+        }
     }
 
     /// Makes replicas follow the primary, and Sentinels watch them, over links that can be cut.
@@ -228,21 +231,16 @@ impl<'a> World<'a> {
         let ways: Result<Vec<Link>, String> = (0..self.servers.len()).map(way).collect();
         let ways = ways?;
         for replica in self.replicas() {
-            self.announce_as(replica, ways[replica].port())?;
+            self.announce(replica, ways[replica].port())?;
             self.ask::<()>(replica, &format!("REPLICAOF 127.0.0.1 {}", ways[0].port()))?;
         }
-        self.announce_as(0, ways[0].port())?;
+        self.announce(0, ways[0].port())?;
         self.sentinels = Some(Sentinels::start(ways, self.setup.tls.as_ref())?);
         self.wait_for_replicas()
     }
 
     /// Makes a server announce its link's port to Sentinels and replicas.
-    fn announce(&self, number: usize) -> Result<(), String> {
-        let Some(sentinels) = &self.sentinels else { return Ok(()) };
-        self.announce_as(number, sentinels.way(number))
-    }
-
-    fn announce_as(&self, number: usize, port: u16) -> Result<(), String> {
+    fn announce(&self, number: usize, port: u16) -> Result<(), String> {
         self.ask(number, &format!("CONFIG SET replica-announce-port {port}"))
     }
 
