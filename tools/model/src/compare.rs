@@ -12,7 +12,6 @@ use super::replies::reply;
 
 /// Refusal counters of STATUS. The counters after them are equal on every node.
 const REFUSALS: std::ops::Range<usize> = 2..1 + OUTCOMES.len();
-/// A user without a grant.
 const STRANGER: &[u8] = b"nobody grabs as this one";
 
 /// A difference in words.
@@ -59,7 +58,6 @@ pub fn verify_numbers(sale: &Sale, oracle: &Oracle, now: &Now, of_one_node: bool
     same("totals", &totals.collect(), &oracle.totals())
 }
 
-/// Compares all kept grants.
 pub fn verify_rows(sale: &Sale, oracle: &Oracle) -> Check {
     let ledger = sale.ledger();
     same("rows", &ledger.len(), &(oracle.rows.len() as u64))?;

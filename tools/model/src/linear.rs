@@ -30,7 +30,6 @@ const STEP: usize = 1000;
 /// The order of the server's MONITOR takes one or two states for each call.
 const STATES_MAX: usize = 30_000;
 
-/// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// An order: the indices of the calls.
@@ -52,7 +51,6 @@ pub enum Call {
     Winners { cursor: u64, count: u64 },
 }
 
-/// A call and its reply.
 #[derive(Clone, Debug)]
 pub struct Told {
     /// Times of sending and of the reply, all by one clock.
@@ -136,7 +134,6 @@ impl Search<'_> {
         state.finish()
     }
 
-    /// The oracle's answer to a call that may change the sale.
     fn answer(&self, sale: &mut Oracle, op: &Op) -> Answer {
         let Answer { reply, changed } =
             sale.ask(op, self.clock, Epochs { node: self.clock, sale: None }, None);
@@ -166,7 +163,6 @@ impl Search<'_> {
         }
     }
 
-    /// The oracle's reply to a call.
     fn shown(&self, sale: &Oracle, call: &Call) -> String {
         match call {
             Call::Change(op) => self.answer(&mut sale.clone(), op).reply,

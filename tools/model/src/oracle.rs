@@ -45,16 +45,13 @@ pub type Bytes = Vec<u8>;
 /// Largest integer of the contract.
 pub const INTEGER_MAX: u64 = (1 << 53) - 1;
 
-/// Longest hold.
 pub const HOLD_MAX: u64 = 30 * 24 * 3600 * 1000;
 
 /// Milliseconds that a fence is kept.
 pub const FENCE_MS: u64 = 10 * 60 * 1000;
 
-/// Restock ids that are kept.
 const RESTOCKS_KNOWN: usize = 1024;
 
-/// Fences that are kept.
 const FENCES_KEPT: usize = 65_536;
 
 /// Most fences that one command removes.
@@ -177,7 +174,6 @@ impl Op {
     }
 }
 
-/// One grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub seq: u64,
@@ -260,11 +256,9 @@ pub struct Epochs {
     pub sale: Option<u64>,
 }
 
-/// The sale.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     told: (u64, Rules),
-    /// The current terms.
     pub rules: Rules,
     paused: bool,
     pub supply: u64,
@@ -281,7 +275,6 @@ pub struct Oracle {
     arrived: bool,
     /// Whether a RESTORE created the sale on the replica.
     replica_arrived: bool,
-    /// The current round.
     round: u64,
     /// Units at the beginning of a round, without carried units.
     base: u64,
@@ -506,13 +499,11 @@ impl Oracle {
         self.rows_of(user).filter(|row| row.round == self.round)
     }
 
-    /// The grant that a user got with a request id.
     pub fn by_req(&self, user: &[u8], req: &[u8]) -> Option<&Row> {
         let is_it = |row: &&Row| row.user == user && row.req.as_deref() == Some(req);
         self.rows.iter().filter(|row| self.is_kept(row)).find(is_it)
     }
 
-    /// Every user with a grant, once.
     pub fn users(&self) -> BTreeSet<&Bytes> {
         self.rows.iter().map(|row| &row.user).collect()
     }
@@ -561,7 +552,6 @@ impl Oracle {
         INTEGER_MAX.min(self.units("HELD") + self.moves.elsewhere)
     }
 
-    /// The earliest deadline of a hold.
     pub fn next_deadline(&self) -> Option<u64> {
         let held = self.rows.iter().filter(|row| row.state == "HELD");
         held.map(|row| row.deadline).min()

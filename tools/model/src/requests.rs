@@ -13,13 +13,11 @@ use seckill_domain::rounds::Schedule;
 
 use super::oracle::{self, Ask, Drawing, Op, Patch, Pick, Rules, SECRET};
 
-/// The INIT of a new sale.
 pub fn init(supply: u64, rules: &Rules) -> Init {
     let amounts = rules.drawing.list();
     Init { supply, terms: terms(rules), amounts, id: 77, secret: SECRET }
 }
 
-/// The domain's form of the oracle's terms.
 fn terms(rules: &Rules) -> Terms {
     Terms {
         limit: rules.limit,
@@ -95,7 +93,6 @@ fn terms_change(patch: &Patch) -> TermsChange {
     }
 }
 
-/// The amount that a GRAB asks for.
 pub fn amount(ask: Ask) -> Amount {
     match ask {
         Ask::Qty(qty) => Amount::Exactly(qty),

@@ -54,7 +54,6 @@ fn assert_sells_nothing(sale: &Sale, how: &str) {
     assert!(sale.decide_expiry(9, &now).unwrap().changes().is_empty(), "{how}");
 }
 
-/// The user of the calls.
 const USER: &[u8] = b"late buyer";
 
 /// The id of the sale's split. For an ordinary sale an id that no split has.

@@ -38,7 +38,6 @@ impl StoredEntry {
         found.map_or(&[], |(_, value)| value)
     }
 
-    /// Whether `data` has this key.
     pub fn has(&self, key: &str) -> bool {
         self.data.contains_key(key)
     }

@@ -8,7 +8,6 @@
 
 use std::collections::BTreeMap;
 
-/// The current terms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
     /// Milliseconds that an offer is valid.

@@ -11,7 +11,6 @@ use super::{Broken, Config, PARTS};
 /// A part's reply to SEND: the total, and whether it was replicated, so that WAIT waits.
 type Answer = Option<(u8, bool)>;
 
-/// The state after `action`.
 pub fn act(config: &Config, state: &State, action: Action) -> State {
     let mut next = state.clone();
     match action {

@@ -40,7 +40,6 @@ pub enum Action {
     Deliver(u8),
 }
 
-/// All possible actions in this state.
 pub fn actions(config: &Config, state: &State, actions: &mut Vec<Action>) {
     for at in 0..PARTS as u8 {
         of_part(config, state, at, actions);

@@ -20,7 +20,6 @@ mod settled;
 pub mod sim;
 mod state;
 
-/// Parts of the split.
 pub const PARTS: usize = 3;
 
 /// All pairs of parts: from and to.

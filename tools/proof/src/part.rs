@@ -4,7 +4,6 @@ use seckill_balance::{share, Reading};
 
 use super::{Broken, PARTS};
 
-/// The state of one part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Part {
     pub put_in: u8,

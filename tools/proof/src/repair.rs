@@ -41,7 +41,6 @@ fn owe(config: &Config, part: &mut Part, repair: &Repair, distance: usize) {
 /// Number of peers of the lost part. Each is named by its distance after the lost part.
 const PEERS: u8 = PARTS as u8 - 1;
 
-/// Number of steps.
 pub fn steps(config: &Config) -> u8 {
     match config.broken {
         Some(Broken::LostPartGetsShare) => 1,

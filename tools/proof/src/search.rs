@@ -9,7 +9,6 @@ use super::Broken::{
 };
 use super::Config;
 
-/// The result of a search.
 #[derive(Debug)]
 pub struct Found {
     pub states: usize,

@@ -28,7 +28,6 @@ pub enum Way {
     Thread,
 }
 
-/// The result of a call.
 pub enum Reply {
     /// One answer for each sale in the call.
     Answers(Vec<Answer>),
@@ -47,7 +46,6 @@ pub fn connect(port: u16, patience: Duration) -> RedisResult<Connection> {
     Ok(connection)
 }
 
-/// A command from its words.
 pub fn command<'a>(words: impl IntoIterator<Item = &'a str>) -> Cmd {
     let mut command = Cmd::new();
     for word in words {
@@ -98,7 +96,6 @@ fn read_several(value: &Value, sales: usize) -> Option<Vec<Answer>> {
     grants.filter(|grants| grants.len() == sales)
 }
 
-/// The answer in a reply.
 pub fn read(value: &Value) -> Option<Answer> {
     match value {
         Value::Okay => Some(Answer::Done),

@@ -14,7 +14,6 @@ use crate::order::{Change, Order};
 use crate::places;
 use crate::story::{Step, Story, Tale};
 
-/// The result of the checks.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// Grants that were acknowledged.
@@ -32,7 +31,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Adds the verdict on another sale.
     pub fn add(&mut self, sale: &str, other: Verdict) {
         self.granted += other.granted;
         self.changed += other.changed;
@@ -44,7 +42,6 @@ impl Verdict {
     }
 }
 
-/// Checks one sale.
 pub fn check(evidence: &Evidence) -> Verdict {
     let mut verdict = Verdict::default();
     match Story::of(evidence) {
@@ -167,7 +164,6 @@ impl<'a> Checker<'a> {
         self.verdict.violations.push(what);
     }
 
-    /// The newest grant of this order.
     fn newest(&self, op: &Op) -> Option<&'a Tale<'a>> {
         self.story.newest(&op.user, &op.req)
     }
@@ -344,7 +340,6 @@ impl<'a> Checker<'a> {
         self.seen.entry((seq, by)).or_default().push(seen);
     }
 
-    /// The calls for an order.
     fn asked_for(&self, user: &'a str, req: &'a str) -> &'a [&'a Op] {
         self.asked.get(&(user, req)).map(Vec::as_slice).unwrap_or_default()
     }

@@ -36,17 +36,14 @@ const BOARD_ORDERS: usize = 64;
 /// Most sales of one MGRAB.
 const MGRAB_SALES: u64 = 3;
 
-/// An open sale: its name and its terms.
 #[derive(Clone, Debug)]
 pub struct Open {
     pub key: String,
     pub terms: Terms,
-    /// Number of users.
     pub users: u64,
 }
 
 impl Open {
-    /// The INIT's arguments.
     pub fn init(&self) -> String {
         let Open { key, terms: Terms { supply, limits, kind }, .. } = self;
         let Limits { limit, grabs, hold_ms, .. } = limits;
@@ -79,7 +76,6 @@ impl Open {
         }
     }
 
-    /// The name of the outbox stream.
     pub fn stream(&self) -> String {
         format!("{}:orders", self.key)
     }
@@ -191,7 +187,6 @@ impl Client {
         Ok(self.history)
     }
 
-    /// Pauses the sale and resumes it.
     fn pause(&mut self, sale: usize) {
         let key = self.sales[sale].key.clone();
         self.ask(sale, Deed::Pause, ("", ""), &format!("SECKILL.PAUSE {key}"));
@@ -299,7 +294,6 @@ impl Client {
         self.deed(sale, &order, Deed::Grab);
     }
 
-    /// Sends a CANCEL before its GRAB.
     fn fence_first(&mut self, sale: usize) {
         let order = self.new_order(sale);
         self.deed(sale, &order, Deed::Cancel);

@@ -62,7 +62,6 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Mounts the disk with this number.
     pub fn mount(number: usize) -> Disk {
         let limited = Disk::mount_limited(number);
         let is_limited = limited.is_some();
@@ -79,13 +78,11 @@ impl Disk {
         made.then_some(place)
     }
 
-    /// Fills the disk.
     pub fn fill(&self) {
         let Ok(mut ballast) = File::create(self.ballast()) else { return };
         while ballast.write_all(&BLOCK).is_ok() {}
     }
 
-    /// Frees the disk.
     pub fn free(&self) {
         // Fails if the file is missing.
         let _ = fs::remove_file(self.ballast());

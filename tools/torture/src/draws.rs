@@ -11,7 +11,6 @@ pub struct Stock {
     pub sold: u64,
 }
 
-/// The draw of a sale.
 #[derive(Clone, Debug)]
 pub enum Draw {
     Packets { packets: u64, min: u64 },
@@ -21,7 +20,6 @@ pub enum Draw {
 }
 
 impl Draw {
-    /// The INIT's arguments.
     pub fn words(&self) -> String {
         match self {
             Draw::Packets { packets, min } => format!("DRAW PACKETS {packets} MIN {min}"),
@@ -35,7 +33,6 @@ impl Draw {
     }
 }
 
-/// The remaining amounts of a draw.
 #[derive(Debug)]
 pub struct Left {
     draw: Draw,
@@ -45,7 +42,6 @@ pub struct Left {
 }
 
 impl Left {
-    /// All amounts of a draw.
     pub fn all(draw: &Draw) -> Left {
         let (packets, amounts) = match draw {
             Draw::Packets { packets, .. } | Draw::Equal { packets } => (*packets, VecDeque::new()),

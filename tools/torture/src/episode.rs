@@ -29,7 +29,6 @@ use seckill_random::Random;
 const CLIENTS: usize = 16;
 const DRIVERS: usize = 6;
 
-/// The inputs of an episode.
 pub struct Episode<'a> {
     pub module: &'a Path,
     pub disks: &'a [Disk],
@@ -46,7 +45,6 @@ pub struct Episode<'a> {
 }
 
 impl Episode<'_> {
-    /// Runs the episode and counts its results.
     pub fn play(&self, tally: &mut Tally) -> Result<(), String> {
         let mut random = Random(self.seed);
         let shared = Arc::new(Shared::default());
@@ -92,7 +90,6 @@ impl Episode<'_> {
         Ok(())
     }
 
-    /// Checks every sale against its history.
     fn judge(
         &self,
         world: &mut World<'_>,

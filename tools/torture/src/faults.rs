@@ -26,7 +26,6 @@ macro_rules! faults {
                 match self { $(Fault::$fault => $odds),* }
             }
 
-            /// The name in the table.
             pub fn name(self) -> &'static str {
                 match self { $(Fault::$fault => $name),* }
             }
@@ -114,7 +113,6 @@ faults! { world primary random
         promotions::hang(world, random);
 }
 
-/// Sends the primary a command.
 fn tell(world: &World<'_>, line: &str) -> Result<bool, String> {
     world.ask::<()>(world.primary, line).map(|()| true)
 }

@@ -9,7 +9,6 @@ pub use seckill_client::State;
 use crate::draws::{Draw, Stock};
 pub use seckill_model::oracle::{Keeper, ListRules as List};
 
-/// The requests of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
     Grab,
@@ -113,7 +112,6 @@ pub struct Grant {
     pub deadline: u64,
 }
 
-/// The answer to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// GRANTED, with the available units and, if units have numbers, those of the grant.
@@ -170,7 +168,6 @@ pub struct Row {
     pub units: Vec<u64>,
 }
 
-/// One entry of the outbox.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub event: String,
@@ -192,7 +189,6 @@ pub struct Entry {
     pub wait: Option<Waiter>,
 }
 
-/// The waiter in an entry.
 #[derive(Clone, Debug)]
 pub struct Waiter {
     pub ticket: u64,
@@ -224,7 +220,6 @@ impl Limits {
     }
 }
 
-/// The terms of the sale.
 #[derive(Clone, Debug)]
 pub struct Terms {
     pub supply: u64,
@@ -247,7 +242,6 @@ pub enum Kind {
     Rounds { every_ms: u64, lasts_ms: u64 },
 }
 
-/// The promise of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// Every acknowledged change is kept.
@@ -256,7 +250,6 @@ pub enum Promise {
     AllButTheTail,
 }
 
-/// The promotion of a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Crowning {
     /// The time from which clients were sent to this primary.
@@ -288,7 +281,6 @@ impl Crowning {
     }
 }
 
-/// The reign of one primary.
 #[derive(Clone, Copy, Debug)]
 pub struct Reign {
     /// The time from which clients were sent to this primary. The previous primary is stale then.
@@ -297,13 +289,11 @@ pub struct Reign {
     pub epoch_from: u64,
 }
 
-/// One sale after all faults.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     pub terms: Terms,
     pub promise: Promise,
     pub ops: Vec<Op>,
-    /// The reigns in order.
     pub reigns: Vec<Reign>,
     /// The outbox stream from its first entry on.
     pub entries: Vec<Entry>,
@@ -319,14 +309,12 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// The reign that an epoch belongs to.
     pub fn reign_of(&self, epoch: u64) -> u64 {
         let later = self.reigns.partition_point(|reign| reign.epoch_from <= epoch);
         later.saturating_sub(1) as u64
     }
 }
 
-/// All answered calls of an op.
 pub fn answers(op: &Op) -> impl Iterator<Item = (&Try, &Answered)> {
     op.tries.iter().filter_map(|call| call.answered.as_ref().map(|answered| (call, answered)))
 }

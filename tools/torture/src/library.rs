@@ -26,7 +26,6 @@ pub struct Flavour {
     run: [&'static str; 2],
     /// The client that it needs: environment variable and package.
     needs: [&'static str; 2],
-    /// The driver's name for it.
     name: String,
 }
 
@@ -43,7 +42,6 @@ impl Flavour {
         Flavour { run, needs, name: "ioredis".to_owned() }
     }
 
-    /// Whether it is installed on this machine.
     pub fn is_here(&self) -> bool {
         let mut asked = command(self.run[0].as_ref());
         asked.args(self.needs).stdout(Stdio::null()).stderr(Stdio::null());
@@ -51,10 +49,8 @@ impl Flavour {
     }
 }
 
-/// A running driver.
 pub struct Library(Driver);
 
-/// The driver's report about one call.
 struct Heard {
     /// Attempts that had no reply.
     lost: u64,
@@ -100,7 +96,6 @@ impl Library {
     }
 }
 
-/// The driver's order for a command.
 fn order(line: &str) -> Option<Value> {
     let mut words = line.strip_prefix("SECKILL.")?.split(' ').peekable();
     let call = words.next()?.to_lowercase();

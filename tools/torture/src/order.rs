@@ -21,7 +21,6 @@ pub struct Order {
 }
 
 impl Order {
-    /// Sorts the changes.
     pub fn of(mut by_rev: Vec<Change>) -> Order {
         by_rev.sort_unstable_by_key(|change| (change.rev, change.invoked));
         let mut answered: Vec<_> =

@@ -69,7 +69,6 @@ impl HandOver {
     }
 }
 
-/// Sends `SENTINEL FAILOVER`.
 pub fn hand_over(world: &mut World<'_>, how: HandOver) -> Result<bool, String> {
     let is_known = how != HandOver::Coordinated || is_valkey_9(world.server(world.primary)?);
     if !is_known || sentinels(world)?.demoted.elapsed() < QUIET {

@@ -14,7 +14,6 @@ const PAGE: u64 = 1_000;
 /// Replica and primary are compared by the server's digest of all their bytes.
 const DIGEST: [&str; 2] = ["DEBUG", "DIGEST-VALUE"];
 
-/// Reads everything that the checker needs.
 pub fn evidence(
     redis: &mut Connection,
     sale: &Open,
@@ -53,14 +52,12 @@ pub fn waiting(redis: &mut Connection, key: &str) -> Result<Vec<(u64, u64)>, Str
     Ok(rows.into_iter().map(|(ticket, .., until)| (ticket, until)).collect())
 }
 
-/// The digests of the sale and of its outbox.
 pub fn digests(redis: &mut Connection, sale: &Open) -> Result<Vec<String>, String> {
     let stream = sale.stream();
     let words = DIGEST.into_iter().chain([sale.key.as_str(), stream.as_str()]);
     command(words).query(redis).map_err(failed)
 }
 
-/// The whole stream, page by page.
 fn entries(redis: &mut Connection, stream: &str) -> Result<Vec<Entry>, String> {
     let (mut all, mut from) = (Vec::new(), "-".to_owned());
     let count = PAGE.to_string();
@@ -157,7 +154,6 @@ fn waiter(told: &Event) -> Option<Waiter> {
     })
 }
 
-/// All grants in all states.
 fn rows(redis: &mut Connection, key: &str) -> Result<Vec<Row>, String> {
     let row = |row: seckill_client::Row| Row {
         seq: row.seq,

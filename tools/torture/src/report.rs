@@ -9,7 +9,6 @@ use crate::faults::Fault;
 use crate::setting::Setting;
 use crate::sometimes::{names, Met};
 
-/// Counts of one setting.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub episodes: u64,
@@ -34,7 +33,6 @@ pub fn unmet(tallies: &[(Setting, Tally)]) -> Vec<&'static str> {
 
 type Number = fn(&Tally) -> u64;
 
-/// All settings side by side.
 pub fn table(tallies: &[(Setting, Tally)]) -> Table {
     let mut table = Table::new();
     let header = tallies.iter().map(|(setting, _)| setting.name().to_owned());

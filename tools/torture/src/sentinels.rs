@@ -14,7 +14,6 @@ const LINES: [&str; 2] =
 /// Time after a demotion before the next failover by hand, as in docs/sentinel.md.
 pub const QUIET: Duration = Duration::from_secs(10);
 
-/// The Sentinels, and the links between the servers.
 pub struct Sentinels {
     pub trio: Trio,
     pub ways: Vec<Link>,

@@ -77,7 +77,6 @@ impl Setting {
         self.replicas() == 2
     }
 
-    /// The library of the buyers.
     pub fn library(self) -> Option<Flavour> {
         match self {
             Setting::Python => Some(Flavour::python("sync")),
@@ -86,7 +85,6 @@ impl Setting {
         }
     }
 
-    /// Whether the setting can run here.
     pub fn is_possible(self) -> bool {
         self.library().is_none_or(|library| library.is_here())
     }

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 
 use seckill_harness::process::lock;
 
-/// State that threads share.
 #[derive(Default)]
 pub struct Shared {
     /// The counter of times, see `history`.
@@ -22,12 +21,10 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// The next time.
     pub fn moment(&self) -> u64 {
         self.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// The number of the current reign.
     pub fn reign(&self) -> u64 {
         lock(&self.door).0
     }

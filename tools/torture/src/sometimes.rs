@@ -56,7 +56,6 @@ const COUNTED: [Counted; 8] = [
     ("ALTERs", |_, _, entry| entry.event == "ALTER"),
 ];
 
-/// Situations in the outbox.
 const TOLD: [Told; 14] = [
     ("sometimes: KEEP of a hold", |m| m.is("TRIM") && m.row.state == State::Held),
     ("sometimes: KEEP of what is sold", |m| m.is("TRIM") && m.row.state == State::Sold),
@@ -82,7 +81,6 @@ const TOLD: [Told; 14] = [
     }),
 ];
 
-/// Situations in answers to clients.
 const HEARD: [Heard; 8] = [
     ("sometimes: KEEP of what is not granted", |op, answer| {
         matches!((op.deed, answer), (Deed::Keep(..), Answer::Stands(Grant { seq: 0, .. })))
@@ -106,7 +104,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     told.chain(HEARD.iter().map(|(name, _)| *name))
 }
 
-/// How often each of them was met.
 #[derive(Debug, Default)]
 pub struct Met(BTreeMap<&'static str, u64>);
 
@@ -119,7 +116,6 @@ impl Met {
         *self.0.entry(name).or_default() += u64::from(is_met);
     }
 
-    /// Counts the entries and answers of one sale.
     pub fn note(&mut self, sale: &Evidence) {
         for (before, entry) in sale.entries.iter().zip(sale.entries.iter().skip(1)) {
             COUNTED.iter().for_each(|(name, is_met)| self.count(name, is_met(sale, before, entry)));

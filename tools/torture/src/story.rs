@@ -80,7 +80,6 @@ impl<'a> Tale<'a> {
     }
 }
 
-/// The units of a user.
 #[derive(Clone, Copy, Debug, Default)]
 struct Live {
     units: u64,
@@ -88,7 +87,6 @@ struct Live {
 }
 
 impl<'a> Story<'a> {
-    /// Reads all entries.
     pub fn of(evidence: &'a Evidence) -> Result<Story<'a>, String> {
         let mut story = Story::default();
         for entry in &evidence.entries {
@@ -99,7 +97,6 @@ impl<'a> Story<'a> {
         Ok(story)
     }
 
-    /// The grant with this seq.
     pub fn tale(&self, seq: u64) -> Option<&Tale<'a>> {
         self.tales.get((seq as usize).wrapping_sub(1))
     }
@@ -146,7 +143,6 @@ impl<'a> Story<'a> {
         self.turns.as_ref().map_or(0, |turns| turns.waiting.len() as u64)
     }
 
-    /// The units of a round.
     fn stock_of(&mut self, round: u64) -> Result<&mut Stock, String> {
         if round == self.round {
             return Ok(&mut self.stock);
@@ -180,7 +176,6 @@ impl<'a> Story<'a> {
         ensure(fits, || format!("{} can't be here.", entry.event))
     }
 
-    /// A user joins the waiting list.
     fn join(&mut self, entry: &'a Entry) -> bool {
         let waiting = self.turns.as_ref().map(|turns| &turns.waiting);
         let joined = entry.wait.as_ref().and_then(|waiter| {

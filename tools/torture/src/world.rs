@@ -75,7 +75,6 @@ pub struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    /// Starts the servers; clients can connect.
     pub fn start(
         module: &Path,
         setup: &'a Setup,
@@ -124,18 +123,15 @@ impl<'a> World<'a> {
         Ok(world)
     }
 
-    /// The server with this number.
     pub fn server(&self, number: usize) -> Result<&Server, String> {
         self.servers[number].as_ref().ok_or_else(|| "A server is gone.".into())
     }
 
-    /// The numbers of the replicas.
     pub fn replicas(&self) -> impl Iterator<Item = usize> {
         let primary = self.primary;
         (0..=self.setup.replicas).filter(move |number| *number != primary)
     }
 
-    /// The first replica, if any.
     pub fn replica(&self) -> Option<usize> {
         self.replicas().next()
     }
@@ -159,7 +155,6 @@ impl<'a> World<'a> {
         connect(port, PATIENCE).map_err(|e| format!("A server does not answer: {e}."))
     }
 
-    /// A field of INFO.
     pub fn info(&self, number: usize, section: &str, field: &str) -> Result<String, String> {
         let info: String = self.ask(number, &format!("INFO {section}"))?;
         let found = info_field(&info, field).map(str::to_owned);
@@ -215,7 +210,6 @@ impl<'a> World<'a> {
         log.map_err(|e| format!("The log stays: {e}"))
     }
 
-    /// Starts a server again with its files.
     pub fn restart(&mut self, number: usize) -> Result<(), String> {
         let server = self.servers[number].take().ok_or("A server is gone.")?;
         self.servers[number] = Some(server.restart()?);
@@ -258,7 +252,6 @@ impl<'a> World<'a> {
         mended.wait().map(drop).map_err(|e| format!("redis-check-aof failed: {e}"))
     }
 
-    /// Rewrites a server's AOF.
     pub fn write_log_anew(&self, number: usize) -> Result<(), String> {
         let field = |name| self.info(number, "persistence", name);
         until("the log is written anew", || {

@@ -18,7 +18,6 @@ pub(super) struct Grab<'a> {
 }
 
 impl<'a> Grab<'a> {
-    /// The GRAB of a command, if it is one.
     pub fn of(op: &'a Op) -> Option<Grab<'a>> {
         let (user, ask, req, until) = match op {
             Op::Grab { user, ask, req } => (user, *ask, req.as_deref(), None),

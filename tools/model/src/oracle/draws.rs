@@ -3,7 +3,6 @@
 
 use super::{Ask, Oracle};
 
-/// How amounts are drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Drawing {
     /// Callers name the amount.
@@ -29,7 +28,6 @@ impl Drawing {
         }
     }
 
-    /// Whether amounts are random.
     pub fn is_random(&self) -> bool {
         matches!(self, Drawing::Packets { .. } | Drawing::Uniform { .. })
     }
@@ -82,7 +80,6 @@ impl Oracle {
         self.rules.drawing.packets().map(|packets| packets - live as u64)
     }
 
-    /// Packets of the current round that are not granted.
     pub fn packets(&self) -> Option<u64> {
         self.packets_in(self.round)
     }

@@ -9,7 +9,6 @@ use super::{List, Op, Oracle, Reply, Wish};
 /// The secret of every sale in tests. SAMPLE and MOD hash users with it.
 pub const SECRET: [u8; 16] = [7; 16];
 
-/// Terms of admission.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gates {
     pub allowlist: bool,

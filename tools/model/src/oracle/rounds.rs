@@ -125,7 +125,6 @@ impl Oracle {
         Some(every.start(every.round_at(clock) + 1 + others))
     }
 
-    /// Close of the current round.
     pub fn close_of(&self, clock: u64) -> Option<u64> {
         let every = self.rules.every?;
         Some(every.start(every.round_at(clock)) + every.lasts)

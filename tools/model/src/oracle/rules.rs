@@ -55,7 +55,6 @@ impl Rules {
         ])
     }
 
-    /// The terms after an ALTER.
     pub(super) fn after(&self, patch: &Patch) -> Rules {
         Rules {
             limit: patch.limit.unwrap_or(self.limit),

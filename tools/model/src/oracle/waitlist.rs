@@ -7,7 +7,6 @@ use super::{Ask, Bytes, ListPatch, ListRules, Oracle, Reply, Row, HOLD_MAX, INTE
 /// Most offers and drops of one step.
 const STEP_MAX: usize = 64;
 
-/// Most entries of a list.
 const LIST_MAX: u64 = 10_000_000;
 
 /// Whether INIT and ALTER accept these terms.
@@ -15,7 +14,6 @@ pub(super) fn is_possible(rules: ListRules) -> bool {
     rules.max <= LIST_MAX && rules.offer_ms <= HOLD_MAX
 }
 
-/// The terms after an ALTER.
 pub(super) fn after(old: Option<ListRules>, patch: &ListPatch) -> Option<ListRules> {
     let was = old.unwrap_or(ListRules { max: 0, offer_ms: 0, overtake: 16 });
     let new = ListRules {
@@ -26,7 +24,6 @@ pub(super) fn after(old: Option<ListRules>, patch: &ListPatch) -> Option<ListRul
     (old.is_some() || new.max > 0).then_some(new)
 }
 
-/// A waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub ticket: u64,
@@ -64,7 +61,6 @@ pub(super) struct List {
 }
 
 impl Oracle {
-    /// The waiters, in order.
     pub fn waiters(&self) -> &[Entry] {
         &self.list.entries
     }
@@ -80,7 +76,6 @@ impl Oracle {
         self.anybody_stands() || self.list.entries.len() > STEP_MAX + 1
     }
 
-    /// Whether anybody is on the list.
     pub(super) fn somebody_waits(&self) -> bool {
         !self.list.entries.is_empty()
     }
@@ -134,7 +129,6 @@ impl Oracle {
         format!("WAITING {ticket} {} {}", ahead.count(), units.min(INTEGER_MAX))
     }
 
-    /// The reply of PLACE.
     pub fn place(&self, user: &[u8], clock: u64) -> Option<String> {
         self.waits(user, self.t.max(clock)).map(|entry| self.shown_place(entry.ticket))
     }
@@ -210,7 +204,6 @@ impl Oracle {
         }
     }
 
-    /// A user joins.
     pub(super) fn join(
         &mut self,
         user: &[u8],

@@ -55,7 +55,6 @@ pub struct Names {
     pub seqs: HashMap<(u64, u64), u64>,
 }
 
-/// All state of one run.
 pub struct Cluster {
     pub clock: u64,
     /// The primary's epoch.
@@ -130,7 +129,6 @@ impl Cluster {
         Ok(Some(cluster))
     }
 
-    /// The next moment.
     pub fn next_moment(&mut self) -> u64 {
         self.moment += MOMENT_STEP;
         self.moment
@@ -213,7 +211,6 @@ impl Cluster {
             .collect()
     }
 
-    /// Appends a transaction to the history.
     pub fn record(&mut self, txn: Txn) {
         self.history.push(Rc::new(txn));
         self.primary.offset = self.history.len();
@@ -223,7 +220,6 @@ impl Cluster {
         }
     }
 
-    /// Saves a copy of the models.
     pub fn checkpoint(&mut self) {
         self.checkpoints.push((self.history.len(), self.models.clone()));
     }

@@ -85,7 +85,6 @@ impl Cluster {
         self.restart_with(node, tally)
     }
 
-    /// Restarts the primary from its RDB file.
     pub fn crash_to_save(&mut self, tally: &mut Tally) -> Check {
         let seed = self.next_moment();
         self.restart_with(self.saved.reloaded(seed, self.primary.knows)?, tally)
@@ -97,7 +96,6 @@ impl Cluster {
         (0..REPLICAS).try_for_each(|replica| self.resync(replica))
     }
 
-    /// Makes `node` the primary.
     fn take_over(&mut self, node: Node, tally: &mut Tally) -> Check {
         tally.lost += (self.history.len() - node.offset) as u64;
         self.history[node.offset..].iter().for_each(|txn| tally.note_loss(txn));

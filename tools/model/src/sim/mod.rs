@@ -41,10 +41,8 @@ pub use step::Step;
 use swarm::Swarm;
 use tally::Tally;
 
-/// Most steps of one run.
 const STEPS_MAX: u64 = 400;
 
-/// A failed run.
 #[derive(Clone, Debug)]
 pub struct Failure {
     pub setup: Setup,

@@ -28,7 +28,6 @@ pub struct Held {
     pub refusals: u64,
 }
 
-/// A server.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub held: Vec<Held>,
@@ -57,7 +56,6 @@ pub struct Part {
     pub digest: u64,
 }
 
-/// A change of a sale.
 #[derive(Clone, Debug)]
 pub enum What {
     /// One APPLY, and the entries that it adds on every node.

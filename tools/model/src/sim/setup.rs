@@ -9,13 +9,10 @@ use crate::random::Random;
 /// Start of runs in Unix ms.
 const START: u64 = 1_000_000;
 
-/// The epoch of the first primary.
 const NODE_EPOCH: u64 = 500;
 
-/// The split id of parts.
 pub const SPLIT: &str = "s";
 
-/// Lists of amounts.
 const LISTS: [&[u64]; 6] = [
     &[1],
     &[5, 6, 7, 8],
@@ -25,18 +22,15 @@ const LISTS: [&[u64]; 6] = [
     &[70_000, 2],
 ];
 
-/// Moduli with their remainders.
 const MODULI: [(u64, &[u64]); 5] =
     [(1, &[0]), (2, &[1]), (3, &[0, 2]), (7, &[0, 1, 2, 3, 4, 5]), (1_000_003, &[5, 12])];
 
-/// An INIT.
 #[derive(Clone, Debug)]
 pub struct Opening {
     pub supply: u64,
     pub rules: Rules,
 }
 
-/// The start of a run.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub sales: Vec<Opening>,
@@ -48,7 +42,6 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Draws a setup.
     pub fn draw(random: &mut Random) -> Setup {
         let sales = if random.once_in(6) { 2 } else { 1 };
         let is_plain = random.below(5) < 3;
@@ -80,7 +73,6 @@ pub fn any_number(random: &mut Random) -> u64 {
     }
 }
 
-/// Terms of a sale.
 pub fn rules(random: &mut Random) -> Rules {
     // Most sales are open most of the time.
     let window = |random: &mut Random| match random.below(32) {
@@ -103,7 +95,6 @@ pub fn rules(random: &mut Random) -> Rules {
     }
 }
 
-/// Terms of a waiting list.
 pub fn list(random: &mut Random) -> ListRules {
     ListRules {
         max: if random.once_in(8) { 0 } else { random.between(1, 9) },
@@ -112,7 +103,6 @@ pub fn list(random: &mut Random) -> ListRules {
     }
 }
 
-/// Terms of admission.
 pub fn gates(random: &mut Random) -> Gates {
     Gates {
         allowlist: random.once_in(3),

@@ -148,7 +148,6 @@ fn is_offer(grant: &Grant<'_>) -> bool {
     grant.req.is_some_and(|req| req.asked == Asked::Offered)
 }
 
-/// Situations of one command.
 pub const SITUATIONS: [Situation; 72] = [
     ("a GRAB ends due holds and gets units", |m| {
         m.asks().is_some() && m.told("EXPIRE") && m.told("GRANT")
@@ -281,7 +280,6 @@ fn tells(txn: &Txn, event: &str) -> bool {
     })
 }
 
-/// Situations of a failover or a restart that loses a transaction.
 pub const LOSSES: [Loss; 9] = [
     ("a SEND is lost that a RECEIVE may answer", |txn| tells(txn, "SEND")),
     ("a RECEIVE is lost", |txn| tells(txn, "RECEIVE")),
@@ -296,7 +294,6 @@ pub const LOSSES: [Loss; 9] = [
     }),
 ];
 
-/// The names of all situations.
 pub fn names() -> impl Iterator<Item = &'static str> {
     SITUATIONS.iter().map(|(name, _)| *name).chain(LOSSES.iter().map(|(name, _)| *name))
 }

@@ -58,12 +58,10 @@ const RESUME: usize = 11;
 const SEND: usize = 19;
 const ELSEWHERE: usize = 21;
 
-/// The weights of one run.
 #[derive(Clone, Debug)]
 pub struct Swarm([u64; KINDS.len()]);
 
 impl Swarm {
-    /// Draws the weights for a setup.
     pub fn draw(random: &mut Random, setup: &Setup) -> Swarm {
         let mut weights = KINDS.map(|(_, usual)| usual);
         for (kind, weight) in weights.iter_mut().enumerate() {
@@ -83,7 +81,6 @@ impl Swarm {
         Swarm(weights)
     }
 
-    /// The kind of the next step.
     pub fn next(&self, random: &mut Random) -> usize {
         let mut place = random.below(self.0.iter().sum());
         let is_before = |weight: &&u64| match place.checked_sub(**weight) {

@@ -6,7 +6,6 @@ use super::node::Txn;
 use super::sometimes::{self, Seen, LOSSES, SITUATIONS};
 pub use super::swarm::{FIRST_FAULT, KINDS};
 
-/// Counts of operations and outcomes.
 #[derive(Clone, Debug)]
 pub struct Tally {
     pub runs: u64,
@@ -37,33 +36,28 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Counts a step.
     pub fn step(&mut self, kind: usize, changed: bool) {
         self.steps += 1;
         self.kinds[kind].0 += 1;
         self.kinds[kind].1 += u64::from(changed);
     }
 
-    /// Counts the situations of a command.
     pub fn note(&mut self, seen: &Seen<'_>) {
         for (name, is_met) in &SITUATIONS {
             *self.met.entry(name).or_default() += u64::from(is_met(seen));
         }
     }
 
-    /// Counts the situations of a lost transaction.
     pub fn note_loss(&mut self, txn: &Txn) {
         for (name, is_met) in &LOSSES {
             *self.met.entry(name).or_default() += u64::from(is_met(txn));
         }
     }
 
-    /// The situations that were never reached.
     pub fn unmet(&self) -> Vec<&'static str> {
         self.met.iter().filter(|(_, times)| **times == 0).map(|(name, _)| *name).collect()
     }
 
-    /// Counts a reply.
     pub fn reply(&mut self, reply: &str) {
         let word = reply.split(' ').next().unwrap_or_default();
         let word = if word.parse::<i64>().is_ok() { "a number" } else { word };

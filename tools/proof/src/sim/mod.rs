@@ -11,12 +11,10 @@ use seckill_random::Random;
 
 use network::{Message, Network};
 
-/// Seconds of one tick.
 const TICK: f64 = 20e-6;
 /// A run ends after this many seconds; units left then count as unsold.
 const SECONDS_MAX: f64 = 5.0;
 
-/// The settings of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
     pub parts: usize,
@@ -41,7 +39,6 @@ impl Setting {
     }
 }
 
-/// The result of a simulation.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Calls until the last unit was sold.
@@ -72,7 +69,6 @@ impl Outcome {
 /// Seconds between two samples for the picture.
 const SAMPLE: f64 = 1e-3;
 
-/// Runs until nothing is left.
 pub fn run(setting: &Setting) -> Outcome {
     let mut rush = Rush::new(setting);
     let mut outcome = Outcome::default();

@@ -15,7 +15,6 @@ pub enum Message {
     Receive { from: usize, to: usize, total: u64 },
 }
 
-/// Messages on their way.
 #[derive(Default)]
 pub struct Network {
     /// By nanosecond and number, so that messages of one time arrive in the order of sending.

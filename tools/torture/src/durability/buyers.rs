@@ -30,7 +30,6 @@ pub enum Wait {
     ReplicaDisk,
 }
 
-/// Running buyers.
 pub struct Buyers {
     threads: Vec<JoinHandle<Vec<String>>>,
     acknowledged: Arc<AtomicU64>,
@@ -51,7 +50,6 @@ impl Buyers {
         Ok(Buyers { threads, acknowledged, over, started: Instant::now() })
     }
 
-    /// Number of grants acknowledged so far.
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged.load(Ordering::Relaxed)
     }
@@ -65,7 +63,6 @@ impl Buyers {
         }
     }
 
-    /// Acknowledged grants a second since the start.
     pub fn speed(&self) -> f64 {
         self.acknowledged() as f64 / self.started.elapsed().as_secs_f64()
     }

@@ -43,7 +43,6 @@ pub struct Options {
     only: Option<String>,
 }
 
-/// The fault of the server.
 #[derive(Clone, Copy)]
 enum Disaster {
     /// `kill -9`, then a restart with the files.
@@ -110,7 +109,6 @@ const CASES: [Case; 17] = [
 ];
 
 impl Disaster {
-    /// The fault as the table names it.
     fn what(self) -> &'static str {
         match self {
             Kill | KillAfterSnapshot => "kill -9, restart",
@@ -161,7 +159,6 @@ impl Disaster {
     }
 }
 
-/// The result of one run.
 struct Loss {
     /// Grants that buyers know of.
     acknowledged: u64,

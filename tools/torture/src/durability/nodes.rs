@@ -60,7 +60,6 @@ impl Nodes {
         Ok(Nodes { servers, links, primary: 0, sentinels: watched.transpose()? })
     }
 
-    /// The primary.
     pub fn primary(&self) -> &Server {
         &self.servers[self.primary]
     }

@@ -54,7 +54,6 @@ impl History {
         assert_finds(&self.evidence(), what)
     }
 
-    /// Checks that nothing is found.
     #[track_caller]
     pub fn is_right(&self) -> Verdict {
         let verdict = check(&self.evidence());
@@ -155,7 +154,6 @@ fn entry(sale: &mut Evidence, line: &str) -> Entry {
     entry
 }
 
-/// The grant after an entry.
 fn grant(sale: &mut Evidence, entry: &Entry, line: &str, seq: u64) -> Row {
     let state = line.split(' ').nth(4).and_then(|word| State::read(word.as_bytes()));
     let state = state.unwrap_or_else(|| panic!("no state: {line}"));
