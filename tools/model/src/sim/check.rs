@@ -16,7 +16,7 @@ use crate::oracle::{Bytes, Op};
 use crate::rebuild;
 use crate::stored_entry::StoredEntry;
 
-impl Cluster {
+impl Cluster<'_> {
     /// Compares a sale of the primary with its model. `is_full`: also state that one step can't
     /// change.
     pub fn verify(&self, sale: usize, is_full: bool) -> Check {

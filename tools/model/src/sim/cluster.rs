@@ -55,7 +55,9 @@ pub struct Names {
     pub seqs: HashMap<(u64, u64), u64>,
 }
 
-pub struct Cluster {
+pub struct Cluster<'t> {
+    /// What all runs together have met.
+    pub tally: &'t mut Tally,
     pub clock: u64,
     /// The primary's epoch.
     pub node_epoch: u64,
@@ -83,9 +85,9 @@ pub struct Cluster {
     pub setting: u64,
 }
 
-impl Cluster {
+impl<'t> Cluster<'t> {
     /// Executes INIT for all sales. `None` if one is refused.
-    pub fn open(setup: &Setup) -> Result<Option<Cluster>, String> {
+    pub fn open(setup: &Setup, tally: &'t mut Tally) -> Result<Option<Cluster<'t>>, String> {
         let now = Now { clock_ms: setup.clock, node_epoch: setup.node_epoch };
         let Versions { knows, setting } = setup.versions;
         versions::write_as(setting);
@@ -107,6 +109,7 @@ impl Cluster {
             primary.reloaded(seed, knows)
         });
         let mut cluster = Cluster {
+            tally,
             clock: setup.clock,
             node_epoch: setup.node_epoch,
             moment: setup.node_epoch,
@@ -141,50 +144,48 @@ impl Cluster {
 
     /// Executes one step and compares everything that it may have changed. Returns whether the
     /// history, the primary or the setting is another one.
-    pub fn step(&mut self, step: &Step, tally: &mut Tally) -> Result<bool, String> {
+    pub fn step(&mut self, step: &Step) -> Result<bool, String> {
         let before = (self.history.len(), self.node_epoch, self.setting);
-        self.execute(step, tally)?;
+        self.execute(step)?;
         let is_command =
             matches!(step, Step::Ask { .. } | Step::Several { .. } | Step::Between { .. });
         if self.attached && is_command {
-            self.deliver(0, usize::MAX, tally)?;
+            self.deliver(0, usize::MAX)?;
         }
         Ok((self.history.len(), self.node_epoch, self.setting) != before)
     }
 
-    pub fn execute(&mut self, step: &Step, tally: &mut Tally) -> Check {
+    pub fn execute(&mut self, step: &Step) -> Check {
         match *step {
-            Step::Ask { sale, op: Op::Sweep(most) } => self.sweep(sale, most, tally)?,
-            Step::Ask { sale, ref op } => self.ask(sale, op, tally)?,
-            Step::Between { sale, ref op, ref call } => self.interrupted(sale, op, call, tally)?,
-            Step::Several { ref user, ref qty, ref req } => {
-                self.grab_several(user, qty, req, tally)?;
-            }
+            Step::Ask { sale, op: Op::Sweep(most) } => self.sweep(sale, most)?,
+            Step::Ask { sale, ref op } => self.ask(sale, op)?,
+            Step::Between { sale, ref op, ref call } => self.interrupted(sale, op, call)?,
+            Step::Several { ref user, ref qty, ref req } => self.grab_several(user, qty, req)?,
             Step::Clock(clock) => self.clock = clock,
             Step::Outbox { sale, broken } => self.broken[sale] = broken,
-            Step::Deliver { replica, count } => self.deliver(replica, count, tally)?,
+            Step::Deliver { replica, count } => self.deliver(replica, count)?,
             Step::Repeat { replica } => self.misplace(replica, -1)?,
             Step::Gap { replica } => self.misplace(replica, 1)?,
             Step::Resync { replica } => self.resync(replica)?,
             Step::Replace { replica, knows } => self.replace(replica, knows)?,
             Step::Setting { version } => self.set(version),
-            Step::Promote { replica } => self.promote(replica, tally)?,
+            Step::Promote { replica } => self.promote(replica)?,
             Step::Sync => self.log.synced = self.history.len(),
             Step::Rewrite => self.log = Log::rewritten(&self.primary, self.node_epoch)?,
-            Step::Crash { lost } => self.crash(lost, tally)?,
+            Step::Crash { lost } => self.crash(lost)?,
             Step::Save => self.saved = self.primary.clone(),
-            Step::CrashToSave => self.crash_to_save(tally)?,
+            Step::CrashToSave => self.crash_to_save()?,
             Step::Reload => self.reload()?,
             Step::Dump { sale } => self.dump(sale),
-            Step::Restore { sale } => self.restore(sale, tally)?,
+            Step::Restore { sale } => self.restore(sale)?,
         }
         Ok(())
     }
 
     /// Delivers everything to all replicas and compares everything again.
-    pub fn finish(&mut self, tally: &mut Tally) -> Check {
+    pub fn finish(&mut self) -> Check {
         for replica in 0..self.replicas.len() {
-            self.deliver(replica, usize::MAX, tally)?;
+            self.deliver(replica, usize::MAX)?;
         }
         for (sale, held) in self.primary.held.iter().enumerate() {
             rebuild::check(&held.sale)?;

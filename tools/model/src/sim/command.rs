@@ -18,7 +18,6 @@ use super::model::Heard;
 use super::node::{digest, Part, Txn, What};
 use super::sometimes::Seen;
 use super::step::Step;
-use super::tally::Tally;
 use super::versions;
 use crate::compare::{same, Check};
 use crate::oracle::{Ask, Bytes, Epochs, Op};
@@ -43,47 +42,47 @@ struct Verdict<'r, 'a> {
     plan: Option<&'r Plan<'a>>,
 }
 
-impl Cluster {
+impl Cluster<'_> {
     /// Executes one request, after the next round has begun if it is due.
-    pub fn ask(&mut self, sale: usize, op: &Op, tally: &mut Tally) -> Check {
+    pub fn ask(&mut self, sale: usize, op: &Op) -> Check {
         let request = request(op).ok_or_else(|| format!("{op:?} is no command"))?;
-        if !self.turn_rounds(sale, tally)? {
+        if !self.turn_rounds(sale)? {
             return Ok(());
         }
         let now = self.now();
         let decision = current(self.primary.held[sale].sale.decide(&request, &now))?;
-        self.carry_out(sale, op, decision, tally)
+        self.carry_out(sale, op, decision)
     }
 
     /// A command during which another module calls a second command, between decision and changes.
     /// If the second one changed the sale, the first one does nothing.
-    pub fn interrupted(&mut self, sale: usize, op: &Op, call: &Step, tally: &mut Tally) -> Check {
+    pub fn interrupted(&mut self, sale: usize, op: &Op, call: &Step) -> Check {
         let Some(request) = request(op) else {
-            return self.execute(call, tally);
+            return self.execute(call);
         };
-        if !self.turn_rounds(sale, tally)? {
+        if !self.turn_rounds(sale)? {
             return Ok(());
         }
         let decision = current(self.primary.held[sale].sale.decide(&request, &self.now()))?;
         let Some(plan) = &decision.plan else {
             // No foreign code runs if nothing changes.
-            self.carry_out(sale, op, decision, tally)?;
-            return self.execute(call, tally);
+            self.carry_out(sale, op, decision)?;
+            return self.execute(call);
         };
         let before = digest(&self.primary.held[sale].sale);
-        self.execute(call, tally)?;
+        self.execute(call)?;
         let held = &self.primary.held[sale].sale;
         let is_as_judged = digest(held) == before;
         same("a plan is for the sale as it is", &plan.is_for(held), &is_as_judged)?;
         if !is_as_judged {
-            tally.reply("(changed)");
+            self.tally.reply("(changed)");
             return self.verify(sale, false);
         }
-        self.carry_out(sale, op, decision, tally)
+        self.carry_out(sale, op, decision)
     }
 
     /// Begins the next round if it is due. False if the outbox refuses its entry.
-    fn turn_rounds(&mut self, sale: usize, tally: &mut Tally) -> Result<bool, String> {
+    fn turn_rounds(&mut self, sale: usize) -> Result<bool, String> {
         let now = self.now();
         let (plan, outcome) = match self.primary.held[sale].sale.decide_round(&now) {
             None => return Ok(true),
@@ -95,7 +94,7 @@ impl Cluster {
         }
         // The oracle begins the round at any request. An empty sweep does nothing else.
         let (op, outcome, plan) = (&Op::Sweep(0), outcome.as_ref(), plan.as_ref());
-        self.do_it(Verdict { sale, op, outcome, plan }, tally)?;
+        self.do_it(Verdict { sale, op, outcome, plan })?;
         Ok(true)
     }
 
@@ -111,21 +110,15 @@ impl Cluster {
     }
 
     /// Counts a decision and executes it.
-    fn carry_out(
-        &mut self,
-        sale: usize,
-        op: &Op,
-        decision: Decision<'_>,
-        tally: &mut Tally,
-    ) -> Check {
+    fn carry_out(&mut self, sale: usize, op: &Op, decision: Decision<'_>) -> Check {
         if self.is_stuck(sale, decision.plan.as_ref()) {
-            tally.reply("(outbox)");
+            self.tally.reply("(outbox)");
             return self.verify(sale, false);
         }
-        tally.reply(&reply(&decision.outcome));
+        self.tally.reply(&reply(&decision.outcome));
         self.count(sale, op, &decision.outcome);
         let (outcome, plan) = (Some(&decision.outcome), decision.plan.as_ref());
-        self.do_it(Verdict { sale, op, outcome, plan }, tally)
+        self.do_it(Verdict { sale, op, outcome, plan })
     }
 
     /// Counts the outcome of a GRAB on the primary.
@@ -137,9 +130,9 @@ impl Cluster {
     }
 
     /// Compares the decision with the oracle's and executes it.
-    fn do_it(&mut self, verdict: Verdict<'_, '_>, tally: &mut Tally) -> Check {
+    fn do_it(&mut self, verdict: Verdict<'_, '_>) -> Check {
         let Verdict { sale, op, outcome, plan } = verdict;
-        let heard = self.foretell(verdict, tally)?;
+        let heard = self.foretell(verdict)?;
         let Some(plan) = plan else {
             return outcome.map_or(Ok(()), |outcome| self.verify_refusal(sale, op, outcome));
         };
@@ -149,7 +142,7 @@ impl Cluster {
             same("events", &words(plan), &oracle.events())?;
         }
         let reclaimed = made.kinds.contains(&EventKind::Reclaim);
-        self.keep(vec![made], heard.into_iter().collect(), tally)?;
+        self.keep(vec![made], heard.into_iter().collect())?;
         if let Some(outcome) = outcome {
             self.verify_outcome(sale, op, outcome, reclaimed)?;
         }
@@ -157,11 +150,7 @@ impl Cluster {
     }
 
     /// Executes the command on the oracle, if it still models the sale.
-    fn foretell(
-        &mut self,
-        verdict: Verdict<'_, '_>,
-        tally: &mut Tally,
-    ) -> Result<Option<Heard>, String> {
+    fn foretell(&mut self, verdict: Verdict<'_, '_>) -> Result<Option<Heard>, String> {
         let Verdict { sale, op, outcome, plan } = verdict;
         let changes = changes_of(plan);
         let epochs = Epochs { node: self.node_epoch, sale: epoch_of(changes) };
@@ -183,7 +172,7 @@ impl Cluster {
         }
         same("has changes", &!changes.is_empty(), &answer.changed)?;
         let before = &self.primary.held[sale].sale;
-        tally.note(&Seen {
+        self.tally.note(&Seen {
             sale: before,
             op,
             t: before.balances().t.max(clock),
@@ -191,7 +180,7 @@ impl Cluster {
             events: &plan.map(words).unwrap_or_default(),
             entries: &oracle.entries,
         });
-        tally.foretold += 1;
+        self.tally.foretold += 1;
         Ok(Some(Heard::Op { sale, op: Box::new(op.clone()), clock, epochs, drawn }))
     }
 
@@ -209,16 +198,16 @@ impl Cluster {
         Some(Heard::Lost { sale })
     }
 
-    pub fn sweep(&mut self, sale: usize, most: usize, tally: &mut Tally) -> Check {
+    pub fn sweep(&mut self, sale: usize, most: usize) -> Check {
         let now = self.now();
         let held = &mut self.primary.held[sale].sale;
         held.forget_look();
         if held.decide_round(&now).is_some() {
-            self.turn_rounds(sale, tally)?;
+            self.turn_rounds(sale)?;
             return Ok(());
         }
         let decision = current(held.decide_expiry(most, &now))?;
-        self.carry_out(sale, &Op::Sweep(most), decision, tally)?;
+        self.carry_out(sale, &Op::Sweep(most), decision)?;
         let held = &mut self.primary.held[sale].sale;
         if self.broken[sale] || held.decide_round(&now).is_some() {
             return Ok(());
@@ -252,9 +241,9 @@ impl Cluster {
     }
 
     /// Adds the changes to the history. Checks that all names are new.
-    fn keep(&mut self, made: Vec<Made>, heard: Vec<Heard>, tally: &mut Tally) -> Check {
+    fn keep(&mut self, made: Vec<Made>, heard: Vec<Heard>) -> Check {
         for made in &made {
-            tally.entries += made.entries.len() as u64;
+            self.tally.entries += made.entries.len() as u64;
             self.check_names(made.part.sale, &made.entries)?;
         }
         self.record(Txn { parts: made.into_iter().map(|made| made.part).collect(), heard });
@@ -262,13 +251,7 @@ impl Cluster {
     }
 
     /// Executes an MGRAB of all sales.
-    pub fn grab_several(
-        &mut self,
-        user: &Bytes,
-        qty: &[u64],
-        req: &Option<Bytes>,
-        tally: &mut Tally,
-    ) -> Check {
+    pub fn grab_several(&mut self, user: &Bytes, qty: &[u64], req: &Option<Bytes>) -> Check {
         let now = self.now();
         let op = |(place, qty): (usize, &u64)| {
             let draws = self.primary.held[place].sale.terms().draw().is_some();
@@ -290,42 +273,33 @@ impl Cluster {
             let stuck =
                 plans.iter().enumerate().filter(|(sale, plan)| self.is_stuck(*sale, **plan));
             if stuck.count() > 0 {
-                tally.reply("(outbox)");
+                self.tally.reply("(outbox)");
                 return Ok(());
             }
             let heard = match &decided {
-                Ok(decided) => self.hear_all(decided, &ops, tally)?,
-                Err(_) => self.hear_rounds(&plans, tally)?,
+                Ok(decided) => self.hear_all(decided, &ops)?,
+                Err(_) => self.hear_rounds(&plans)?,
             };
-            self.take_all(&plans, heard, tally)?;
+            self.take_all(&plans, heard)?;
             if let Ok(decided) = &decided {
-                tally.reply(outcome_text(&decided.outcome));
+                self.tally.reply(outcome_text(&decided.outcome));
                 return self.verify_several(user, qty, decided, &before);
             }
         }
     }
 
     /// Compares the rounds that begin before an MGRAB with the oracle's.
-    fn hear_rounds(
-        &mut self,
-        plans: &[Option<&Plan<'_>>],
-        tally: &mut Tally,
-    ) -> Result<Vec<Heard>, String> {
+    fn hear_rounds(&mut self, plans: &[Option<&Plan<'_>>]) -> Result<Vec<Heard>, String> {
         let mut heard = Vec::new();
         for (sale, plan) in plans.iter().enumerate().filter(|(_, plan)| plan.is_some()) {
             let begun = Verdict { sale, op: &Op::Sweep(0), outcome: None, plan: *plan };
-            heard.extend(self.foretell(begun, tally)?);
+            heard.extend(self.foretell(begun)?);
         }
         Ok(heard)
     }
 
     /// Counts an MGRAB and compares it with the oracle's.
-    fn hear_all(
-        &mut self,
-        decided: &MultiDecision<'_>,
-        ops: &[Op],
-        tally: &mut Tally,
-    ) -> Result<Vec<Heard>, String> {
+    fn hear_all(&mut self, decided: &MultiDecision<'_>, ops: &[Op]) -> Result<Vec<Heard>, String> {
         let mut heard = Vec::new();
         let refused = matches!(decided.outcome, MultiOutcome::Refused { .. });
         for (sale, decision) in decided.decisions.iter().enumerate() {
@@ -335,7 +309,7 @@ impl Cluster {
                 let op = &ops[sale];
                 self.count(sale, op, outcome);
                 let (outcome, plan) = (Some(outcome), plan.as_ref());
-                heard.extend(self.foretell(Verdict { sale, op, outcome, plan }, tally)?);
+                heard.extend(self.foretell(Verdict { sale, op, outcome, plan })?);
             } else {
                 // A refused GRAB still applies expiries and a first admission.
                 heard.extend(self.lose(sale, decision.changes()));
@@ -345,12 +319,7 @@ impl Cluster {
     }
 
     /// Executes all decisions in one transaction.
-    fn take_all(
-        &mut self,
-        plans: &[Option<&Plan<'_>>],
-        heard: Vec<Heard>,
-        tally: &mut Tally,
-    ) -> Check {
+    fn take_all(&mut self, plans: &[Option<&Plan<'_>>], heard: Vec<Heard>) -> Check {
         let mut all = Vec::new();
         for (sale, plan) in plans.iter().enumerate() {
             if let Some(plan) = plan {
@@ -359,7 +328,7 @@ impl Cluster {
         }
         let sales: SmallVec<[usize; 2]> = all.iter().map(|made| made.part.sale).collect();
         if !all.is_empty() {
-            self.keep(all, heard, tally)?;
+            self.keep(all, heard)?;
         }
         sales.iter().try_for_each(|sale| self.verify(*sale, false))
     }

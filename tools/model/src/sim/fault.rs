@@ -6,18 +6,17 @@ use super::cluster::{Cluster, Dumped, Log};
 use super::model::{begin, Heard, Way};
 use super::node::{arrived, digest, Node, Part, Txn, What};
 use super::paid;
-use super::tally::Tally;
 use super::versions::{self, REPLICAS};
 use crate::compare::{same, Check};
 use crate::rebuild;
 
-impl Cluster {
+impl Cluster<'_> {
     /// Delivers the next `count` transactions to a replica.
-    pub fn deliver(&mut self, replica: usize, count: usize, tally: &mut Tally) -> Check {
+    pub fn deliver(&mut self, replica: usize, count: usize) -> Check {
         let node = &mut self.replicas[replica];
         for txn in self.history.iter().skip(node.offset).take(count) {
             node.take(txn).map_err(|wrong| format!("replica {replica}: {wrong}"))?;
-            tally.compared += 1;
+            self.tally.compared += 1;
         }
         Ok(())
     }
@@ -56,10 +55,10 @@ impl Cluster {
     }
 
     /// Promotes a replica with its data. The new primary's disk has the old primary's state.
-    pub fn promote(&mut self, replica: usize, tally: &mut Tally) -> Check {
+    pub fn promote(&mut self, replica: usize) -> Check {
         let node = self.replicas[replica].clone();
         self.replicas[replica].knows = self.primary.knows;
-        self.take_over(node, tally)?;
+        self.take_over(node)?;
         self.resync(replica)?;
         let offset = self.history.len();
         for other in (0..REPLICAS).filter(|other| *other != replica) {
@@ -72,7 +71,7 @@ impl Cluster {
     }
 
     /// Restarts the primary from its AOF, without the last `lost` transactions.
-    pub fn crash(&mut self, lost: usize, tally: &mut Tally) -> Check {
+    pub fn crash(&mut self, lost: usize) -> Check {
         let (synced, all) = (self.log.synced, self.history.len());
         let end = all.saturating_sub(lost).clamp(synced.min(all), all);
         // Each start of a server draws a new seed.
@@ -82,23 +81,23 @@ impl Cluster {
             let txn = Rc::clone(&self.history[node.offset]);
             node.take(&txn).map_err(|wrong| format!("from the log: {wrong}"))?;
         }
-        self.restart_with(node, tally)
+        self.restart_with(node)
     }
 
-    pub fn crash_to_save(&mut self, tally: &mut Tally) -> Check {
+    pub fn crash_to_save(&mut self) -> Check {
         let seed = self.next_moment();
-        self.restart_with(self.saved.reloaded(seed, self.primary.knows)?, tally)
+        self.restart_with(self.saved.reloaded(seed, self.primary.knows)?)
     }
 
     /// Restarts the primary with the state of `node` and resyncs all replicas.
-    fn restart_with(&mut self, node: Node, tally: &mut Tally) -> Check {
-        self.take_over(node, tally)?;
+    fn restart_with(&mut self, node: Node) -> Check {
+        self.take_over(node)?;
         (0..REPLICAS).try_for_each(|replica| self.resync(replica))
     }
 
-    fn take_over(&mut self, node: Node, tally: &mut Tally) -> Check {
-        tally.lost += (self.history.len() - node.offset) as u64;
-        self.history[node.offset..].iter().for_each(|txn| tally.note_loss(txn));
+    fn take_over(&mut self, node: Node) -> Check {
+        self.tally.lost += (self.history.len() - node.offset) as u64;
+        self.history[node.offset..].iter().for_each(|txn| self.tally.note_loss(txn));
         self.paid.extend(paid::lost(&self.primary.held, &node.held));
         self.rewind(node.offset);
         self.primary = node;
@@ -130,7 +129,7 @@ impl Cluster {
     }
 
     /// Replaces the sale by its dump, here and on all nodes that get the RESTORE.
-    pub fn restore(&mut self, sale: usize, tally: &mut Tally) -> Check {
+    pub fn restore(&mut self, sale: usize) -> Check {
         let at = self.next_moment();
         let Some(Dumped { dump, model }) = &self.dumps[sale] else { return Ok(()) };
         if self.setting != 0 && versions::of_dump(dump) > self.setting {
@@ -151,7 +150,6 @@ impl Cluster {
         let parts = vec![Part { sale, what: What::Arrive { dump, at }, digest }];
         self.record(Txn { parts, heard });
         self.checkpoint();
-        self.verify(sale, true)?;
-        self.deliver(0, 0, tally)
+        self.verify(sale, true)
     }
 }

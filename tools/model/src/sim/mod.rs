@@ -59,14 +59,14 @@ pub fn run(seed: u64, tally: &mut Tally) -> Result<(), Box<Failure>> {
     let count = STEPS_MAX / 10 + random.below(STEPS_MAX * 9 / 10);
     let mut steps = Vec::new();
     let lived = guarded(|| {
-        let Some(mut cluster) = Cluster::open(&setup)? else { return Ok(()) };
+        let Some(mut cluster) = Cluster::open(&setup, tally)? else { return Ok(()) };
         for _ in 0..count {
             let (kind, step) = plan::next(&mut random, &swarm, &cluster);
             steps.push(step.clone());
-            let moved = cluster.step(&step, tally)?;
-            tally.step(kind, moved);
+            let moved = cluster.step(&step)?;
+            cluster.tally.step(kind, moved);
         }
-        cluster.finish(tally)
+        cluster.finish()
     });
     tally.runs += 1;
     lived.map_err(|wrong| Box::new(Failure { setup, steps, wrong }))
@@ -75,10 +75,10 @@ pub fn run(seed: u64, tally: &mut Tally) -> Result<(), Box<Failure>> {
 /// Executes `steps` again and returns the first failure.
 fn replay(setup: &Setup, steps: &[Step]) -> Check {
     guarded(|| {
-        let Some(mut cluster) = Cluster::open(setup)? else { return Ok(()) };
         let mut tally = Tally::default();
-        steps.iter().try_for_each(|step| cluster.step(step, &mut tally).map(drop))?;
-        cluster.finish(&mut tally)
+        let Some(mut cluster) = Cluster::open(setup, &mut tally)? else { return Ok(()) };
+        steps.iter().try_for_each(|step| cluster.step(step).map(drop))?;
+        cluster.finish()
     })
 }
 
@@ -117,10 +117,11 @@ pub fn samples(seed: u64) -> Vec<Sample> {
     let mut random = Random(seed);
     let setup = Setup::draw(&mut random);
     let swarm = Swarm::draw(&mut random, &setup);
-    let Ok(Some(mut cluster)) = Cluster::open(&setup) else { return Vec::new() };
+    let mut tally = Tally::default();
+    let Ok(Some(mut cluster)) = Cluster::open(&setup, &mut tally) else { return Vec::new() };
     for _ in 0..STEPS_MAX / 2 {
         let (_, step) = plan::next(&mut random, &swarm, &cluster);
-        if cluster.step(&step, &mut Tally::default()).is_err() {
+        if cluster.step(&step).is_err() {
             return Vec::new();
         }
     }

@@ -31,7 +31,7 @@ const USERS: [&[&[u8]]; 8] = [
 const STEPS_MS: [u64; 4] = [60_000, 3_600_000, 86_400_000, HOLD_MAX];
 
 /// The next step of a run, and its kind.
-pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster) -> (usize, Step) {
+pub fn next(random: &mut Random, swarm: &Swarm, cluster: &Cluster<'_>) -> (usize, Step) {
     let sale = random.below(cluster.primary.held.len() as u64) as usize;
     let replica = random.below(REPLICAS as u64) as usize;
     let value = &cluster.primary.held[sale].sale;
@@ -109,7 +109,7 @@ fn size(random: &mut Random, sale: &Sale, user: &[u8]) -> u64 {
 }
 
 /// An MGRAB, often of one unit each and with one of few request ids, so that some are repeated.
-fn several(random: &mut Random, cluster: &Cluster) -> Step {
+fn several(random: &mut Random, cluster: &Cluster<'_>) -> Step {
     let (user, is_small) = (user(random), random.below(4) > 0);
     let sales = cluster.primary.held.iter();
     let mut qty = |sale| if is_small { 1 } else { size(random, sale, &user) };
@@ -119,7 +119,7 @@ fn several(random: &mut Random, cluster: &Cluster) -> Step {
 }
 
 /// A command and a second one that runs during it, mostly on one sale and by few users.
-fn between_calls(random: &mut Random, sale: usize, value: &Sale, cluster: &Cluster) -> Step {
+fn between_calls(random: &mut Random, sale: usize, value: &Sale, cluster: &Cluster<'_>) -> Step {
     let kind = |random: &mut Random| match random.below(3) {
         0 => random.below(22) as usize,
         _ => *random.pick(&[0, 0, 1, 3, 5, 17]),
@@ -424,7 +424,7 @@ fn import(random: &mut Random, sale: &Sale) -> Op {
 }
 
 /// The next time of the clock: a little later, earlier, or at the next event.
-fn clock(random: &mut Random, cluster: &Cluster, sale: &Sale) -> u64 {
+fn clock(random: &mut Random, cluster: &Cluster<'_>, sale: &Sale) -> u64 {
     let clock = cluster.clock;
     let moment = match random.below(20) {
         0..=6 => clock + random.below(20),
