@@ -42,10 +42,11 @@ pub struct Episode<'a> {
     pub flavour: Option<Flavour>,
     pub seed: u64,
     pub lasts: Duration,
+    pub tally: &'a mut Tally,
 }
 
 impl Episode<'_> {
-    pub fn play(&self, tally: &mut Tally) -> Result<(), String> {
+    pub fn play(&mut self) -> Result<(), String> {
         let mut random = Random(self.seed);
         let shared = Arc::new(Shared::default());
         let tls = if self.has_tls { Some(Tls::make()?) } else { None };
@@ -57,71 +58,60 @@ impl Episode<'_> {
         let clients = if library.is_some() { DRIVERS } else { CLIENTS };
         let (shares, seed) = (Arc::clone(&shared), random.number());
         let crowd = Crowd::start(shares, &sales, clients, self.setting, library, seed);
-        let befell = self.faults(&mut world, &mut random, tally);
+        let befell = self.faults(&mut world, &mut random);
         // Also after a failed fault, because the threads must end.
         let histories = crowd.finish(sales.len())?;
-        tally.calls += shared.calls.load(Ordering::Relaxed);
-        tally.by_module += shared.by_module.load(Ordering::Relaxed);
-        tally.answers += shared.answers.load(Ordering::Relaxed);
-        let compared = befell.and_then(|()| self.compare(&mut world, &sales, tally));
+        self.tally.calls += shared.calls.load(Ordering::Relaxed);
+        self.tally.by_module += shared.by_module.load(Ordering::Relaxed);
+        self.tally.answers += shared.answers.load(Ordering::Relaxed);
+        let compared = befell.and_then(|()| self.compare(&mut world, &sales));
         // Differences between the servers at the end.
-        tally.verdict.violations.extend(compared.err());
-        tally.tail_ms = tally.tail_ms.max(world.tail_ms);
-        self.judge(&mut world, &sales, histories, tally)
+        self.tally.verdict.violations.extend(compared.err());
+        self.tally.tail_ms = self.tally.tail_ms.max(world.tail_ms);
+        self.judge(&mut world, &sales, histories)
     }
 
-    fn faults(
-        &self,
-        world: &mut World<'_>,
-        random: &mut Random,
-        tally: &mut Tally,
-    ) -> Result<(), String> {
+    fn faults(&mut self, world: &mut World<'_>, random: &mut Random) -> Result<(), String> {
         let started = Instant::now();
         let faults: Vec<Fault> = self.setting.draws(self.fault).collect();
-        tally.last_faults.clear();
+        self.tally.last_faults.clear();
         while started.elapsed() < self.lasts {
             thread::sleep(Duration::from_millis(50 + random.below(350)));
             let fault = faults[random.below(faults.len() as u64) as usize];
-            tally.last_faults.push(fault.name());
+            self.tally.last_faults.push(fault.name());
             let befell =
                 fault.befall(world, random).map_err(|e| format!("{}: {e}", fault.name()))?;
-            *tally.faults.entry(fault).or_default() += u64::from(befell);
+            *self.tally.faults.entry(fault).or_default() += u64::from(befell);
         }
         Ok(())
     }
 
     fn judge(
-        &self,
+        &mut self,
         world: &mut World<'_>,
         sales: &[Open],
         histories: Vec<Vec<Op>>,
-        tally: &mut Tally,
     ) -> Result<(), String> {
         let (primary, mut all) = (world.primary, Vec::new());
         for (sale, ops) in sales.iter().zip(histories) {
             let mut redis = world.connect(primary)?;
             let promise = self.setting.promise();
             let evidence = read::evidence(&mut redis, sale, promise, ops, &world.crownings)?;
-            tally.met.note(&evidence);
-            tally.verdict.add(&sale.key, check(&evidence));
+            self.tally.met.note(&evidence);
+            self.tally.verdict.add(&sale.key, check(&evidence));
             all.push(evidence);
         }
-        tally.verdict.violations.extend(check_together(&all));
-        match world.refused()? {
-            0 => {}
-            refused => tally.verdict.violations.push(format!("{refused} APPLYs were refused.")),
+        self.tally.verdict.violations.extend(check_together(&all));
+        let refused = world.refused()?;
+        if refused > 0 {
+            self.violation(format!("{refused} APPLYs were refused."));
         }
         Ok(())
     }
 
     /// Checks that AUDIT finds no error on any server, and that all servers have equal bytes. A
     /// single server is compared with the data in its files.
-    fn compare(
-        &self,
-        world: &mut World<'_>,
-        sales: &[Open],
-        tally: &mut Tally,
-    ) -> Result<(), String> {
+    fn compare(&mut self, world: &mut World<'_>, sales: &[Open]) -> Result<(), String> {
         for sale in sales {
             wait_for_quiet(world, sale)?;
         }
@@ -142,19 +132,21 @@ impl Episode<'_> {
             others.push(all(world, primary)?);
         }
         for other in others.iter().filter(|other| **other != mine) {
-            let what = format!("The servers differ: digests {mine:?} and {other:?}.");
-            tally.verdict.violations.push(what);
+            self.violation(format!("The servers differ: digests {mine:?} and {other:?}."));
         }
         for number in std::iter::once(primary).chain(world.replicas()) {
             for sale in sales {
                 let audit = audit(&mut world.connect(number)?, &sale.key)?;
                 if !audit.ok {
-                    let what = format!("AUDIT finds {} wrong: {}", sale.key, audit.text);
-                    tally.verdict.violations.push(what);
+                    self.violation(format!("AUDIT finds {} wrong: {}", sale.key, audit.text));
                 }
             }
         }
         Ok(())
+    }
+
+    fn violation(&mut self, what: String) {
+        self.tally.verdict.violations.push(what);
     }
 }
 

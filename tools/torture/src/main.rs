@@ -140,7 +140,7 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
         }
         let (setting, tally) = &mut tallies[number % count];
         bar.set_position(started.elapsed().as_secs().min(options.seconds));
-        let episode = Episode {
+        let mut episode = Episode {
             module,
             disks: &disks,
             setting: *setting,
@@ -150,8 +150,9 @@ fn run(options: &Options, module: &Path) -> Result<bool, String> {
             flavour: options.wrong.as_deref().map(Flavour::python),
             seed: seed.wrapping_add(number as u64),
             lasts: setting.lasts().min(wanted / (2 * count as u32)),
+            tally,
         };
-        let played = episode.play(tally);
+        let played = episode.play();
         tally.verdict.violations.extend(played.err());
         tally.episodes += 1;
         if !tally.verdict.violations.is_empty() {
