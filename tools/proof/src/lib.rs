@@ -74,22 +74,22 @@ pub struct Config {
     pub strict: bool,
 }
 
-impl Config {
-    /// Only purchases.
-    pub const QUIET: Config = Config {
-        total: 2,
-        moves: 0,
-        balancers: 1,
-        passes: 0,
-        refunds: 0,
-        late: 0,
-        failovers: 0,
-        losses: 0,
-        renewals: 0,
-        broken: None,
-        strict: false,
-    };
+/// Only purchases.
+const QUIET: Config = Config {
+    total: 2,
+    moves: 0,
+    balancers: 1,
+    passes: 0,
+    refunds: 0,
+    late: 0,
+    failovers: 0,
+    losses: 0,
+    renewals: 0,
+    broken: None,
+    strict: false,
+};
 
+impl Config {
     /// Whether a unit made twice is an error. Without WAIT a failover can make one.
     fn is_strict(&self) -> bool {
         self.strict || !self.is(Broken::NoWait)

@@ -7,7 +7,7 @@ use super::Broken::{
     self, LostPartGetsShare, NoPass, NoSplitId, NoWait, ReadApart, ReceiveAdds, RepairInSteps,
     RepeatLeavesNoTrace, WaitAfterNothing,
 };
-use super::Config;
+use super::{Config, QUIET};
 
 #[derive(Debug)]
 pub struct Found {
@@ -34,8 +34,6 @@ pub fn search(name: &str, config: &Config, law: Option<&'static str>) -> Found {
 }
 
 const THREADS: usize = 2;
-
-const QUIET: Config = Config::QUIET;
 
 /// Settings for the tests: a few seconds.
 pub const SMALL: &[(&str, Config)] = &[

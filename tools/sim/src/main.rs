@@ -15,7 +15,6 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use indicatif::ProgressBar;
 use seckill_crowd::screen;
 use seckill_model::sim::tally::Tally;
 use seckill_model::sim::{self, Failure};
@@ -81,7 +80,10 @@ fn is_long(options: &Options) -> bool {
 fn simulate(options: &Options, tally: &mut Tally) -> Option<(u64, Box<Failure>)> {
     let started = Instant::now();
     let limit = options.seconds.map(Duration::from_secs);
-    let bar = progress_bar(options);
+    let bar = match options.seconds {
+        Some(seconds) => screen::progress_bar(seconds, "seconds"),
+        None => screen::progress_bar(options.steps, "steps  {per_sec}"),
+    };
     loop {
         for _ in 0..RUNS_PER_LOOK {
             let seed = options.seed.wrapping_add(tally.runs);
@@ -102,12 +104,5 @@ fn simulate(options: &Options, tally: &mut Tally) -> Option<(u64, Box<Failure>)>
             bar.finish_and_clear();
             return None;
         }
-    }
-}
-
-fn progress_bar(options: &Options) -> ProgressBar {
-    match options.seconds {
-        Some(seconds) => screen::progress_bar(seconds, "seconds"),
-        None => screen::progress_bar(options.steps, "steps  {per_sec}"),
     }
 }

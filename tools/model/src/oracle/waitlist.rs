@@ -153,10 +153,8 @@ impl Oracle {
         let refusal = format!("SOLDOUT {}", self.may_come_back().max(1));
         // The state after all waiters are served.
         let mut trial = self.clone();
-        trial
-            .list
-            .entries
-            .retain(|entry| entry.user != grab.user || self.why_over(entry, t).is_none());
+        let waits = |entry: &Entry| entry.user != grab.user || self.why_over(entry, t).is_none();
+        trial.list.entries.retain(waits);
         if !trial.serve(false) {
             return Err(refusal);
         }

@@ -70,11 +70,8 @@ impl Cluster<'_> {
                 same("available in a reply", available, &held.sale.balances().available)?;
                 same("seq of a grant", &grant.seq, &held.sale.balances().grants)?;
             }
-            same(
-                "grant in a reply",
-                &held.sale.grant(grant.seq).map(|it| it.view()),
-                &Some(*grant),
-            )?;
+            let view = held.sale.grant(grant.seq).map(|it| it.view());
+            same("grant in a reply", &view, &Some(*grant))?;
             verify_limits(held, user, held.sale.balances().round)?;
         }
         if let (Outcome::Stands(grant), true) = (outcome, reclaimed) {

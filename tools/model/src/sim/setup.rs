@@ -53,14 +53,8 @@ impl Setup {
             let number = random.below(of);
             sales.iter_mut().for_each(|sale| sale.be_part(random, number, of));
         }
-        let attached = !random.once_in(4);
-        Setup {
-            sales,
-            clock: START,
-            node_epoch: NODE_EPOCH,
-            attached,
-            versions: Versions::draw(random),
-        }
+        let (attached, versions) = (!random.once_in(4), Versions::draw(random));
+        Setup { sales, clock: START, node_epoch: NODE_EPOCH, attached, versions }
     }
 }
 
