@@ -16,7 +16,7 @@ use redis::Connection;
 
 use crate::ask::{ask, command, connect, Reply, Way};
 use crate::draws::Draw;
-use crate::history::{Answer, Answered, Deed, Kind, Limits, List, Op, Promise, Terms, Try};
+use crate::history::{Answer, Answered, Deed, Kind, Limits, List, Op, Terms, Try};
 use crate::library::{Flavour, Library};
 use crate::seats;
 use crate::setting::Setting;
@@ -116,8 +116,7 @@ impl Crowd {
                 shared: Arc::clone(&shared),
                 boards: Arc::clone(&boards),
                 sales: sales.to_vec(),
-                wait: setting.waits(),
-                promise: setting.promise(),
+                setting,
                 number,
                 random: Random(seed ^ (number as u64) << 32),
                 old: Vec::new(),
@@ -151,9 +150,7 @@ struct Client {
     shared: Arc<Shared>,
     boards: Arc<Vec<Mutex<Vec<Order>>>>,
     sales: Vec<Open>,
-    /// Whether an answer counts only when a replica has its change.
-    wait: bool,
-    promise: Promise,
+    setting: Setting,
     number: usize,
     random: Random,
     /// Older orders of several units, by sale. A part of each may be returned late.
@@ -428,7 +425,7 @@ impl Client {
         match ask(&mut connection, way, line, sales) {
             Reply::Answers(answers) => {
                 let wrote = way == Way::Direct && matches!(answers[0], Answer::Granted { .. });
-                let kept = !self.wait || is_replicated(&mut connection, wrote);
+                let kept = !self.setting.waits() || is_replicated(&mut connection, wrote);
                 let returned = self.shared.moment();
                 self.shared.answers.fetch_add(1, Ordering::Relaxed);
                 for (call, answer) in calls.iter_mut().zip(answers) {

@@ -54,7 +54,7 @@ impl Client {
     fn told_units(&self, sale: usize) -> Vec<u64> {
         let call = self.history[sale].last().and_then(|op| op.tries.last());
         let told = call.and_then(|call| call.answered.as_ref());
-        let lasts = |told: &&Answered| told.kept && self.promise == Promise::Everything;
+        let lasts = |told: &&Answered| told.kept && self.setting.promise() == Promise::Everything;
         match told.filter(lasts).map(|told| &told.answer) {
             Some(Answer::Granted { units, .. }) => units.clone(),
             _ => Vec::new(),
