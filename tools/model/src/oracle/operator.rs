@@ -1,6 +1,7 @@
 //! The operator's commands.
 
 use super::entries::number;
+use super::units::UNITS_MAX;
 use super::waitlist::Entry;
 use super::{
     Bytes, Oracle, Patch, Reply, Restocked, Row, Rules, INTEGER_MAX, LEFT, RESTOCKS_KNOWN,
@@ -34,7 +35,7 @@ impl Oracle {
             if self.supply + (size - paid) > INTEGER_MAX || !has_room {
                 return Err("ERR supply".into());
             }
-            if !Oracle::fits_numbers(self.supply + size, self.rules.numbered) {
+            if self.rules.numbered && self.supply + size > UNITS_MAX {
                 return Err("ERR numbers".into());
             }
             self.deficit -= paid;

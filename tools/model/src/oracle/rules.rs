@@ -1,9 +1,8 @@
 //! The terms of a sale.
 
 use super::entries::{number, unless_0};
-use super::{
-    waitlist, Drawing, Every, GatePatch, Gates, ListPatch, ListRules, Oracle, Part, HOLD_MAX,
-};
+use super::units::UNITS_MAX;
+use super::{waitlist, Drawing, Every, GatePatch, Gates, ListPatch, ListRules, Part, HOLD_MAX};
 
 /// The terms of a sale; 0 means none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,7 +49,7 @@ impl Rules {
         self.check()?;
         first(&[
             ("share", self.part.is_some_and(|part| supply > part.total)),
-            ("numbers", !Oracle::fits_numbers(supply, self.numbered)),
+            ("numbers", self.numbered && supply > UNITS_MAX),
             ("draw", !self.drawing.fits(supply)),
         ])
     }

@@ -3,7 +3,7 @@
 use super::{Ask, Deed, Drawing, Keeper, Oracle, Row};
 
 /// Most units of a sale with numbers, and of one of its grants.
-const UNITS_MAX: u64 = 10_000_000;
+pub(super) const UNITS_MAX: u64 = 10_000_000;
 const GRANT_MAX: u64 = 100;
 
 /// The numbers that a GRAB asks for.
@@ -13,19 +13,7 @@ pub enum Wish {
     These(Vec<u64>),
 }
 
-impl Row {
-    /// The numbers at the end of a reply; empty without numbered units.
-    fn numbers(&self) -> String {
-        format!(" {:?}", self.units)
-    }
-}
-
 impl Oracle {
-    /// Whether a sale can have a supply of this size.
-    pub(super) fn fits_numbers(supply: u64, is_numbered: bool) -> bool {
-        !is_numbered || supply <= UNITS_MAX
-    }
-
     /// State of each number, from the first on: `.` free, `h` held, `s` sold.
     pub fn map(&self) -> String {
         let state = |unit| match self.owner(unit).map(|row| row.state) {
@@ -50,8 +38,7 @@ impl Oracle {
             _ => return reply,
         };
         let row = seq.checked_sub(1).map(|place| &self.rows[place]);
-        let numbers = row.map_or(" []".to_owned(), Row::numbers);
-        reply + &numbers
+        reply + &row.map_or(" []".to_owned(), |row| format!(" {:?}", row.units))
     }
 
     /// Fails if the arguments of a GRAB alone refuse it.
