@@ -13,8 +13,7 @@ use std::hash::{Hash, Hasher};
 use super::compare::expected_counters;
 use super::oracle::{Answer, Bytes, Epochs, Op, Oracle, Row};
 
-/// Numbers from here on are times or epochs. The search has no clock and treats all of them as
-/// equal.
+/// Numbers from here on are times or epochs: all are equal to a search without a clock.
 const TIMES_FROM: u64 = 100_000_000_000;
 
 /// Replies of calls that never change the sale or its counters.

@@ -180,8 +180,7 @@ pub struct Row {
     pub user: Bytes,
     /// The current units, or the last ones.
     pub qty: u64,
-    /// The units at the time of the grant; KEEP leaves fewer. Without a request id: the current
-    /// units.
+    /// The units at the time of the grant, before KEEP; without a request id the current ones.
     pub first: u64,
     pub state: &'static str,
     pub at: u64,
@@ -251,8 +250,7 @@ type Reply = Result<String, String>;
 pub struct Epochs {
     /// The epoch of the node, Unix ms.
     pub node: u64,
-    /// The epoch that the sale reports to have begun in this command. The sale may choose a part of
-    /// it.
+    /// The epoch that the sale says it began in this command; it may choose a part of it.
     pub sale: Option<u64>,
 }
 

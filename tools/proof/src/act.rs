@@ -55,8 +55,7 @@ pub fn act(config: &Config, state: &State, action: Action) -> State {
     if config.failovers == 0 {
         next.replicas = next.parts;
     }
-    // During such a repair a part may lack units that it owes. The part sells nothing, so that is
-    // no error.
+    // During such a repair a part may lack units that it owes, but it sells nothing.
     if action != Action::Repair || !config.is(Broken::RepairInSteps) {
         next.made_twice += next.made_since(state);
     }

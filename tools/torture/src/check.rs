@@ -62,8 +62,7 @@ pub fn check(evidence: &Evidence) -> Verdict {
     verdict
 }
 
-/// Checks that an MGRAB was granted in all of its sales or in none. `all` are the sales of one
-/// server.
+/// Checks that an MGRAB was granted in all of its sales or in none. `all` are of one server.
 pub fn check_together(all: &[Evidence]) -> Vec<String> {
     // For each order: the number of sales that it asked, and the number that granted it.
     let mut orders: HashMap<(&str, &str), (u64, u64)> = HashMap::new();
@@ -254,8 +253,7 @@ impl<'a> Checker<'a> {
         step.filter(fits).map_or(Ground::Missing, |step| Ground::Step(grant.seq, *step))
     }
 
-    /// Whether this can be the change in the reply. A later primary may have granted lost numbers
-    /// again.
+    /// Whether this can be the change in the reply: a later primary may grant lost numbers again.
     fn is_of(&self, call: &Try, answer: &Answer, step: Step<'_>) -> bool {
         let made_in = self.evidence.reign_of(step.entry.epoch);
         match answer {
@@ -509,8 +507,7 @@ fn is_sensible(deed: Deed, answer: &Answer) -> bool {
     }
 }
 
-/// Whether a try of this op can have made the change: the reply says so, there is no reply, or the
-/// reply may be lost.
+/// Whether a try of this op can have made the change: it says so, has no reply, or may be lost.
 fn may_have_made(op: &Op, Step { entry, row }: Step<'_>) -> bool {
     let leaves = match op.deed {
         Deed::Keep(by, units) => {
@@ -528,8 +525,7 @@ fn may_have_made(op: &Op, Step { entry, row }: Step<'_>) -> bool {
             Some(_) if entry.event == "OFFER" => true,
             // A library retries before it answers, and reports its own grant.
             Some(Answered { answer: Answer::Replay(_), .. }) if call.by_library => true,
-            // A library that reports another outcome has no grant from an attempt that it did not
-            // report.
+            // A library with another outcome has no grant from an attempt that it did not report.
             Some(answered) => !op.deed.is_grab() || !(answered.kept || call.by_library),
             None => true,
         })

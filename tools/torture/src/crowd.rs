@@ -131,8 +131,7 @@ impl Crowd {
         Crowd { threads: threads.collect(), shared }
     }
 
-    /// Stops new requests and returns when all others are answered. Returns one history for each
-    /// sale.
+    /// Stops new requests, and returns a history for each sale when all others are answered.
     pub fn finish(self, sales: usize) -> Result<Vec<Vec<Op>>, String> {
         self.shared.over.store(true, Ordering::SeqCst);
         let mut all = vec![Vec::new(); sales];
@@ -234,8 +233,7 @@ impl Client {
         }
         line += &format!(" REQ {req}");
         self.ask_all(&sales, Deed::Mgrab, (&user, &req), &line);
-        // The request id must be new to all sales, because a fence in one of them makes it
-        // REQMISMATCH.
+        // The REQ must be new to all sales: a fence in one of them makes it REQMISMATCH.
         for sale in sales {
             let (user, req) = (user.clone(), req.clone());
             let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund];
@@ -266,8 +264,7 @@ impl Client {
         };
         let units = seats::named(kind, &amount);
         let mut left = vec![Deed::Confirm, Deed::Cancel, Deed::Extend, Deed::Refund, Deed::Grab];
-        // The quantity of an UPTO is unknown. Sales that draw, and sales with rounds, accept no
-        // IMPORT.
+        // The quantity of an UPTO is unknown. Sales that draw or have rounds accept no IMPORT.
         if !amount.is_empty() {
             left.extend(self.keeps(sale, &units));
         }

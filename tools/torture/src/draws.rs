@@ -51,8 +51,7 @@ impl Left {
         Left { draw: draw.clone(), packets, amounts }
     }
 
-    /// A new grant takes an amount. False if the amount is impossible; `stock` is from before the
-    /// grant.
+    /// A new grant takes an amount. False if it is impossible; `stock` is from before the grant.
     pub fn draw(&mut self, qty: u64, stock: Stock) -> bool {
         let (packets, available) = (self.packets, stock.available);
         let fits = match self.draw {

@@ -30,8 +30,7 @@ pub enum Deed {
 }
 
 impl Deed {
-    /// Whether the request asks for new units. Then the answer GRANTED means that this call granted
-    /// them.
+    /// Whether the request asks for new units; then GRANTED means that this call granted them.
     pub fn is_grab(self) -> bool {
         matches!(self, Deed::Grab | Deed::Mgrab)
     }

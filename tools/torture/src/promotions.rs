@@ -53,8 +53,7 @@ pub enum HandOver {
     AtOnce,
     /// After a `CLIENT PAUSE`.
     Paused,
-    /// `SENTINEL FAILOVER ... COORDINATED` of Valkey 9, which waits until a replica has all
-    /// changes.
+    /// `SENTINEL FAILOVER ... COORDINATED` of Valkey 9: waits until a replica has all changes.
     Coordinated,
 }
 

@@ -21,8 +21,7 @@ pub struct Story<'a> {
     orders: HashMap<(&'a str, &'a str), u64>,
     /// The rev of each restock, by its REQ.
     pub restocks: HashMap<&'a str, u64>,
-    /// Users who joined the waiting list, by ticket: their epoch, and the number of waiters before
-    /// them.
+    /// Who joined the waiting list, by ticket: their epoch, and the number of waiters before them.
     pub joined: HashMap<(&'a str, u64), (u64, u64)>,
     /// Waiters, if the sale has a waiting list.
     turns: Option<Turns>,

@@ -48,8 +48,7 @@ pub struct Setup {
 const SETTINGS: &str = "--enable-debug-command yes --appendonly yes --repl-diskless-sync-delay 0 \
     --auto-aof-rewrite-min-size 16mb --maxmemory-policy noeviction";
 
-/// Arguments of the other module: it calls commands as a script does, and a replica refuses its
-/// writes.
+/// Arguments of the other module: it calls as a script does, and a replica refuses its writes.
 const OTHER_MODULE: [&str; 2] = ["FLAGS", "E!S"];
 
 /// All servers of one episode.
@@ -270,8 +269,7 @@ impl<'a> World<'a> {
         Some(&self.disks[number].watch).filter(|watch| watch.works())
     }
 
-    /// Adds the server's refused APPLYs and its streams' refused entries, because a restart resets
-    /// the counters.
+    /// Adds the server's refused APPLYs and outbox entries, because a restart resets the counters.
     fn count_refused(&mut self, number: usize) -> Result<(), String> {
         for field in ["seckill_apply_refused", "seckill_outbox_refused"] {
             let refused: u64 = self.info(number, "seckill", field)?.parse().unwrap_or(0);

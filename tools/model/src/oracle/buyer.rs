@@ -290,8 +290,7 @@ impl Oracle {
         self.emit_for_with(seq, event, unless_0("returned", returned));
     }
 
-    /// A late payment. Fails if the caller must retry, because the call has expired as many holds
-    /// as it may.
+    /// A late payment. Fails if the caller must retry: the call expired as many holds as it may.
     fn reclaim(&mut self, seq: u64) -> Result<(), String> {
         let row = self.row(seq).clone();
         if row.refused {

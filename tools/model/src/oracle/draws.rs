@@ -121,8 +121,7 @@ impl Oracle {
         }
     }
 
-    /// Whether an expired grant can take its amount again: the remaining packets must still be
-    /// possible.
+    /// Whether an expired grant can take its amount again, the other packets still being possible.
     pub(super) fn is_free(&self, round: u64, qty: u64) -> bool {
         let Some(left) = self.available_in(round).checked_sub(qty) else { return false };
         let Some(packets) = self.packets_in(round) else { return true };
@@ -141,8 +140,7 @@ impl Oracle {
         }
     }
 
-    /// Removes a grant's amount from the list: a new grant takes the first, another one its own
-    /// amount.
+    /// Removes an amount from the list: a new grant takes the first, another one its own.
     pub(super) fn take_amount(&mut self, qty: u64, is_new: bool) {
         let last = self.amounts.iter().rposition(|amount| *amount == qty);
         let place = if is_new && !self.amounts.is_empty() { Some(0) } else { last };

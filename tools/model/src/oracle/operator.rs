@@ -115,8 +115,7 @@ impl Oracle {
         self.check_missing(qty.saturating_sub(has), no_deficit)?;
         let units = self.import_units(units, known.as_ref())?;
         if let Some(row) = known {
-            // The quantity at the time of the grant; for numbered units the held and the named
-            // numbers.
+            // The first quantity; with numbered units the held and the named numbers.
             let qty = if units.is_empty() { qty } else { units.len() as u64 };
             self.cover(qty - has);
             let changed = &mut self.rows[row.seq as usize - 1];

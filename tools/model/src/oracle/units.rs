@@ -210,8 +210,7 @@ impl Oracle {
         }
     }
 
-    /// KEEP UNITS as a KEEP of a quantity: the number of the row's units that it names. Fails if no
-    /// unit would be kept.
+    /// KEEP UNITS as a KEEP of the row's units that it names. Fails if none would be kept.
     pub(super) fn counted(&self, deed: Deed, row: &Row) -> Result<Deed, String> {
         let (Deed::Keep(by, _), Some(Wish::These(units))) = (deed, &self.wish) else {
             return Ok(deed);

@@ -47,8 +47,7 @@ pub(super) struct List {
     last_ticket: u64,
     pub offers: u64,
     pub dropped: u64,
-    /// Units of a grant that comes after the waiters, although the grant's event is before their
-    /// offers.
+    /// Units of a grant that comes after the waiters, though its event is before their offers.
     pub reserved: u64,
     /// Users who joined in the current command; they are served in a later step.
     pub joined: Option<u64>,

@@ -17,8 +17,7 @@ use crate::rebuild;
 use crate::stored_entry::StoredEntry;
 
 impl Cluster<'_> {
-    /// Compares a sale of the primary with its model. `is_full`: also state that one step can't
-    /// change.
+    /// Compares a sale with its model. `is_full`: also state that one step can't change.
     pub fn verify(&self, sale: usize, is_full: bool) -> Check {
         let (held, model) = (&self.primary.held[sale], &self.models[sale]);
         same("law", &held.sale.is_lawful(), &true)?;

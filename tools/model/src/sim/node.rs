@@ -152,8 +152,7 @@ impl Node {
         Ok(())
     }
 
-    /// A copy by an RDB file or a full resync, loaded by a module that knows the versions up to
-    /// `knows`.
+    /// A copy by an RDB file or a full resync, by a module that knows the versions up to `knows`.
     pub fn reloaded(&self, seed: u64, knows: u64) -> Result<Node, String> {
         let held = self.held.iter().map(|held| held.reloaded(seed, knows));
         Ok(Node { held: held.collect::<Result<_, _>>()?, offset: self.offset, knows, seed })

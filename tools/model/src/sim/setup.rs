@@ -47,8 +47,7 @@ impl Setup {
         let is_plain = random.below(5) < 3;
         let mut sales: Vec<Opening> = (0..sales).map(|_| Opening::draw(random, is_plain)).collect();
         if random.once_in(4) {
-            // One part number for all sales: otherwise no user would belong to the parts of two
-            // sales.
+            // One number for all sales: else no user would belong to the parts of two sales.
             let of = random.between(1, 3);
             let number = random.below(of);
             sales.iter_mut().for_each(|sale| sale.be_part(random, number, of));

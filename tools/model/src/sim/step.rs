@@ -35,8 +35,7 @@ pub enum Step {
     Sync,
     /// The AOF is rewritten.
     Rewrite,
-    /// The primary crashes and restarts from its AOF, without the last `lost` transactions that
-    /// were not synced.
+    /// The primary crashes and restarts from its AOF, without the last `lost` unsynced changes.
     Crash { lost: usize },
     /// An RDB file is written.
     Save,

@@ -77,8 +77,7 @@ impl Buyers {
         self.over.store(true, Ordering::Relaxed);
     }
 
-    /// The users who got GRANTED. Call this when the server is gone, refuses calls, or after
-    /// `leave`.
+    /// The users who got GRANTED, once the server is gone or refuses calls, or after `leave`.
     pub fn winners(self) -> Result<HashSet<String>, String> {
         let mut all = HashSet::new();
         for thread in self.threads {

@@ -49,8 +49,7 @@ impl Nodes {
                 tell(server, &format!("REPLICAOF 127.0.0.1 {}", links[0].port()))?;
             }
         }
-        // INIT also shows that the replicas are there: with min-replicas it is refused without
-        // them.
+        // INIT also shows that replicas are there: with min-replicas it is refused without them.
         let init = format!("SECKILL.INIT {KEY} {STOCK}");
         let has_sale = |server| tell(server, &format!("SECKILL.STATUS {KEY}")).is_ok();
         if !holds_in_time(|| tell(&servers[0], &init).is_ok() && servers.iter().all(has_sale)) {
