@@ -45,10 +45,6 @@ impl<'a> Seen<'a> {
         self.reply.split(' ').next() == Some(word)
     }
 
-    fn says_live(&self) -> bool {
-        self.says("HELD") || self.says("SOLD")
-    }
-
     /// A number in the reply, counted without the first word.
     fn number(&self, place: usize) -> u64 {
         let number = self.reply.split(' ').nth(place + 1);
@@ -65,10 +61,6 @@ impl<'a> Seen<'a> {
         matches!(self.op, Op::Join { .. })
     }
 
-    fn imports(&self) -> bool {
-        matches!(self.op, Op::Import { .. })
-    }
-
     fn does(&self, deed: Deed) -> bool {
         matches!(self.op, Op::Settle { deed: its, .. } if *its == deed)
     }
@@ -83,7 +75,8 @@ impl<'a> Seen<'a> {
 
     /// Whether the command returns a part of a grant.
     fn trims(&self) -> bool {
-        self.keeps().is_some() && self.of(|grant| grant.qty > self.number(1) && self.says_live())
+        let stays = self.says("HELD") || self.says("SOLD");
+        self.keeps().is_some() && stays && self.of(|grant| grant.qty > self.number(1))
     }
 
     fn user(&self) -> &'a [u8] {
@@ -228,7 +221,9 @@ pub const SITUATIONS: [Situation; 72] = [
     }),
     ("IMPORT after KEEP", |m| m.told("IMPORT") && m.of(|it| m.is_trimmed(it))),
     ("IMPORT of one who waits", |m| m.told("IMPORT") && m.told("LEAVE")),
-    ("IMPORT with NODEFICIT falls short", |m| m.imports() && m.says("SHORT")),
+    ("IMPORT with NODEFICIT falls short", |m| {
+        matches!(m.op, Op::Import { no_deficit: true, .. }) && m.says("SHORT")
+    }),
     ("RESTOCK pays off all that is owed", |m| m.told("RESTOCK") && m.owes() && m.told("AVAILABLE")),
     ("RESTOCK takes less than it is told to", |m| {
         let available = m.sale.balances().available;
