@@ -40,9 +40,13 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
     table.set_header(std::iter::once("what".to_owned()).chain(header));
     let faults: BTreeSet<Fault> =
         tallies.iter().flat_map(|(_, tally)| tally.faults.keys().copied()).collect();
+    let mut add = |name: &str, number: &dyn Fn(&Tally) -> Option<u64>| {
+        let numbers = tallies.iter().map(|(_, tally)| number(tally));
+        let cells = numbers.map(|number| number.map_or("-".to_owned(), |it| it.to_string()));
+        table.add_row(std::iter::once(name.to_owned()).chain(cells));
+    };
     for fault in faults {
-        let times = |tally: &Tally| tally.faults.get(&fault).copied();
-        add(&mut table, fault.name(), tallies, times);
+        add(fault.name(), &|tally| tally.faults.get(&fault).copied());
     }
     let numbers: [(&str, Number); 11] = [
         ("episodes, each with servers and sales of its own", |tally| tally.episodes),
@@ -58,23 +62,13 @@ pub fn table(tallies: &[(Setting, Tally)]) -> Table {
         ("violations", |tally| tally.verdict.violations.len() as u64),
     ];
     for (name, number) in numbers {
-        add(&mut table, name, tallies, |tally| Some(number(tally)));
+        add(name, &|tally| Some(number(tally)));
     }
     for name in names() {
-        add(&mut table, name, tallies, |tally| Some(tally.met.times(name)));
+        add(name, &|tally| Some(tally.met.times(name)));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     table
-}
-
-fn add(
-    table: &mut Table,
-    name: &str,
-    tallies: &[(Setting, Tally)],
-    number: impl Fn(&Tally) -> Option<u64>,
-) {
-    let cell = |(_, tally): &(Setting, Tally)| number(tally).map_or("-".into(), |n| n.to_string());
-    table.add_row(std::iter::once(name.to_owned()).chain(tallies.iter().map(cell)));
 }

@@ -14,7 +14,7 @@ pub(super) struct Grab<'a> {
     pub ask: Ask,
     pub req: Option<&'a [u8]>,
     /// With WAIT: the time until which the user waits, or 0.
-    until: Option<u64>,
+    pub until: Option<u64>,
 }
 
 impl<'a> Grab<'a> {
@@ -68,7 +68,7 @@ impl Row {
 
 impl Oracle {
     pub(super) fn grab(&mut self, grab: Grab<'_>) -> Reply {
-        let (Grab { user, ask, req, until }, t) = (grab, self.time());
+        let (Grab { user, ask, req, .. }, t) = (grab, self.time());
         let draws = self.rules.drawing != Drawing::Named;
         if draws && ask != Ask::Unsaid {
             return Err("ERR amount".into());
@@ -120,15 +120,13 @@ impl Oracle {
             () => self.amount(ask, allowance),
         };
         let is_out = |refusal: &str| refusal.starts_with("SOLDOUT") || refusal.starts_with("SHORT");
-        match (qty, until, req) {
-            (Ok(qty), _, _) => {
+        match qty {
+            Ok(qty) => {
                 self.drop_own(user);
                 Ok(self.grant(grab, qty))
             }
-            (Err(refusal), Some(until), Some(req)) if is_out(&refusal) => {
-                self.join(user, ask.units(), req, until, refusal)
-            }
-            (Err(refusal), _, _) => Err(refusal),
+            Err(refusal) if is_out(&refusal) => self.join(grab, refusal),
+            Err(refusal) => Err(refusal),
         }
     }
 

@@ -201,15 +201,12 @@ impl Oracle {
         }
     }
 
-    pub(super) fn join(
-        &mut self,
-        user: &[u8],
-        qty: u64,
-        req: &[u8],
-        until: u64,
-        refusal: String,
-    ) -> Reply {
-        let t = self.time();
+    /// The reply to a GRAB that gets no units: with WAIT its user joins.
+    pub(super) fn join(&mut self, grab: Grab<'_>, refusal: String) -> Reply {
+        let Grab { user, ask, req: Some(req), until: Some(until) } = grab else {
+            return Err(refusal);
+        };
+        let (qty, t) = (ask.units(), self.time());
         let max = self.rules.list.map_or(0, |list| list.max);
         if max == 0 || (until != 0 && until <= t) {
             return Err(refusal);

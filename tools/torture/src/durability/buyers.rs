@@ -103,10 +103,8 @@ fn buy(
         let user = format!("user-{number}-{turn}");
         let reply: Result<Answer, _> =
             redis::cmd("SECKILL.GRAB").arg(KEY).arg(&user).query(&mut connection);
-        if !reply.is_ok_and(|answer| answer.outcome == Outcome::Granted) {
-            break;
-        }
-        if !wait.is_over(&mut connection) {
+        let is_granted = reply.is_ok_and(|answer| answer.outcome == Outcome::Granted);
+        if !is_granted || !wait.is_over(&mut connection) {
             break;
         }
         mine.push(user);
