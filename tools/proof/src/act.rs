@@ -218,15 +218,9 @@ fn read(
         false => Part { available: seen[at].available, ..part },
     };
     // Values that no later action reads would only add states.
-    seen[at] = Part {
-        put_in: 0,
-        supply: 0,
-        sold: 0,
-        sold_began: 0,
-        sold_ended: 0,
-        raised_as_of: 0,
-        ..seen[at]
-    };
+    let Part { available, deficit, sent, received, elsewhere, pass, paused, .. } = seen[at];
+    let none = Part::default();
+    seen[at] = Part { available, deficit, sent, received, elsewhere, pass, paused, ..none };
     if usize::from(next) + 1 < PARTS * rounds {
         return Balancer::Reading { split, began, next: next + 1, seen };
     }

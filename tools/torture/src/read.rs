@@ -11,6 +11,8 @@ use crate::draws::Stock;
 use crate::history::{Crowning, Entry, Evidence, Limits, Op, Promise, Row, State, Waiter};
 
 const PAGE: u64 = 1_000;
+/// Numbers of STATUS and of each entry.
+const STOCK: [&str; 4] = ["supply", "available", "held", "sold"];
 /// Replica and primary are compared by the server's digest of all their bytes.
 const DIGEST: [&str; 2] = ["DEBUG", "DIGEST-VALUE"];
 
@@ -23,6 +25,7 @@ pub fn evidence(
 ) -> Result<Evidence, String> {
     let status = sale::status(redis, &sale.key)?;
     let number = |field: &str| status.get(field).and_then(Json::as_u64).unwrap_or(u64::MAX);
+    let [supply, available, held, sold] = STOCK.map(number);
     let entries = entries(redis, &sale.stream())?;
     Ok(Evidence {
         terms: sale.terms.clone(),
@@ -31,12 +34,7 @@ pub fn evidence(
         reigns: Crowning::reigns(crownings, &entries),
         entries,
         rows: rows(redis, &sale.key)?,
-        stock: Stock {
-            supply: number("supply"),
-            available: number("available"),
-            held: number("held"),
-            sold: number("sold"),
-        },
+        stock: Stock { supply, available, held, sold },
         deficit: number("deficit"),
         id: status.get("id").and_then(Json::as_str).unwrap_or_default().to_owned(),
         rev: number("rev"),
@@ -121,18 +119,14 @@ fn entry(told: &Event) -> Option<Entry> {
         }),
         _ => None,
     };
+    let [supply, available, held, sold] = STOCK.map(|name| told.number(name));
     Some(Entry {
         event: told.event.clone(),
         id: word(told, "id")?.to_owned(),
         epoch: told.number("epoch")?,
         rev: told.number("rev")?,
         t: told.number("t")?,
-        stock: Stock {
-            supply: told.number("supply")?,
-            available: told.number("available")?,
-            held: told.number("held")?,
-            sold: told.number("sold")?,
-        },
+        stock: Stock { supply: supply?, available: available?, held: held?, sold: sold? },
         grant,
         returned: number_or_0(told, "returned")?,
         restock,
