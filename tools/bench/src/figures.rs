@@ -101,14 +101,9 @@ impl Figures {
         Spread::of(ours.iter().zip(theirs).map(|(a, b)| a / b))
     }
 
-    /// One figure minus another, round by round.
-    pub fn difference(&self, unit: &str, of: Place<'_>, to: Place<'_>) -> Option<Spread> {
-        self.above(of, unit, (to, unit))
-    }
-
-    /// The difference of two figures with different units.
-    pub fn above(&self, of: Place<'_>, unit: &str, to: (Place<'_>, &str)) -> Option<Spread> {
-        let (ours, theirs) = (self.values(of, unit), self.values(to.0, to.1));
+    /// One figure minus another, each with its unit, round by round.
+    pub fn difference(&self, of: (Place<'_>, &str), to: (Place<'_>, &str)) -> Option<Spread> {
+        let (ours, theirs) = (self.values(of.0, of.1), self.values(to.0, to.1));
         Spread::of(ours.iter().zip(theirs).map(|(a, b)| a - b))
     }
 }

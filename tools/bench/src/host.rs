@@ -15,20 +15,14 @@ pub const OTHER_CORE: usize = 1;
 pub struct Host {
     pub cores: usize,
     pub kernel: String,
-    /// Runnable processes (load average of one minute), before and after the run.
+    /// Runnable processes (load average of one minute) before the run.
     pub load_before: f64,
-    pub load_after: f64,
 }
 
 impl Host {
     pub fn look() -> Host {
         let kernel = file("/proc/sys/kernel/osrelease");
-        Host { cores: cores(), kernel, load_before: load(), load_after: 0.0 }
-    }
-
-    /// Reads the load average at the end of the run.
-    pub fn look_again(&mut self) {
-        self.load_after = load();
+        Host { cores: cores(), kernel, load_before: load() }
     }
 }
 

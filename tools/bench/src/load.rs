@@ -9,9 +9,6 @@ use std::time::{Duration, Instant};
 use seckill_crowd::wire::{reply_end, write_command};
 use seckill_random::Random;
 
-use crate::control::Control;
-use crate::figures::{Figures, BUSY, PER_SECOND, SERVER_US};
-
 /// Largest number of users; numbers of a load are smaller.
 pub const USERS: u64 = 100_000_000;
 /// The placeholder for the number, which has twelve digits.
@@ -70,17 +67,15 @@ impl Request {
     }
 }
 
-/// Connections, pipeline and pace of a load.
+/// Connections and pipeline of a load.
 #[derive(Clone, Copy)]
 pub struct Manner {
     pub connections: usize,
     pub pipeline: usize,
-    /// Requests a second; `None` is unlimited.
-    pub pace: Option<f64>,
 }
 
 /// The manner of most cases.
-pub const PIPELINED: Manner = Manner { connections: 50, pipeline: 32, pace: None };
+pub const PIPELINED: Manner = Manner { connections: 50, pipeline: 32 };
 
 /// Sends the request with each number and waits for all replies.
 pub fn send(
@@ -93,48 +88,14 @@ pub fn send(
     let lanes = (0..manner.connections).map(|_| Lane::open(port));
     let mut lanes = lanes.collect::<Result<Vec<Lane>, String>>()?;
     let start = Instant::now();
-    let mut sent = 0;
     while numbers.peek().is_some() {
         for lane in &mut lanes {
             lane.finish(request)?;
-            sent += lane.start(request, numbers.by_ref().take(manner.pipeline))?;
-            let due = manner.pace.map(|pace| start + Duration::from_secs_f64(sent as f64 / pace));
-            if let Some(wait) = due.and_then(|due| due.checked_duration_since(Instant::now())) {
-                std::thread::sleep(wait);
-            }
+            lane.start(request, numbers.by_ref().take(manner.pipeline))?;
         }
     }
     lanes.iter_mut().try_for_each(|lane| lane.finish(request))?;
     Ok(start.elapsed())
-}
-
-/// The result of a load.
-#[derive(Clone, Copy)]
-pub struct Rate {
-    per_second: f64,
-    server_seconds: f64,
-}
-
-/// Sends the load and returns its result.
-pub fn measure(
-    control: &mut Control,
-    request: &Request,
-    numbers: impl Iterator<Item = u64>,
-    manner: Manner,
-) -> Result<Rate, String> {
-    let before = control.worked_seconds()?;
-    let mut calls = 0.0;
-    let took = send(control.port(), request, numbers.inspect(|_| calls += 1.0), manner)?;
-    let worked = control.worked_seconds()? - before;
-    Ok(Rate { per_second: calls / took.as_secs_f64(), server_seconds: worked / calls })
-}
-
-impl Rate {
-    pub fn note(self, figures: &mut Figures, case: &str, who: &str) {
-        figures.add(case, who, SERVER_US, self.server_seconds * 1e6);
-        figures.add(case, who, PER_SECOND, self.per_second);
-        figures.add(case, who, BUSY, self.server_seconds * self.per_second);
-    }
 }
 
 /// One connection with at most one block in flight.
@@ -154,18 +115,18 @@ impl Lane {
         Ok(Lane { stream, out: Vec::new(), seen: Vec::new(), waits_for: 0 })
     }
 
-    /// Sends the next block, if any. Returns its number of requests.
+    /// Sends the next block, if any.
     fn start(
         &mut self,
         request: &Request,
         numbers: impl Iterator<Item = u64>,
-    ) -> Result<usize, String> {
+    ) -> Result<(), String> {
         self.out.clear();
         self.waits_for = numbers.map(|number| request.write(number, &mut self.out)).count();
         if self.waits_for > 0 {
             self.stream.write_all(&self.out).map_err(said)?;
         }
-        Ok(self.waits_for)
+        Ok(())
     }
 
     /// Reads the replies of the block in flight.

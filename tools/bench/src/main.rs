@@ -95,7 +95,7 @@ fn write_docs(runs: &Runs) -> Result<(), String> {
 
 /// Runs the cases. Returns the report, and the errors.
 fn measure(bench: &mut Bench, options: &Options) -> (Report, Vec<String>) {
-    let mut host = Host::look();
+    let host = Host::look();
     let (mut cases, mut failures) = (Vec::new(), Vec::new());
     let only = &options.only;
     for case in CASES.iter().filter(|it| only.is_empty() || only.iter().any(|of| of == it.name)) {
@@ -110,7 +110,6 @@ fn measure(bench: &mut Bench, options: &Options) -> (Report, Vec<String>) {
             cpu: host::cpu(),
         });
     }
-    host.look_again();
     let report = Report {
         server: bench.server.clone(),
         module: env!("CARGO_PKG_VERSION").to_owned(),

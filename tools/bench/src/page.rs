@@ -23,9 +23,6 @@ const PAGE: &str = "docs/performance.md";
 const PAGE_ZH: &str = "docs/zh/performance.md";
 const DETAILS: &str = "tools/bench/README.md";
 
-/// Connections without a pipeline in the READMEs and in docs/performance.md.
-const CROWD: usize = 50;
-
 /// Bytes of `maxmemory 1gb`.
 const FULL: f64 = (1u64 << 30) as f64;
 
@@ -148,29 +145,27 @@ fn times(runs: &[&Report], lines: &[Line]) -> Table {
 /// The sentence of both READMEs: calls a second without a pipeline on the newest Redis.
 fn readme(runs: &Runs) -> Result<[Block; 2], String> {
     let run = runs.newest_redis().ok_or("no run of a Redis")?;
-    let case = crowd::case(CROWD);
     let [ours, script, incr] =
-        [MODULE, SCRIPT, INCR].map(|who| figure(run, (&case, who), PER_SECOND));
-    let server = &run.server;
+        [MODULE, SCRIPT, INCR].map(|who| figure(run, (crowd::CASE, who), PER_SECOND));
+    let (server, connections) = (&run.server, crowd::CONNECTIONS);
     let english = format!(
-        "One core of {server} ({CROWD} connections, no pipeline) serves {ours} GRABs a second; \
-         a Lua script that does the same\nwork serves {script}, and `INCR`, which only counts, \
-         {incr}."
+        "One core of {server} ({connections} connections, no pipeline) serves {ours} GRABs a \
+         second; a Lua script that does the same\nwork serves {script}, and `INCR`, which only \
+         counts, {incr}."
     );
     let chinese = format!(
-        "{server} 单核（{CROWD} 个连接，不开 pipeline）：每秒 {ours} 次 GRAB；做同样事情的 Lua 脚本 \
-         {script} 次；只计数的 `INCR` {incr} 次。"
+        "{server} 单核（{connections} 个连接，不开 pipeline）：每秒 {ours} 次 GRAB；做同样事情的 \
+         Lua 脚本 {script} 次；只计数的 `INCR` {incr} 次。"
     );
     Ok([("README.md", "short", english), ("README.zh-CN.md", "short", chinese)])
 }
 
 /// Calls a second without a pipeline, and the load of the server's core.
 fn crowd(runs: &[&Report]) -> Table {
-    let case = crowd::case(CROWD);
-    let mut table = new_table(vec![&case, "contender"], runs);
+    let mut table = new_table(vec![crowd::CASE, "contender"], runs);
     for (what, unit) in [("calls/s", PER_SECOND), ("share of the server's core in use", BUSY)] {
         for who in [MODULE, SCRIPT, INCR] {
-            let cells = runs.iter().map(|run| figure(run, (&case, who), unit));
+            let cells = runs.iter().map(|run| figure(run, (crowd::CASE, who), unit));
             table.add_row([what, who].map(str::to_owned).into_iter().chain(cells));
         }
     }

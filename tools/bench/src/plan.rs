@@ -7,8 +7,8 @@ pub struct Plan {
     pub rounds: usize,
     /// Calls of each contender in one round.
     pub calls: u64,
-    /// Without a pipeline: numbers of connections, each with its number of calls.
-    pub crowds: [(usize, u64); 2],
+    /// Calls of each contender without a pipeline.
+    pub crowd_calls: u64,
     /// Rounds of slow cases with little variation.
     pub few_rounds: usize,
     /// Rounds for the server's own commands, where differences are small.
@@ -23,7 +23,7 @@ pub struct Plan {
 pub const FULL: Plan = Plan {
     rounds: 5,
     calls: 100_000,
-    crowds: [(1, 10_000), (50, 30_000)],
+    crowd_calls: 30_000,
     few_rounds: 3,
     many_rounds: 9,
     sizes: [10_000, 1_000_000, 10_000_000],
@@ -34,7 +34,7 @@ pub const FULL: Plan = Plan {
 pub const QUICK: Plan = Plan {
     rounds: 2,
     calls: 20_000,
-    crowds: [(1, 3_000), (50, 10_000)],
+    crowd_calls: 10_000,
     few_rounds: 1,
     many_rounds: 3,
     sizes: [10_000, 100_000, 1_000_000],

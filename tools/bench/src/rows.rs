@@ -93,21 +93,6 @@ impl Rows<'_> {
         &mut self.all[place]
     }
 
-    /// Another contender's server time in a case divided by the module's, behind both times.
-    pub fn times(
-        &mut self,
-        (what, case): (&str, &str),
-        setting: &str,
-        other: &str,
-        bar: f64,
-    ) -> &mut Row {
-        let found = self.figures.ratio(SERVER_US, (case, other), (case, MODULE));
-        let lead = both_times(self.figures, case, other);
-        let row = self.add((what, "server time per call"), setting, Some(Bar::AtLeast(bar)), found);
-        (row.lead, row.unit) = (lead, " x");
-        row
-    }
-
     /// One figure divided by another; the bar is the largest allowed ratio.
     pub fn ratio(
         &mut self,

@@ -12,7 +12,7 @@ use super::sale::AOF;
 use super::Bench;
 use crate::contenders::{GRANTED, IS_SOLD_OUT, PLENTY, REQ, SALE, USER};
 use crate::control::Control;
-use crate::figures::{Figures, Spread, BYTES, INSTRUCTIONS};
+use crate::figures::{Spread, INSTRUCTIONS};
 use crate::load::{send, spread, Manner, Request, USERS};
 use crate::rows::{Bar, Rows};
 
@@ -26,7 +26,7 @@ const ARCH: &str = "x86_64";
 const QUIET: [&str; 4] = ["--hz", "1", "--dynamic-hz", "no"];
 /// Terms of the recommended sales; the name of the outbox follows.
 const HOLD: &str = "HOLD 900000 OUTBOX";
-const MANNER: Manner = Manner { connections: 1, pipeline: 32, pace: None };
+const MANNER: Manner = Manner { connections: 1, pipeline: 32 };
 
 /// Largest difference in logged bytes between a command and its promised calls, as a share.
 const SAME_BYTES: f64 = 0.05;
@@ -92,15 +92,16 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         let mut count =
             |command| meter.measure(&Request::new(&[&[command], words].concat(), reply));
         let (ours, theirs) = (count("SECKILL.GRAB")?, count(noop)?);
-        ours.note(&mut bench.figures, name);
-        theirs.note(&mut bench.figures, promised);
+        bench.figures.add(CASE, name, INSTRUCTIONS, ours.instructions);
+        bench.figures.add(CASE, promised, INSTRUCTIONS, theirs.instructions);
         if (theirs.logged - ours.logged).abs() > SAME_BYTES * ours.logged {
             let (ours, theirs) = (ours.logged, theirs.logged);
             differ.push(format!("{name} logs {ours:.0} bytes, {promised} {theirs:.0}"));
         }
     }
     let words = ["SECKILL.GRAB", "part", USER, "REQ", REQ];
-    meter.measure(&Request::new(&words, GRANTED))?.note(&mut bench.figures, PART);
+    let part = meter.measure(&Request::new(&words, GRANTED))?;
+    bench.figures.add(CASE, PART, INSTRUCTIONS, part.instructions);
     match differ.is_empty() {
         true => Ok(()),
         false => Err(differ.join("; ")),
@@ -125,13 +126,6 @@ struct Count {
     instructions: f64,
     /// Bytes that the call adds to the AOF.
     logged: f64,
-}
-
-impl Count {
-    fn note(&self, figures: &mut Figures, name: &str) {
-        figures.add(CASE, name, INSTRUCTIONS, self.instructions);
-        figures.add(CASE, name, BYTES, self.logged);
-    }
 }
 
 /// A server under callgrind.
@@ -212,5 +206,5 @@ pub fn rows(rows: &mut Rows<'_>) {
 
 /// Instructions of a call beyond those of another.
 fn added(rows: &Rows<'_>, of: &str, to: &str) -> Option<Spread> {
-    rows.figures.difference(INSTRUCTIONS, (CASE, of), (CASE, to))
+    rows.figures.difference(((CASE, of), INSTRUCTIONS), ((CASE, to), INSTRUCTIONS))
 }

@@ -17,7 +17,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::control::Control;
-use crate::figures::Figures;
+use crate::figures::{Figures, Place, BUSY, PER_SECOND, SERVER_US};
+use crate::load::{send, Manner, Request};
 use crate::plan::Plan;
 use crate::rows::{Row, Rows};
 
@@ -51,6 +52,26 @@ impl Bench {
         let settings = [settings, &["--loadmodule", &noop]].concat();
         Control::start_through(through, Some(&self.module), &settings)
     }
+
+    /// Sends a load, and adds the server's time for a call, the calls a second, and how busy the
+    /// server was.
+    pub fn measure(
+        &mut self,
+        (case, who): Place<'_>,
+        control: &mut Control,
+        request: &Request,
+        numbers: impl Iterator<Item = u64>,
+        manner: Manner,
+    ) -> Result<(), String> {
+        let before = control.worked_seconds()?;
+        let mut calls = 0.0;
+        let took = send(control.port(), request, numbers.inspect(|_| calls += 1.0), manner)?;
+        let (worked, took) = (control.worked_seconds()? - before, took.as_secs_f64());
+        self.figures.add(case, who, SERVER_US, worked / calls * 1e6);
+        self.figures.add(case, who, PER_SECOND, calls / took);
+        self.figures.add(case, who, BUSY, worked / took);
+        Ok(())
+    }
 }
 
 /// A case with its name.
@@ -74,8 +95,8 @@ pub const CASES: [Case; 15] = [
     Case { name: "waiting", run: waiting::run },
     Case { name: "rounds", run: rounds::run },
     Case { name: "units", run: units::run },
-    Case { name: "stall", run: stall::counted },
-    Case { name: "stall-units", run: stall::numbered },
+    Case { name: "stall", run: |bench| stall::run(bench, &stall::COUNTED) },
+    Case { name: "stall-units", run: |bench| stall::run(bench, &stall::NUMBERED) },
 ];
 
 /// All rows.

@@ -5,7 +5,7 @@ use super::Bench;
 use crate::contenders::SALE;
 use crate::control::Control;
 use crate::figures::SERVER_US;
-use crate::load::{measure, spread, Request, PIPELINED, USERS};
+use crate::load::{spread, Request, PIPELINED, USERS};
 use crate::rows::{Bar, Rows, LOADED};
 
 const WITH: &str = "with the module";
@@ -40,8 +40,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
             control.tell(&["SET", "text", "abc"])?;
             for (command, request) in COMMANDS.iter().zip(&requests) {
                 let numbers = spread(bench.plan.calls, USERS);
-                let rate = measure(&mut control, request, numbers, PIPELINED)?;
-                rate.note(&mut bench.figures, &case(command), who);
+                bench.measure((&case(command), who), &mut control, request, numbers, PIPELINED)?;
             }
         }
         // In the next round another server comes first.

@@ -2,11 +2,12 @@
 
 use super::Bench;
 use crate::contenders::{
-    less, SetUp, ALREADY, CONFIRM, FUNCTION, GRAB, HALL, PLAIN, PLAIN_SALE, RECOMMENDED, SCRIPT,
-    SOLD_OUT,
+    less, SetUp, ALREADY, CONFIRM, FUNCTION, GRAB, HALL, MODULE, PLAIN, PLAIN_SALE, RECOMMENDED,
+    SCRIPT, SOLD_OUT,
 };
-use crate::load::{measure, spread, PIPELINED, UNITS, USERS};
-use crate::rows::{Row, Rows, LOADED};
+use crate::figures::SERVER_US;
+use crate::load::{spread, PIPELINED, UNITS, USERS};
+use crate::rows::{both_times, Bar, Row, Rows, LOADED};
 
 /// Settings: with and without an AOF, pipelined.
 pub const LOGGED: &str = "AOF everysec";
@@ -53,8 +54,8 @@ pub fn plain(bench: &mut Bench) -> Result<(), String> {
             let mut control = bench.server(setting.1)?;
             for (who, request) in less(&mut control)? {
                 let users = spread(bench.plan.calls, USERS);
-                let rate = measure(&mut control, &request, users, PIPELINED)?;
-                rate.note(&mut bench.figures, &case(LESS, setting.0), who);
+                let case = case(LESS, setting.0);
+                bench.measure((&case, who), &mut control, &request, users, PIPELINED)?;
             }
         }
     }
@@ -84,8 +85,8 @@ fn by_turns(
         for (what, request) in set_up(&mut control, bench.plan.calls)? {
             if is_measured(what) {
                 let users = spread(bench.plan.calls, below);
-                let rate = measure(&mut control, &request, users, PIPELINED)?;
-                rate.note(&mut bench.figures, &case(what, setting), who);
+                let case = case(what, setting);
+                bench.measure((&case, who), &mut control, &request, users, PIPELINED)?;
             }
         }
     }
@@ -113,7 +114,7 @@ pub fn rows(rows: &mut Rows<'_>) {
     row(rows, ALREADY, LOGGED, SCRIPT, 3.0);
 }
 
-/// Another contender's server time for a call, divided by the module's.
+/// Another contender's server time for a call, divided by the module's, behind both times.
 pub(super) fn row<'r>(
     rows: &'r mut Rows<'_>,
     what: &str,
@@ -121,6 +122,10 @@ pub(super) fn row<'r>(
     other: &str,
     bar: f64,
 ) -> &'r mut Row {
-    let of = format!("{setting}, {}", LOADED);
-    rows.times((what, &case(what, setting)), &of, other, bar)
+    let (case, setting) = (case(what, setting), format!("{setting}, {LOADED}"));
+    let found = rows.figures.ratio(SERVER_US, (&case, other), (&case, MODULE));
+    let lead = both_times(rows.figures, &case, other);
+    let row = rows.add((what, "server time per call"), &setting, Some(Bar::AtLeast(bar)), found);
+    (row.lead, row.unit) = (lead, " x");
+    row
 }

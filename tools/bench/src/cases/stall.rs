@@ -4,6 +4,8 @@
 mod deeds;
 pub(super) mod scenes;
 
+pub use deeds::{COUNTED, NUMBERED};
+
 use seckill_crowd::screen::thousands;
 
 use super::Bench;
@@ -20,7 +22,7 @@ pub const BAR_MS: f64 = 10.0;
 type Act = fn(&mut Control, u64) -> Result<(), String>;
 
 /// A sale, and the deeds that are measured on it.
-struct Scene {
+pub struct Scene {
     /// Size of the scene, in grants, waiters or the like.
     size: fn(&Plan) -> u64,
     set_up: fn(&Bench, u64) -> Result<Control, String>,
@@ -36,22 +38,14 @@ pub fn names(plan: &Plan) -> Vec<String> {
         let size = (scene.size)(plan);
         scene.deeds.iter().map(move |(deed, _)| name(deed, size))
     };
-    deeds::COUNTED.iter().chain(&deeds::NUMBERED).flat_map(of).collect()
+    COUNTED.iter().chain(&NUMBERED).flat_map(of).collect()
 }
 
 fn name(deed: &str, size: u64) -> String {
     deed.replace('#', &thousands(size))
 }
 
-pub fn counted(bench: &mut Bench) -> Result<(), String> {
-    run(bench, &deeds::COUNTED)
-}
-
-pub fn numbered(bench: &mut Bench) -> Result<(), String> {
-    run(bench, &deeds::NUMBERED)
-}
-
-fn run(bench: &mut Bench, scenes: &'static [Scene]) -> Result<(), String> {
+pub fn run(bench: &mut Bench, scenes: &'static [Scene]) -> Result<(), String> {
     for scene in scenes {
         let size = (scene.size)(&bench.plan);
         let mut kept = None;
@@ -92,7 +86,7 @@ fn measure(
 /// before it.
 pub fn above_idle(figures: &Figures, name: &str) -> Option<[Spread; 2]> {
     let (beside, idle): (Place<'_>, Place<'_>) = ((name, MODULE), (name, IDLE));
-    let p999 = figures.above(beside, MS, (idle, MS))?;
-    let longest = figures.above(beside, MAX_MS, (idle, MS))?;
+    let p999 = figures.difference((beside, MS), (idle, MS))?;
+    let longest = figures.difference((beside, MAX_MS), (idle, MS))?;
     Some([p999, longest])
 }

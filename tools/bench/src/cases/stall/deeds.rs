@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Calls between two checks of the clock.
 const AT_ONCE: usize = 10;
 /// One call after the other on one connection.
-const ALONE: Manner = Manner { connections: 1, pipeline: 1, pace: None };
+const ALONE: Manner = Manner { connections: 1, pipeline: 1 };
 
 /// Users of one DENY.
 const LISTED: u64 = 100_000;
@@ -26,7 +26,7 @@ const LISTED: u64 = 100_000;
 const EXPIRIES: u64 = 1_000;
 
 /// Sales without numbered units, and commands of the server itself.
-pub(super) static COUNTED: [Scene; 12] = [
+pub static COUNTED: [Scene; 12] = [
     Scene {
         size: |plan| plan.sizes[1],
         set_up: scenes::due,
@@ -120,7 +120,7 @@ pub(super) static COUNTED: [Scene; 12] = [
 ];
 
 /// Sales with numbered units.
-pub(super) static NUMBERED: [Scene; 4] = [
+pub static NUMBERED: [Scene; 4] = [
     Scene {
         size: |plan| plan.sizes[2],
         set_up: scenes::empty,
