@@ -3,7 +3,7 @@
 use std::io::{stderr, IsTerminal};
 
 use comfy_table::{presets, CellAlignment, Table};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 
 /// Block characters for 0 to 7 eighths of a column.
 const BLOCKS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -44,12 +44,5 @@ pub fn bar(value: u64, most: u64, width: u64) -> String {
 
 /// `1234567` as `1,234,567`.
 pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(|group| std::str::from_utf8(group).unwrap_or_default())
-        .collect();
-    groups.join(",")
+    HumanCount(number).to_string()
 }

@@ -10,7 +10,7 @@ macro_rules! api {
 }
 
 use std::ffi::CStr;
-use std::os::raw::{c_char, c_int, c_long, c_longlong};
+use std::os::raw::{c_int, c_long, c_longlong};
 use std::{ptr, slice};
 
 use redis_module::raw::{
@@ -244,55 +244,28 @@ unsafe fn tell(ctx: *mut RedisModuleCtx, key: *mut RedisModuleString, has_deadli
 }
 
 /// # Safety
-/// The context is alive, here and below.
+/// The context is alive.
 unsafe fn reply<const KIND: u8>(ctx: *mut RedisModuleCtx) {
-    // SAFETY: the caller guarantees it, here and below.
+    let (state, deadline) = if KIND == HELD { ("HELD", DEADLINE) } else { ("SOLD", 0) };
+    // SAFETY: the caller guarantees it, and the server copies the words.
     unsafe {
-        match KIND {
-            SOLD_OUT => {
-                begin(ctx, 2, "SOLDOUT");
-                number(ctx, 0);
-            }
-            _ => {
-                begin(ctx, 6, "GRANTED");
-                match KIND {
-                    HELD => standing(ctx, "HELD", DEADLINE),
-                    _ => standing(ctx, "SOLD", 0),
-                }
-                number(ctx, AVAILABLE);
-            }
+        let word = |word: &str| {
+            api!(RedisModule_ReplyWithStringBuffer)(ctx, word.as_ptr().cast(), word.len())
+        };
+        let number = |number| api!(RedisModule_ReplyWithLongLong)(ctx, number);
+        if KIND == SOLD_OUT {
+            api!(RedisModule_ReplyWithArray)(ctx, 2);
+            word("SOLDOUT");
+            number(0);
+            return;
         }
-    }
-}
-
-/// Begins a reply with its length and its first word.
-unsafe fn begin(ctx: *mut RedisModuleCtx, elements: u8, first: &str) {
-    // SAFETY: the context is alive.
-    unsafe {
-        api!(RedisModule_ReplyWithArray)(ctx, elements.into());
-        word(ctx, first);
-    }
-}
-
-unsafe fn word(ctx: *mut RedisModuleCtx, word: &str) {
-    let start: *const c_char = word.as_ptr().cast();
-    // SAFETY: the server copies the bytes.
-    unsafe { api!(RedisModule_ReplyWithStringBuffer)(ctx, start, word.len()) };
-}
-
-unsafe fn number(ctx: *mut RedisModuleCtx, number: c_longlong) {
-    // SAFETY: the context is alive.
-    unsafe { api!(RedisModule_ReplyWithLongLong)(ctx, number) };
-}
-
-/// Seq, quantity, state and deadline.
-unsafe fn standing(ctx: *mut RedisModuleCtx, state: &str, deadline: c_longlong) {
-    // SAFETY: the context is alive.
-    unsafe {
-        number(ctx, SEQ);
-        number(ctx, 1);
-        word(ctx, state);
-        number(ctx, deadline);
+        api!(RedisModule_ReplyWithArray)(ctx, 6);
+        word("GRANTED");
+        number(SEQ);
+        number(1);
+        word(state);
+        number(deadline);
+        number(AVAILABLE);
     }
 }
 
