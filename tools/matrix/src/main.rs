@@ -2,7 +2,7 @@
 //! different versions. Writes the tables of docs/servers.md and its Chinese version.
 //!
 //! ```text
-//! target/debug/matrix --servers "$(.ci/servers --where)" [--only redis-8]
+//! target/debug/matrix --servers "$(.ci/servers --where)"
 //! ```
 
 mod table;
@@ -23,9 +23,6 @@ struct Options {
     /// Folder with an executable <family>-<version>/server for each server
     #[arg(long, value_name = "FOLDER")]
     servers: PathBuf,
-    /// Only servers whose name begins with this; writes no tables
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
 }
 
 /// Marks around the tables of a page.
@@ -38,56 +35,51 @@ const LOGS: &str = "target/matrix";
 const MIXED: &str = "mixed::";
 
 fn main() -> ExitCode {
-    seckill_harness::program::exit_told(run(&Options::parse()))
+    seckill_harness::program::exit_told(run(&Options::parse().servers))
 }
 
 /// Returns whether all tests passed.
-fn run(options: &Options) -> Result<bool, String> {
-    let names = names(options)?;
+fn run(servers: &Path) -> Result<bool, String> {
+    let names = names(servers)?;
     fs::create_dir_all(LOGS).map_err(|e| format!("No folder {LOGS}: {e}"))?;
     eprintln!("Building the tests ...");
     let tests = test_binary()?;
     let mut outcomes = Vec::new();
     for (at, name) in names.iter().enumerate() {
         eprint!("[{}/{}] {name:<14} ", at + 1, names.len());
-        let outcome = suite(&tests, &options.servers, name)?;
+        let outcome = suite(&tests, servers, name)?;
         eprintln!("{outcome}");
         outcomes.push(outcome);
     }
     eprint!("servers with each other ... ");
-    let (mixed, pairs) = mixed(&tests, &options.servers)?;
+    let (mixed, pairs) = mixed(&tests, servers)?;
     eprintln!("{mixed}");
     let texts = LANGUAGES.each_ref().map(|words| table::page(&outcomes, &pairs, words));
     println!("{}", texts[0]);
     let run_nowhere = table::run_nowhere(&outcomes);
-    if options.only.is_none() && !run_nowhere.is_empty() {
+    if !run_nowhere.is_empty() {
         return Err(format!("No server ran these tests: {}", run_nowhere.join(", ")));
     }
     outcomes.push(mixed);
     let all_passed = outcomes.iter().all(Outcome::is_clean);
-    if options.only.is_none() {
-        for (words, text) in LANGUAGES.iter().zip(&texts) {
-            let text = format!("\n{text}\n");
-            write_between(Path::new(words.page), MARKS, &text)?;
-        }
+    for (words, text) in LANGUAGES.iter().zip(&texts) {
+        write_between(Path::new(words.page), MARKS, &format!("\n{text}\n"))?;
     }
     Ok(all_passed)
 }
 
 /// Servers that can load the module. Older ones are used only in the mixed tests.
-fn names(options: &Options) -> Result<Vec<String>, String> {
-    let there = fs::read_dir(&options.servers);
-    let there = there.map_err(|e| format!("{}: {e}", options.servers.display()))?;
+fn names(servers: &Path) -> Result<Vec<String>, String> {
+    let there = fs::read_dir(servers).map_err(|e| format!("{}: {e}", servers.display()))?;
     let name = |entry: fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
         let is_server = entry.path().join("server").is_file();
-        let is_wanted = options.only.as_ref().is_none_or(|only| name.starts_with(only));
-        (is_server && is_wanted && table::version(&name)?.1 >= [7, 0].to_vec()).then_some(name)
+        (is_server && table::version(&name)?.1 >= [7, 0].to_vec()).then_some(name)
     };
     let mut names: Vec<String> = there.filter_map(|entry| name(entry.ok()?)).collect();
     names.sort_by_key(|name| (table::version(name), name.clone()));
     match names.is_empty() {
-        true => Err(format!("There is no server in {}", options.servers.display())),
+        true => Err(format!("There is no server in {}", servers.display())),
         false => Ok(names),
     }
 }
