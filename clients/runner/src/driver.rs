@@ -29,7 +29,7 @@ pub struct Client {
     pub on: On,
 }
 
-const PHPREDIS: Client = Client {
+pub const PHPREDIS: Client = Client {
     name: "phpredis",
     language: "PHP",
     present: &["php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"],
@@ -41,7 +41,7 @@ const PHPREDIS: Client = Client {
     resends: false,
     on: On::Single,
 };
-const REDIS_PY: Client = Client {
+pub const REDIS_PY: Client = Client {
     name: "redis-py",
     language: "Python",
     present: &["python3", "-c", "import redis"],
@@ -50,7 +50,7 @@ const REDIS_PY: Client = Client {
     prefix: "",
     ..PHPREDIS
 };
-const IOREDIS: Client = Client {
+pub const IOREDIS: Client = Client {
     name: "ioredis",
     language: "Node",
     present: &["node", "-e", "require('ioredis')"],
@@ -58,13 +58,13 @@ const IOREDIS: Client = Client {
     flavour: "ioredis",
     ..PHPREDIS
 };
-const NODE_REDIS: Client = Client {
+pub const NODE_REDIS: Client = Client {
     name: "node-redis",
     present: &["node", "-e", "require('redis')"],
     flavour: "node-redis",
     ..IOREDIS
 };
-const JEDIS: Client = Client {
+pub const JEDIS: Client = Client {
     name: "Jedis",
     language: "Java",
     present: &["javap", "redis.clients.jedis.UnifiedJedis"],
@@ -200,6 +200,14 @@ impl Client {
         Driver::start(self.run, &told)
     }
 
+    /// Whether the library is installed.
+    pub fn is_present(&self) -> bool {
+        let (program, rest) = (self.present[0], &self.present[1..]);
+        let mut quiet = Command::new(program);
+        let ended = quiet.args(rest).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        ended.is_ok_and(|status| status.success())
+    }
+
     pub fn title(&self) -> String {
         let text = if self.text { ", text" } else { "" };
         let on = match self.on {
@@ -209,11 +217,4 @@ impl Client {
         };
         format!("{} (RESP{}{text}{on})", self.name, self.resp)
     }
-}
-
-pub fn is_present(present: &[&str]) -> bool {
-    let Some((program, rest)) = present.split_first() else { return false };
-    let quiet =
-        Command::new(program).args(rest).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    quiet.is_ok_and(|status| status.success())
 }

@@ -115,9 +115,7 @@ fn tasks(options: &Options) -> Result<VecDeque<Task>, String> {
     let mut tasks = VecDeque::new();
     for client in CLIENTS {
         let is_wanted = |only: &String| is_named(only, client.name, client.language);
-        if options.only.as_ref().is_none_or(is_wanted)
-            && may_run(options, client.name, client.language, client.present)?
-        {
+        if options.only.as_ref().is_none_or(is_wanted) && may_run(options, client)? {
             tasks.push_back(Task::Client(client));
         }
     }
@@ -127,7 +125,7 @@ fn tasks(options: &Options) -> Result<VecDeque<Task>, String> {
         None => options.wrong,
     };
     for flavour in WRONG.iter().filter(is_wanted) {
-        if may_run(options, wrong.name, wrong.language, wrong.present)? {
+        if may_run(options, &wrong)? {
             tasks.push_back(Task::Wrong(flavour));
         }
     }
@@ -252,17 +250,13 @@ fn is_named(told: &str, name: &str, language: &str) -> bool {
 ///
 /// # Errors
 /// A message that says what is missing.
-fn may_run(
-    options: &Options,
-    name: &str,
-    language: &str,
-    present: &[&str],
-) -> Result<bool, String> {
+fn may_run(options: &Options, client: &Client) -> Result<bool, String> {
+    let Client { name, language, .. } = client;
     if options.skip.iter().any(|skipped| is_named(skipped, name, language)) {
         println!("{name}: SKIPPED, as told");
         return Ok(false);
     }
-    if driver::is_present(present) {
+    if client.is_present() {
         return Ok(true);
     }
     if options.absent.iter().any(|absent| is_named(absent, name, language)) {

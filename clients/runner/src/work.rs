@@ -11,6 +11,7 @@ use std::time::Duration;
 use seckill_harness::conf_example::{has_more, login, options};
 use seckill_harness::{Conn, Server};
 
+use crate::driver::{Client, IOREDIS, PHPREDIS, REDIS_PY};
 use crate::{may_run, Options};
 
 /// A sale that is paused and resumed all the time, so that a listener gets notifications.
@@ -21,30 +22,9 @@ const TIME_LIMIT_SECONDS: u64 = 60;
 /// Commands that Redis 7.0 does not have.
 const MORE_WORK: &str = "shop WAITAOF 1 0 9000\nreader WAITAOF 1 0 9000\n";
 
-/// One library: its name, how its program starts, and a command that succeeds if it is installed.
-struct Library {
-    name: &'static str,
-    run: [&'static str; 2],
-    present: &'static [&'static str],
-}
-
-const LIBRARIES: [Library; 3] = [
-    Library {
-        name: "redis-py",
-        run: ["python3", "work.py"],
-        present: &["python3", "-c", "import redis"],
-    },
-    Library {
-        name: "phpredis",
-        run: ["php", "work.php"],
-        present: &["php", "-r", "exit(extension_loaded('redis') ? 0 : 1);"],
-    },
-    Library {
-        name: "ioredis",
-        run: ["node", "work.js"],
-        present: &["node", "-e", "require('ioredis')"],
-    },
-];
+/// The client of each program, and the program's file.
+const PROGRAMS: [(Client, &str); 3] =
+    [(REDIS_PY, "work.py"), (PHPREDIS, "work.php"), (IOREDIS, "work.js")];
 
 /// Runs all libraries that are not skipped.
 ///
@@ -61,11 +41,9 @@ pub fn run(told: &Options) -> Result<(), String> {
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         let ticker = scope.spawn(|| tick(&mut operator, &is_over));
-        let done = LIBRARIES.iter().try_for_each(|library| {
-            match may_run(told, library.name, library.name, library.present)? {
-                true => work_with(library, &server, &work),
-                false => Ok(()),
-            }
+        let done = PROGRAMS.iter().try_for_each(|(client, program)| match may_run(told, client)? {
+            true => work_with(client, program, &server, &work),
+            false => Ok(()),
         });
         is_over.store(true, Ordering::Relaxed);
         done.and(ticker.join().map_err(|_| "The ticker panicked.".to_owned()))
@@ -86,22 +64,21 @@ fn tick(operator: &mut Conn, is_over: &AtomicBool) {
     }
 }
 
-fn work_with(library: &Library, server: &Server, work: &Path) -> Result<(), String> {
+fn work_with(client: &Client, program: &str, server: &Server, work: &Path) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/clients");
-    let [runtime, program] = library.run;
     // A library may wait forever for a refused reply.
     let output = Command::new("timeout")
-        .args([&TIME_LIMIT_SECONDS.to_string(), runtime])
+        .args([&TIME_LIMIT_SECONDS.to_string(), client.run[0]])
         .arg(folder.join(program))
-        .args([format!("127.0.0.1:{}", server.port()), format!("sale:{}", library.name)])
+        .args([format!("127.0.0.1:{}", server.port()), format!("sale:{}", client.name)])
         .arg(work)
         .output()
         .map_err(|e| format!("timeout does not start: {e}"))?;
     if output.status.success() && output.stdout == b"OK\n" {
-        println!("{}: every user of redis.conf.example can do their work", library.name);
+        println!("{}: every user of redis.conf.example can do their work", client.name);
         return Ok(());
     }
     let (said, why) =
         (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    Err(format!("{} ({}): {said}{why}", library.name, output.status))
+    Err(format!("{} ({}): {said}{why}", client.name, output.status))
 }
