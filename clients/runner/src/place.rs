@@ -4,6 +4,7 @@
 use std::cell::Cell;
 use std::path::Path;
 
+use seckill_harness::launch::connect;
 use seckill_harness::link::Link;
 use seckill_harness::program::Server;
 use seckill_harness::sentinel::Sentinel;
@@ -30,7 +31,7 @@ pub struct Place {
     pub proxies: Vec<Link>,
     pub troubles: Troubles,
     pub on: On,
-    /// Index of the replica, if there is exactly one.
+    /// Index of the replica, unless it is a cluster.
     pub(crate) replica: Cell<usize>,
     pub(crate) sentinel: Option<Sentinel>,
 }
@@ -63,28 +64,21 @@ impl Place {
         let troubles = Troubles::default();
         let proxy = troubles.link()?;
         proxy.lead_to(server.port());
-        let place = Place {
-            servers: vec![server, replica],
-            proxies: vec![proxy],
-            troubles,
-            on: On::Single,
-            replica: Cell::new(1),
-            sentinel: None,
-        };
+        let place = Place::of(On::Single, vec![server, replica], vec![proxy], troubles);
         place.replica_is_there().map(|()| place)
     }
 
-    pub(crate) fn of_cluster(
+    pub(crate) fn of(
+        on: On,
         servers: Vec<Server>,
         proxies: Vec<Link>,
         troubles: Troubles,
     ) -> Place {
-        let replica = Cell::new(0);
-        Place { servers, proxies, troubles, on: On::Cluster, replica, sentinel: None }
+        Place { servers, proxies, troubles, on, replica: Cell::new(1), sentinel: None }
     }
 
     pub(crate) fn replica_is_there(&self) -> Result<(), String> {
-        let port = self.primary()?.port();
+        let port = self.primary().port();
         match holds_in_time(|| run::<i64>(port, "WAIT 1 1").is_ok_and(|replicas| replicas == 1)) {
             true => Ok(()),
             false => Err("The replica does not come.".into()),
@@ -100,11 +94,8 @@ impl Place {
     }
 
     /// The primary of a server and its replica.
-    ///
-    /// # Errors
-    /// Never.
-    pub fn primary(&self) -> Result<&Server, String> {
-        self.servers.get(1 - self.replica.get().min(1)).ok_or_else(|| "no server".to_owned())
+    pub fn primary(&self) -> &Server {
+        &self.servers[1 - self.replica.get()]
     }
 
     /// The server with this key stops answering. In a cluster its replica takes over; if the server
@@ -116,7 +107,7 @@ impl Place {
         if self.on == On::Cluster {
             return self.lose(key, gone);
         }
-        let server = self.primary()?;
+        let server = self.primary();
         server.freeze().map(|()| Hanging { server, link: None })
     }
 
@@ -131,7 +122,7 @@ impl Place {
     pub fn port_of(&self, key: &str) -> Result<u16, String> {
         match self.on {
             On::Cluster => Ok(self.servers[self.owner(self.slot(key)?)?].port()),
-            _ => Ok(self.primary()?.port()),
+            _ => Ok(self.primary().port()),
         }
     }
 
@@ -155,7 +146,7 @@ impl Place {
             ["SLOT", "OPEN", key] => self.open_slot(key),
             ["SLOT", "CARRY", name, key] => self.carry(&[name.to_owned()], self.slot(key)?),
             ["SLOT", "CLOSE", key] => self.close_slot(key),
-            _ => run::<redis::Value>(self.port_of(key)?, &command).map(|_| ()),
+            _ => tell(self.port_of(key)?, &command),
         }
     }
 
@@ -188,10 +179,10 @@ impl Place {
 
     /// Promotes the replica; clients of the old primary stay connected to it.
     fn fail_over(&self) -> Result<(), String> {
-        let (old, new) = (self.primary()?.port(), self.replica().port());
+        let (old, new) = (self.primary().port(), self.replica().port());
         self.replica_is_there()?;
-        run::<redis::Value>(new, "REPLICAOF NO ONE")?;
-        run::<redis::Value>(old, &format!("REPLICAOF 127.0.0.1 {new}"))?;
+        tell(new, "REPLICAOF NO ONE")?;
+        tell(old, &format!("REPLICAOF 127.0.0.1 {new}"))?;
         self.proxies[0].lead_to(new);
         self.replica.set(1 - self.replica.get());
         self.replica_is_there()
@@ -199,16 +190,17 @@ impl Place {
 }
 
 /// # Errors
-/// A message if no server listens at the port.
-pub fn connect(port: u16) -> Result<redis::Connection, String> {
-    let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));
-    client.and_then(|client| client.get_connection()).map_err(|e| e.to_string())
-}
-
-/// # Errors
 /// The server's error.
 pub fn run<T: redis::FromRedisValue>(port: u16, command: &str) -> Result<T, String> {
     words_of(command).query(&mut connect(port)?).map_err(|e| format!("{command}: {e}"))
+}
+
+/// Runs a command whose reply is an error or of no interest.
+///
+/// # Errors
+/// The server's error.
+pub fn tell(port: u16, command: &str) -> Result<(), String> {
+    run::<redis::Value>(port, command).map(drop)
 }
 
 fn words_of(command: &str) -> redis::Cmd {

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use seckill_crowd::wire::reply_end;
 use seckill_harness::link::{Filter, Link};
 use seckill_harness::process::lock;
 
@@ -126,23 +127,12 @@ impl Connection {
     }
 }
 
-/// Number of commands in these bytes.
+/// Number of commands in these bytes; they are arrays, as replies may be.
 fn commands(mut request: &[u8]) -> usize {
     let mut commands = 0;
-    let mut words = 0;
-    while let Some(end) = request.windows(2).position(|line| line == b"\r\n") {
-        let number = std::str::from_utf8(&request[1..end]).ok().and_then(|n| n.parse().ok());
-        let number: usize = number.unwrap_or(0);
-        let skipped = match request[0] {
-            b'*' => 0,
-            _ => number + 2,
-        };
-        match skipped {
-            0 => words = number,
-            _ => words -= 1,
-        }
-        commands += usize::from(words == 0);
-        request = request.get(end + 2 + skipped..).unwrap_or_default();
+    while let Some(end) = reply_end(request) {
+        commands += 1;
+        request = &request[end..];
     }
     commands
 }

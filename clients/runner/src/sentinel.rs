@@ -1,13 +1,12 @@
 //! A server and its replica with a Sentinel, and failovers.
 
-use std::cell::Cell;
 use std::path::Path;
 
 use seckill_harness::cluster::{in_time, says};
 use seckill_harness::program::Server;
 use seckill_harness::sentinel::Sentinel;
 
-use crate::place::{run, On, Place};
+use crate::place::{run, tell, On, Place};
 use crate::proxy::Troubles;
 use crate::slots::catches_up;
 
@@ -40,17 +39,10 @@ impl Place {
             proxy.lead_to(server.port());
             servers.push(server);
         }
-        let mut place = Place {
-            servers,
-            proxies,
-            troubles,
-            on: On::Sentinel,
-            replica: Cell::new(1),
-            sentinel: None,
-        };
+        let mut place = Place::of(On::Sentinel, servers, proxies, troubles);
         place.replica_is_there()?;
         let sentinel = Sentinel::start(place.proxies[0].port(), 1, &SETTINGS)?;
-        run::<redis::Value>(sentinel.port(), HURRY)?;
+        tell(sentinel.port(), HURRY)?;
         place.sentinel = Some(sentinel);
         place.settle().map(|()| place)
     }
@@ -89,20 +81,19 @@ impl Place {
     pub(crate) fn ask_for_failover(&self) -> Result<(), String> {
         self.settle()?;
         let Some(sentinel) = &self.sentinel else { return Ok(()) };
-        let (old, new) = (self.primary()?.port(), self.proxies[self.replica.get()].port());
-        let tell = |command| run::<redis::Value>(old, command);
-        tell("CLIENT PAUSE 20000 WRITE")?;
+        let (old, new) = (self.primary().port(), self.proxies[self.replica.get()].port());
+        tell(old, "CLIENT PAUSE 20000 WRITE")?;
         catches_up(old)?;
-        tell("CONFIG SET min-replicas-to-write 1")?;
+        tell(old, "CONFIG SET min-replicas-to-write 1")?;
         in_time("the Sentinel agrees to a failover", || {
-            run::<redis::Value>(sentinel.port(), "SENTINEL FAILOVER mymaster").is_ok()
+            tell(sentinel.port(), "SENTINEL FAILOVER mymaster").is_ok()
         })?;
         in_time("the Sentinel names the new primary", || {
             sentinel.named().is_ok_and(|named| named == new)
         })?;
-        tell("CLIENT UNPAUSE")?;
+        tell(old, "CLIENT UNPAUSE")?;
         in_time("the old primary is a replica", || says(old, "INFO replication", "role:slave"))?;
-        tell("CONFIG SET min-replicas-to-write 0")?;
+        tell(old, "CONFIG SET min-replicas-to-write 0")?;
         self.settle()
     }
 }

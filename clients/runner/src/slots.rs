@@ -6,7 +6,7 @@ use seckill_harness::cluster::{self, in_time, says};
 use seckill_harness::launch::free_port;
 use seckill_harness::program::Server;
 
-use crate::place::{run, Hanging, Place};
+use crate::place::{run, tell, Hanging, On, Place};
 use crate::proxy::Troubles;
 
 const PRIMARIES: usize = 3;
@@ -64,7 +64,7 @@ impl Place {
             proxies.push(proxy);
         }
         cluster::form(&nodes, PRIMARIES)?;
-        let place = Place::of_cluster(servers, proxies, troubles);
+        let place = Place::of(On::Cluster, servers, proxies, troubles);
         place.settles().map(|()| place)
     }
 
@@ -119,7 +119,7 @@ impl Place {
         let to = self.taker(from)?;
         for (node, does, other) in [(to, "IMPORTING", from), (from, "MIGRATING", to)] {
             let command = format!("CLUSTER SETSLOT {slot} {does} {}", self.id(other)?);
-            run::<redis::Value>(self.servers[node].port(), &command)?;
+            tell(self.servers[node].port(), &command)?;
         }
         Ok(())
     }
@@ -128,7 +128,7 @@ impl Place {
         let from = self.owner(slot)?;
         let to = self.servers[self.taker(from)?].port();
         let command = format!("MIGRATE 127.0.0.1 {to}  0 5000 KEYS {}", keys.join(" "));
-        run::<redis::Value>(self.servers[from].port(), &command).map(|_| ())
+        tell(self.servers[from].port(), &command)
     }
 
     pub(crate) fn close_slot(&self, key: &str) -> Result<(), String> {
@@ -144,9 +144,7 @@ impl Place {
             self.carry(&keys, slot)?;
         }
         let settle = format!("CLUSTER SETSLOT {slot} NODE {}", self.id(to)?);
-        [to, from].iter().try_for_each(|node| {
-            run::<redis::Value>(self.servers[*node].port(), &settle).map(|_| ())
-        })
+        [to, from].into_iter().try_for_each(|node| tell(self.servers[node].port(), &settle))
     }
 
     /// The only replica of a node.
@@ -173,9 +171,9 @@ impl Place {
         if gone {
             self.proxies[old].turn_to(NOBODY);
         }
-        let promoted = run::<redis::Value>(self.servers[new].port(), "CLUSTER FAILOVER TAKEOVER");
+        let promoted = tell(self.servers[new].port(), "CLUSTER FAILOVER TAKEOVER");
         let others = || (0..self.servers.len()).filter(|node| *node != old);
-        let known = promoted.and_then(|_| {
+        let known = promoted.and_then(|()| {
             in_time("the other nodes know the new primary", || {
                 others().all(|node| names_owner(&self.servers[node], &id, slot))
             })
@@ -196,14 +194,14 @@ impl Place {
         // count. So its primary is paused until the replica has all data, and then it is promoted
         // by TAKEOVER.
         let old = self.servers[owner].port();
-        run::<redis::Value>(old, "CLIENT PAUSE 20000 WRITE")?;
+        tell(old, "CLIENT PAUSE 20000 WRITE")?;
         catches_up(old)?;
-        run::<redis::Value>(port, "CLUSTER FAILOVER TAKEOVER")?;
+        tell(port, "CLUSTER FAILOVER TAKEOVER")?;
         in_time("it has the slot", || {
             let is_replica = says(old, "INFO replication", "role:slave");
             is_replica && self.owner(slot).is_ok_and(|now| self.servers[now].port() == port)
         })?;
-        run::<redis::Value>(old, "CLIENT UNPAUSE")?;
+        tell(old, "CLIENT UNPAUSE")?;
         self.settles()
     }
 }

@@ -7,11 +7,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use seckill_harness::driver::Driver;
+use seckill_harness::launch::connect;
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
 
 use crate::driver::Client;
-use crate::place::{connect, Hanging, On, Place};
+use crate::place::{Hanging, On, Place};
 use crate::proxy::{Then, Trouble};
 
 /// One case: a sale and its steps. `KEY` in a command is the sale's key.
