@@ -29,7 +29,6 @@ struct Panel {
     bars: Vec<(&'static str, Spread)>,
 }
 
-/// Writes the chart.
 pub fn write(file: &Path, runs: &Runs) -> Result<(), String> {
     // The newest Redis only, to keep the picture small. The page's table has all servers.
     let Some(run) = runs.newest_redis().or(runs.runs.first()) else { return Ok(()) };

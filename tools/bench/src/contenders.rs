@@ -81,7 +81,6 @@ fn script_recommended(control: &mut Control, _: u64) -> Result<Calls, String> {
     Ok(vec![(GRAB, Request::new(&grab, GRANTED)), (CONFIRM, Request::new(&confirm, SOLD))])
 }
 
-/// Loads a script and returns its digest.
 fn loaded(control: &mut Control, text: &str) -> Result<String, String> {
     control.ask(&["SCRIPT", "LOAD", text])
 }

@@ -16,7 +16,6 @@ use crate::host::{cores, SERVER_CORE};
 const DEADLINE: Duration = Duration::from_secs(120);
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
-/// A server with its control connection.
 pub struct Control {
     server: Server,
     connection: Connection,

@@ -13,18 +13,15 @@ struct Series {
 
 /// Processor time of the server's main thread for each call.
 pub const SERVER_US: &str = "us a call";
-/// Calls a second.
 pub const PER_SECOND: &str = "calls/s";
 /// Share of time that the server's main thread was busy, 0 to 1.
 pub const BUSY: &str = "busy";
 pub const BYTES: &str = "bytes";
 pub const MS: &str = "ms";
-/// The slowest call.
 pub const MAX_MS: &str = "ms at most";
 pub const US: &str = "us";
 pub const INSTRUCTIONS: &str = "instructions";
 
-/// A median with the smallest and largest value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub median: f64,
@@ -63,7 +60,6 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Adds one value.
     pub fn add(&mut self, case: &str, who: &str, unit: &str, value: f64) {
         match self.series.iter_mut().find(|series| series.is((case, who), unit)) {
             Some(series) => series.values.push(value),

@@ -10,7 +10,6 @@ pub const SERVER_CORE: usize = 0;
 /// The core for everything else: load, and children that save.
 pub const OTHER_CORE: usize = 1;
 
-/// The machine.
 #[derive(Debug, Deserialize, Serialize)]
 pub struct Host {
     pub cores: usize,
@@ -33,13 +32,11 @@ pub fn leave_the_servers_core() -> bool {
     cores() > 1 && sched_setaffinity(None, &set).is_ok()
 }
 
-/// Number of processors.
 pub fn cores() -> usize {
     let text = file("/proc/cpuinfo");
     text.lines().filter(|line| line.starts_with("processor")).count().max(1)
 }
 
-/// The model name of the processor.
 pub fn cpu() -> String {
     let text = file("/proc/cpuinfo");
     let line = text.lines().find(|line| line.starts_with("model name"));

@@ -67,7 +67,6 @@ impl Request {
     }
 }
 
-/// Connections and pipeline of a load.
 #[derive(Clone, Copy)]
 pub struct Manner {
     pub connections: usize,

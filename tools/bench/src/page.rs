@@ -26,7 +26,6 @@ const DETAILS: &str = "tools/bench/README.md";
 /// Bytes of `maxmemory 1gb`.
 const FULL: f64 = (1u64 << 30) as f64;
 
-/// Prints the results of one run.
 pub fn print(report: &Report) {
     let runs = [report];
     println!("{}\n", table(&runs));
@@ -38,7 +37,6 @@ pub fn print(report: &Report) {
     println!("{}\n({})", report.sentence(), took.collect::<Vec<_>>().join(", "));
 }
 
-/// Writes the tables of all runs into the pages.
 pub fn write(runs: &Runs) -> Result<(), String> {
     blocks(runs)?.iter().try_for_each(|(file, name, text)| {
         let ([begin, end], part) = block(name, text);
@@ -49,7 +47,6 @@ pub fn write(runs: &Runs) -> Result<(), String> {
 /// A file, the name of a table's marks, and the table.
 type Block = (&'static str, &'static str, String);
 
-/// All tables of all pages.
 fn blocks(runs: &Runs) -> Result<Vec<Block>, String> {
     let all: Vec<&Report> = runs.runs.iter().collect();
     let sentences = all.iter().map(|run| format!("- {}", run.sentence())).collect::<Vec<_>>();
@@ -131,7 +128,6 @@ fn others() -> Vec<Line> {
     lines
 }
 
-/// Server time for each call.
 fn times(runs: &[&Report], lines: &[Line]) -> Table {
     let mut table = new_table(vec!["server time per call, us", "setting", "contender"], runs);
     for (what, setting, who) in lines {

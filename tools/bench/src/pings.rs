@@ -54,14 +54,12 @@ impl Pings {
         Ok(Pings(took))
     }
 
-    /// The p99.9 in milliseconds.
     pub fn p999_ms(&mut self) -> f64 {
         self.0.sort_by(f64::total_cmp);
         let place = (self.0.len() as f64 * 0.999) as usize;
         self.0[place.min(self.0.len() - 1)] / 1e3
     }
 
-    /// The maximum in milliseconds.
     pub fn max_ms(&self) -> f64 {
         self.0.iter().copied().fold(0.0, f64::max) / 1e3
     }

@@ -1,6 +1,5 @@
 //! Sizes of a run: rounds, calls and winners.
 
-/// Sizes of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Rounds in which all contenders take a turn.

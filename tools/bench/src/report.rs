@@ -35,7 +35,6 @@ pub struct Took {
     pub seconds: f64,
     /// Runnable processes before the case (load average of one minute).
     pub load_before: f64,
-    /// The processor of the case.
     pub cpu: String,
 }
 
@@ -124,7 +123,6 @@ impl Runs {
         }
     }
 
-    /// The run of the newest Redis.
     pub fn newest_redis(&self) -> Option<&Report> {
         self.runs.iter().rfind(|run| run.server.starts_with("Redis "))
     }

@@ -6,7 +6,6 @@ use std::net::TcpStream;
 use super::reply::Reply;
 use super::wait::deadline;
 
-/// One connection to a server.
 pub struct Conn {
     reader: BufReader<TcpStream>,
 }
@@ -21,7 +20,6 @@ pub fn info_field<'i>(info: &'i str, name: &str) -> Option<&'i str> {
     info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))
 }
 
-/// Encodes a command for the connection.
 pub fn encode(args: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut command = redis::Cmd::new();
     for arg in args {
@@ -44,12 +42,10 @@ impl Conn {
         self.send_raw(&encode(args))
     }
 
-    /// Sends bytes as they are.
     pub fn send_raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.reader.get_mut().write_all(bytes)
     }
 
-    /// Reads the next reply.
     pub fn read(&mut self) -> io::Result<Reply> {
         Reply::read(&mut self.reader)
     }
@@ -124,7 +120,6 @@ impl Conn {
         part(0) * 1000 + part(1) / 1000
     }
 
-    /// One value of INFO.
     #[track_caller]
     pub fn info(&mut self, section: &str, name: &str) -> String {
         let info = self.cmd(&format!("INFO {section}")).text();
@@ -132,7 +127,6 @@ impl Conn {
         value.unwrap_or_else(|| panic!("no {name} in INFO {section}:\n{info}")).to_owned()
     }
 
-    /// Switches to RESP3.
     #[track_caller]
     pub fn resp3(mut self) -> Conn {
         let hello = self.cmd("HELLO 3");

@@ -4,7 +4,6 @@ use super::client::{words, Conn};
 use super::reply::Reply;
 use super::wait::holds_in_time;
 
-/// The slots of a cluster.
 pub const SLOTS: usize = 16_384;
 
 /// The ports of a node: for clients, and for the cluster bus.
@@ -51,7 +50,6 @@ pub fn says(port: u16, line: &str, text: &str) -> bool {
     ask(port, line).is_ok_and(|said| said.to_string().contains(text))
 }
 
-/// Waits until a condition holds.
 pub fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(), String> {
     holds_in_time(condition).then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
 }

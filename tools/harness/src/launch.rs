@@ -45,12 +45,10 @@ impl From<Failure> for String {
     }
 }
 
-/// The log file of a server in this folder.
 pub fn log_file(folder: &Path) -> PathBuf {
     folder.join("server.log")
 }
 
-/// The whole log of a server in this folder.
 pub fn log(folder: &Path) -> String {
     let bytes = fs::read(log_file(folder)).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
@@ -112,7 +110,6 @@ fn answers(port: u16, pid: u32) -> bool {
     is_mine && matches!(pong, Ok(Reply::Simple(text)) if text == b"PONG")
 }
 
-/// A connection to this port.
 pub fn connect(port: u16) -> Result<redis::Connection, String> {
     let client = redis::Client::open(format!("redis://127.0.0.1:{port}/"));
     let connection = client.and_then(|client| client.get_connection());

@@ -18,7 +18,6 @@ use super::process::lock;
 /// TCP resends lost bytes after this time at the earliest. Later bytes wait for them.
 const SENT_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
-/// A direction of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Towards {
     /// From the client to the server.
@@ -57,7 +56,6 @@ struct Line {
     server: AtomicU16,
     /// Whether bytes are dropped towards the server, and towards the client.
     cut: [AtomicBool; 2],
-    /// Additional delay in milliseconds.
     slower_ms: AtomicU64,
     /// One of this many parts is lost and resent late; 0 for none.
     loses_one_of: AtomicU64,

@@ -20,7 +20,6 @@ const SETTINGS: [&str; 4] = [
     "--skip-name-resolve",
 ];
 
-/// MariaDB or MySQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Maker {
     MariaDb,
@@ -31,7 +30,6 @@ enum Maker {
 /// The folder name of that MySQL.
 const MYSQL: &str = "mysql-9.7.4";
 
-/// A running MariaDB or MySQL server.
 pub struct MariaDb {
     process: Process,
     socket: PathBuf,
@@ -48,7 +46,6 @@ impl MariaDb {
         MariaDb::start_by(Maker::MariaDb, settings)
     }
 
-    /// Starts MySQL with these settings.
     pub fn mysql_with(settings: &[&str]) -> Result<MariaDb, String> {
         MariaDb::start_by(Maker::MySql, settings)
     }
@@ -77,7 +74,6 @@ impl MariaDb {
         self.process.folder().join("data")
     }
 
-    /// The local socket.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
@@ -88,7 +84,6 @@ impl MariaDb {
     }
 }
 
-/// The path of the server program.
 fn server(maker: Maker) -> Result<OsString, String> {
     if maker == Maker::MariaDb {
         return Ok(program("mariadbd"));

@@ -9,7 +9,6 @@ use std::process::Command;
 use super::other_module;
 use super::process::{command_as, user_ids};
 
-/// Options for starting a server.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The folder in which the server's own folder is created.
@@ -45,7 +44,6 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The default options of test servers.
     pub fn new() -> Options {
         Options::default()
     }
@@ -110,13 +108,11 @@ impl Options {
         self
     }
 
-    /// Starts the server without the module.
     pub fn without_module(mut self) -> Options {
         self.module_args = None;
         self
     }
 
-    /// Loads the tests' other module too.
     pub fn with_other_module(self) -> Options {
         let line = format!("loadmodule {}", other_module::path().display());
         self.line(&line)

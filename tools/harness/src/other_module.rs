@@ -10,7 +10,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use super::client::Conn;
 use super::reply::Reply;
 
-/// The other module's path.
 pub fn path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| built("other_module"))

@@ -11,14 +11,12 @@ use crate::process::{command, command_as, user_ids, Process};
 /// The folder in which Debian keeps the programs of each version.
 const VERSIONS: &str = "/usr/lib/postgresql";
 
-/// A running PostgreSQL server.
 pub struct Postgres {
     process: Process,
     /// The port; also a part of the socket's name.
     port: u16,
 }
 
-/// Default port.
 const PORT: u16 = 5432;
 
 impl Postgres {
@@ -73,12 +71,10 @@ impl Postgres {
         format!("postgres://postgres@{folder}:{}/{name}", self.port)
     }
 
-    /// The server's folder.
     pub fn folder(&self) -> &Path {
         self.process.folder()
     }
 
-    /// The local socket.
     pub fn socket(&self) -> PathBuf {
         self.folder().join(format!(".s.PGSQL.{}", self.port))
     }

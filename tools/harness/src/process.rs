@@ -51,7 +51,6 @@ impl Process {
         Ok(Process { slot, folder })
     }
 
-    /// The temporary folder.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -101,7 +100,6 @@ impl Process {
         child.wait().ok()
     }
 
-    /// Sends the process a signal.
     pub fn signal(&self, signal: Signal) -> Result<(), String> {
         let pid = self.pid().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         let pid = pid.ok_or("This process was stopped before.")?;
@@ -189,7 +187,6 @@ pub fn last_lines(file: &Path, count: usize) -> String {
     last_lines_of(&String::from_utf8_lossy(&text), count)
 }
 
-/// The last lines of a text.
 pub fn last_lines_of(text: &str, count: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(count)..].join("\n")

@@ -81,7 +81,6 @@ impl Server {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// The server's port on the loopback interface.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -91,7 +90,6 @@ impl Server {
         self.process.pid().unwrap_or(0)
     }
 
-    /// Opens a new connection.
     pub fn connect(&self) -> Result<redis::Connection, String> {
         launch::connect(self.port)
     }
@@ -131,7 +129,6 @@ impl Server {
         self.process.pid().is_none() || self.process.ended().is_some()
     }
 
-    /// The folder with the server's files.
     pub fn folder(&self) -> &Path {
         self.process.folder()
     }

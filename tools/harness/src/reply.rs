@@ -24,7 +24,6 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Reads one reply.
     pub fn read(from: &mut impl BufRead) -> io::Result<Reply> {
         let line = read_line(from)?;
         let (&mark, text) = line.split_first().ok_or(io::ErrorKind::InvalidData)?;
@@ -62,13 +61,11 @@ impl Reply {
         }
     }
 
-    /// A string of any kind as text.
     #[track_caller]
     pub fn text(&self) -> String {
         String::from_utf8_lossy(self.bytes()).into_owned()
     }
 
-    /// The number in an integer reply.
     #[track_caller]
     pub fn int(&self) -> i64 {
         match self {
@@ -123,7 +120,6 @@ impl Reply {
         is_code || shown == written || self.timeless() == written
     }
 
-    /// Whether this is an error.
     pub fn is_error(&self) -> bool {
         matches!(self, Reply::Error(_))
     }

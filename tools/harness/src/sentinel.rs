@@ -13,7 +13,6 @@ use super::wait::holds_within;
 /// Deadline for Sentinels to find each other. Each announces itself every 2 s.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// One Sentinel.
 pub struct Sentinel {
     process: Process,
     port: u16,
@@ -42,12 +41,10 @@ impl Sentinel {
         Ok(Sentinel { process, port: launched? })
     }
 
-    /// The Sentinel's port on the loopback interface.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Opens a new connection.
     pub fn connect(&self) -> Result<redis::Connection, String> {
         launch::connect(self.port)
     }
@@ -67,7 +64,6 @@ impl Sentinel {
         asked.query(&mut self.connect()?).map_err(|e| format!("A Sentinel says: {e}"))
     }
 
-    /// Kills the process with SIGKILL.
     pub fn kill(&self) {
         self.process.kill();
     }

@@ -24,7 +24,6 @@ use super::wait::{holds_in_time, unix_ms, wait_until};
 const LOG_TAIL_LINES: usize = 40;
 
 impl Options {
-    /// Starts a server.
     #[track_caller]
     pub fn start(self) -> Server {
         match self.try_start() {
@@ -68,7 +67,6 @@ impl DerefMut for Server {
 }
 
 impl Server {
-    /// Starts a server with default options.
     #[track_caller]
     pub fn start() -> Server {
         Options::new().start()
@@ -88,7 +86,6 @@ impl Server {
         Options::new().module_args("sweep-interval-ms 60000").start()
     }
 
-    /// A new connection.
     #[track_caller]
     pub fn conn(&self) -> Conn {
         Conn::open(self.port()).unwrap_or_else(|error| panic!("no connection: {error}"))
@@ -131,7 +128,6 @@ impl Server {
         });
     }
 
-    /// The digest of a key's value.
     #[track_caller]
     pub fn digest(&self, key: &str) -> String {
         let digest = self.cmd(&format!("DEBUG DIGEST-VALUE {key}")).items()[0].text();
@@ -183,18 +179,15 @@ impl Server {
         }
     }
 
-    /// One value of INFO.
     #[track_caller]
     pub fn info(&self, section: &str, name: &str) -> String {
         self.conn().info(section, name)
     }
 
-    /// The server's whole log.
     pub fn log(&self) -> String {
         launch::log(self.folder())
     }
 
-    /// Waits until the log contains `text`.
     #[track_caller]
     pub fn wait_for_log(&self, text: &str) {
         wait_until(&format!("the log says {text}"), || self.log().contains(text));
@@ -217,7 +210,6 @@ impl Server {
         });
     }
 
-    /// Kills the server with SIGKILL.
     #[track_caller]
     pub fn kill9(&mut self) {
         self.kill().expect("the server runs");

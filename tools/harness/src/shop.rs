@@ -15,13 +15,11 @@ pub fn counters(conn: &mut Conn, key: &str) -> String {
     counters.map(|(name, number)| format!("{name} {number}")).collect::<Vec<_>>().join(" ")
 }
 
-/// One number of STATUS.
 #[track_caller]
 pub fn number(conn: &mut Conn, key: &str, field: &str) -> i64 {
     conn.cmd(&format!("SECKILL.STATUS {key}")).field(field).int()
 }
 
-/// One of the counters in STATUS.
 #[track_caller]
 pub fn counter(conn: &mut Conn, key: &str, name: &str) -> i64 {
     conn.cmd(&format!("SECKILL.STATUS {key}")).field("counters").field(name).int()
@@ -100,7 +98,6 @@ impl Entry {
     }
 }
 
-/// All entries of a stream.
 #[track_caller]
 pub fn entries(conn: &mut Conn, stream: &str) -> Vec<Entry> {
     let all = conn.cmd(&format!("XRANGE {stream} - +"));
@@ -117,7 +114,6 @@ pub fn entry(reply: &Reply) -> Entry {
     Entry { id: reply.items()[0].text(), fields, data }
 }
 
-/// The events in a stream, in order.
 #[track_caller]
 pub fn events(conn: &mut Conn, stream: &str) -> Vec<String> {
     entries(conn, stream).iter().map(|entry| entry.text("event").to_owned()).collect()

@@ -66,7 +66,6 @@ pub struct Reports {
     pub ended: usize,
 }
 
-/// Whether servers run under valgrind.
 pub fn is_on() -> bool {
     std::env::var_os(FOLDER).is_some()
 }
@@ -114,7 +113,6 @@ impl Logs {
         WORDS.into_iter().map(value).collect()
     }
 
-    /// The reports so far.
     pub fn reports(&self) -> Reports {
         match self.is_sanitizers {
             true => reports_of_sanitizer(&self.folder, &self.name),

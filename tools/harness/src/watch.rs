@@ -36,7 +36,6 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Builds the library.
     pub fn build() -> Watch {
         let notes = tempfile::Builder::new().prefix("seckill-watch-").tempdir();
         Watch { library: other_module::built("watch"), notes: notes.expect("a folder") }
@@ -84,7 +83,6 @@ impl Watch {
         orders.get(8..).is_some_and(|left| left.iter().any(|byte| *byte > 0))
     }
 
-    /// Writes one of the settings.
     fn order(&self, place: usize, number: u32) {
         // The server has this file mapped, so it must never be shorter.
         let file = OpenOptions::new().write(true).open(self.place(ORDERS));

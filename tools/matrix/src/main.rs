@@ -28,7 +28,6 @@ struct Options {
 /// Marks around the tables of a page.
 const MARKS: [&str; 2] = ["<!-- tables: make matrix -->\n", "<!-- end of the tables -->"];
 
-/// Folder for the output of each run.
 const LOGS: &str = "target/matrix";
 
 /// The tests between different servers.
@@ -103,7 +102,6 @@ fn test_binary() -> Result<PathBuf, String> {
     found.ok_or_else(|| "The tests do not build; see: cargo test --no-run".into())
 }
 
-/// All server tests on one server.
 fn suite(tests: &Path, servers: &Path, name: &str) -> Result<Outcome, String> {
     let server = servers.join(name).join("server");
     let started = Instant::now();

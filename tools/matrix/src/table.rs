@@ -134,7 +134,6 @@ pub struct Words {
     snapshot: &'static str,
 }
 
-/// Both languages.
 pub const LANGUAGES: [Words; 2] = [
     Words {
         page: "docs/servers.md",
@@ -156,7 +155,6 @@ pub const LANGUAGES: [Words; 2] = [
     },
 ];
 
-/// All tables of a page.
 pub fn page(outcomes: &[Outcome], pairs: &[Pair], words: &Words) -> String {
     let mut parts = vec![results(outcomes, pairs, words)];
     for (what, head) in [("replica", words.replica), ("snapshot", words.snapshot)] {
@@ -171,7 +169,6 @@ fn markdown() -> Table {
     table
 }
 
-/// The result of each server.
 fn results(outcomes: &[Outcome], pairs: &[Pair], words: &Words) -> String {
     let mut table = markdown();
     table.set_header(words.head);

@@ -22,7 +22,6 @@ pub struct Place {
     pub breaks: Vec<String>,
 }
 
-/// The kind of code at a place.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// An operator between two operands.
@@ -37,7 +36,6 @@ pub enum Kind {
     Answer,
 }
 
-/// All places of a file.
 pub fn places(source: &str) -> Result<Vec<Place>, String> {
     let file = syn::parse_file(source).map_err(|error| error.to_string())?;
     let mut finder = Finder { places: Vec::new(), function: String::new() };

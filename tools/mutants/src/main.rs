@@ -113,7 +113,6 @@ fn build<'m>(
     Err(format!("After {BUILDS_MAX} builds the compiler still refuses some"))
 }
 
-/// Tests all mutants, several at a time.
 fn try_all(chosen: &Numbered<'_>, programs: &Programs, tests: &[Test]) -> BTreeMap<usize, Outcome> {
     let outcomes = Mutex::new(BTreeMap::new());
     run::in_parallel(JOBS, chosen.iter(), |_, (number, mutant)| {

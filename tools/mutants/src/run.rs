@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use crate::tree::Programs;
 use crate::write::VARIABLE;
 
-/// One test.
 #[derive(Clone, Debug)]
 pub struct Test {
     pub program: PathBuf,
@@ -24,7 +23,6 @@ pub struct Test {
     pub reached: BTreeSet<usize>,
 }
 
-/// The result of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// This test failed.

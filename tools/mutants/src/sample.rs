@@ -15,9 +15,7 @@ pub struct Mutant {
     /// The path of the file in the repository.
     pub path: String,
     pub place: Place,
-    /// The replacement.
     pub instead: String,
-    /// The original line.
     line: String,
 }
 
@@ -40,7 +38,6 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// Folders with mutants.
 const FOLDERS: [&str; 2] = ["domain/src/", "src/"];
 /// Files without mutants: tests, and the allocator, which the switches themselves call.
 const LEFT_ALONE: [&str; 3] = ["tests.rs", "testing.rs", "alloc.rs"];

@@ -100,7 +100,6 @@ fn of(key: &DataKey, language: Language) -> String {
     all.join(language.of(", ", "、"))
 }
 
-/// The terms of a sale on the exporter's page.
 fn terms_of_the_page() -> String {
     let shown = TERMS.iter().filter(|term| term.section().is_some());
     let names: Vec<_> = shown.filter_map(|term| term.field).map(|(name, _)| name).collect();

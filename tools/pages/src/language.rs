@@ -11,7 +11,6 @@ use seckill_domain::outcome::OUTCOMES;
 /// Blocks separated by empty lines: a sentence of the command table, then its Chinese.
 pub const CHINESE: &str = include_str!("zh.txt");
 
-/// The language of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     English,

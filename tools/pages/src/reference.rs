@@ -7,7 +7,6 @@ use seckill_domain::event::EVENTS;
 use crate::language::Language;
 use crate::text::{each, fill};
 
-/// The content of the page.
 pub fn markdown(language: Language) -> String {
     let events = each(&EVENTS, "\n", |event| {
         let notification = event.notification.map(|name| format!("`{}`", name.to_string_lossy()));

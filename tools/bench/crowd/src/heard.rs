@@ -3,7 +3,6 @@
 use super::plan::Click;
 use super::wire::Reply;
 
-/// Answers by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heard {
     pub granted: u64,
@@ -15,7 +14,6 @@ pub struct Heard {
 }
 
 impl Heard {
-    /// Counts all answers.
     pub fn count(answers: &[(Click, Reply)]) -> Heard {
         let mut heard = Heard::default();
         for (_, reply) in answers {
@@ -31,7 +29,6 @@ impl Heard {
         heard
     }
 
-    /// All answers together.
     pub fn all(&self) -> u64 {
         let refused = self.already + self.replayed + self.soldout + self.notopen;
         self.granted + refused + self.unexpected

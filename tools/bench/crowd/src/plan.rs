@@ -43,9 +43,7 @@ const HABITS: [Habit; 8] = [
 
 /// The clicks of every connection, one after the other.
 pub struct Plan {
-    /// One queue for each connection.
     pub queues: Vec<VecDeque<Click>>,
-    /// All clicks together.
     pub clicks: u64,
 }
 

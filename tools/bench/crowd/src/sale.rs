@@ -41,7 +41,6 @@ pub fn name(example: &str) -> String {
     format!("sale:{example}:{}:{}", since.as_millis(), std::process::id())
 }
 
-/// STATUS in its JSON form.
 pub fn status(control: &mut Connection, key: &str) -> Result<Value, String> {
     let status: String = redis::cmd("SECKILL.STATUS")
         .arg(key)
@@ -51,7 +50,6 @@ pub fn status(control: &mut Connection, key: &str) -> Result<Value, String> {
     serde_json::from_str(&status).map_err(|e| format!("STATUS is not valid JSON: {e}"))
 }
 
-/// One number of STATUS.
 pub fn number(status: &Value, path: &str) -> Result<u64, String> {
     let number = status.pointer(path).and_then(Value::as_u64);
     number.ok_or_else(|| format!("STATUS has no number {path}."))
@@ -68,7 +66,6 @@ pub fn compare(status: &Value, expected: &[(&str, u64)]) -> Result<(), String> {
     Ok(())
 }
 
-/// Sends AUDIT.
 pub fn audit(control: &mut Connection, key: &str) -> Result<Audit, String> {
     let map: Vec<redis::Value> = redis::cmd("SECKILL.AUDIT")
         .arg(key)

@@ -21,14 +21,12 @@ pub fn progress_bar(all: u64, what: &str) -> ProgressBar {
     }
 }
 
-/// An empty table with this header.
 pub fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::ASCII_BORDERS_ONLY_CONDENSED).set_header(header);
     table
 }
 
-/// Aligns numbers to the right.
 pub fn align_right(table: &mut Table, column: usize) {
     if let Some(column) = table.column_mut(column) {
         column.set_cell_alignment(CellAlignment::Right);

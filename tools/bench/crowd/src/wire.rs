@@ -45,7 +45,6 @@ pub fn write_grab(out: &mut Vec<u8>, key: &str, click: Click) {
     write_command(out, &words);
 }
 
-/// Appends one command to `out`.
 pub fn write_command(out: &mut Vec<u8>, words: &[impl AsRef<str>]) {
     let mut command = redis::Cmd::new();
     for word in words {

@@ -54,7 +54,6 @@ const WORD_TEXTS: [&[u8]; 6] = [b"event", b"GRANT", b"sale", b"data", b"user", b
 
 type Entry = extern "C" fn(*mut RedisModuleCtx, *mut *mut RedisModuleString, c_int) -> c_int;
 
-/// Flags for opening keys.
 const READ_AND_WRITE: c_int = (raw::REDISMODULE_READ | raw::REDISMODULE_WRITE) as c_int;
 
 /// Command flags of GRAB.

@@ -17,12 +17,10 @@ const UNLINK: &str = "UNLINK of the largest";
 /// Calls that write nothing: they show pauses of the machine itself.
 const NOOP: &str = "no-op";
 
-/// The name of the memory case at this size.
 fn memory(winners: u64) -> String {
     format!("memory of {winners}")
 }
 
-/// The name of the case that reads a page of a sale with this many winners.
 fn page(winners: u64) -> String {
     format!("WINNERS COUNT 1000 of {winners}")
 }

@@ -5,7 +5,6 @@ use crate::contenders::{GRANTED, PLENTY, REQ, SALE, USER};
 use crate::figures::BYTES;
 use crate::load::{send, spread, Request, PIPELINED, USERS};
 
-/// Bytes of the server's memory for each grant.
 pub const MEMORY: &str = "memory of a grant";
 
 const OUTBOX: &str = "sale:orders";

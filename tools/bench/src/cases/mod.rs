@@ -41,12 +41,10 @@ impl Bench {
         eprintln!("{}:{:02}  {case}, round {}", seconds / 60, seconds % 60, round + 1);
     }
 
-    /// A server with the module.
     pub fn server(&self, settings: &[&str]) -> Result<Control, String> {
         Control::start(Some(&self.module), settings)
     }
 
-    /// A server with seckill and the no-op module.
     pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
         let noop = self.noop.to_string_lossy();
         let settings = [settings, &["--loadmodule", &noop]].concat();
@@ -74,7 +72,6 @@ impl Bench {
     }
 }
 
-/// A case with its name.
 pub struct Case {
     pub name: &'static str,
     pub run: fn(&mut Bench) -> Result<(), String>,
@@ -99,7 +96,6 @@ pub const CASES: [Case; 15] = [
     Case { name: "stall-units", run: |bench| stall::run(bench, &stall::NUMBERED) },
 ];
 
-/// All rows.
 pub fn rows(figures: &Figures, plan: &Plan, server: &str) -> Vec<Row> {
     let is_redis_7 = server.starts_with("Redis 7.0");
     let mut rows = Rows { figures, plan, is_redis_7, all: Vec::new() };

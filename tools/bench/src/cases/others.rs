@@ -14,7 +14,6 @@ const CONTROL: &str = "without, again";
 
 const COMMANDS: [&str; 3] = ["GET", "SET", "INCR"];
 
-/// The name of the case for a command.
 fn case(command: &str) -> String {
     format!("{command} of others")
 }

@@ -42,7 +42,6 @@ fn set_up(bench: &Bench) -> Result<Vec<Control>, String> {
     Ok(all)
 }
 
-/// Sum of processor seconds of all servers.
 fn worked(all: &mut [Control]) -> Result<f64, String> {
     all.iter_mut().map(Control::worked_seconds).sum()
 }

@@ -26,7 +26,6 @@ const ASKED: [(&str, &str, u64); 4] = [
     ("WINNERS COUNT 1000", "SECKILL.WINNERS", 200),
 ];
 
-/// The name of the case for a command with this many rounds.
 fn case(what: &str, rounds: u64) -> String {
     format!("{what} with {rounds} rounds kept")
 }

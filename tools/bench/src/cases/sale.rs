@@ -21,7 +21,6 @@ pub const LESS: &str = "no sale";
 pub const AOF: [&str; 6] =
     ["--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0"];
 
-/// The name of the case for a call in this setting.
 pub fn case(what: &str, setting: &str) -> String {
     format!("{what}; {setting}")
 }
@@ -93,7 +92,6 @@ fn by_turns(
     Ok(())
 }
 
-/// The rows of a sale's calls.
 pub fn rows(rows: &mut Rows<'_>) {
     for (setting, least, text) in [
         (LOGGED, 4.0, ">= 4 on Redis 7.0, >= 3.5 elsewhere"),

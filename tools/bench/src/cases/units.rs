@@ -18,10 +18,8 @@ const THESE: &str = "GRAB UNITS of four";
 const RUN: &str = "GRAB QTY 4";
 const WANTED: usize = 4;
 
-/// Bytes of a free number.
 const MEMORY: &str = "memory of a free number";
 
-/// The name of the case for a call in a hall with this many seats.
 fn of_size(deed: &str, seats: u64) -> String {
     format!("{deed} of {seats}")
 }
@@ -55,7 +53,6 @@ fn half_taken(bench: &mut Bench, seed: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// A hall with its taken seats.
 struct HalfTaken {
     control: Control,
     seats: u64,
@@ -102,7 +99,6 @@ impl HalfTaken {
         }
     }
 
-    /// Four random free seats.
     fn free_seats(&mut self) -> Vec<u64> {
         let mut found = Vec::new();
         while found.len() < WANTED {

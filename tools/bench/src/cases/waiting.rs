@@ -15,10 +15,8 @@ const MEMORY: &str = "memory of an entry of a waiting list";
 /// A second short list, called by turns with the others: it shows how much two equal lists differ.
 const TWIN: &str = "another of the same length";
 
-/// The operations on a list.
 const DEEDS: [&str; 4] = ["PLACE", "leaving", "joining", "an offer"];
 
-/// The name of the case for an operation with this many waiters.
 fn case(deed: &str, waiting: u64) -> String {
     format!("{deed}, {waiting} waiting")
 }
@@ -92,7 +90,6 @@ fn deeds(bench: &mut Bench, many: u64, is_first: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A list with its waiters.
 struct List {
     control: Control,
     waiting: u64,
@@ -134,7 +131,6 @@ impl List {
         self.join()
     }
 
-    /// A new user joins.
     fn join(&mut self) -> Result<(), String> {
         let ids = [numbered(USER, self.last), numbered(REQ, self.last)];
         self.last += 1;

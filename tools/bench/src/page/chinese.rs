@@ -84,7 +84,6 @@ const WORDS: [(&str, &str); 65] = [
 /// Names and units that are equal in both languages.
 const NAMES: [&str; 8] = ["Redis", "Valkey", "Lua", "everysec", "io", "threads", "pipeline", "p99"];
 
-/// A table in Chinese.
 pub fn table(english: &Table) -> Result<Table, String> {
     let words = |row: &Row| -> Result<Vec<String>, String> {
         row.cell_iter().map(|each| cell(&each.content())).collect()

@@ -139,7 +139,6 @@ impl Tables {
         }
     }
 
-    /// The words of GRAB.
     fn grab(&self) -> impl Iterator<Item = &Word> {
         self.words.iter().filter(|word| !word.is_of_a_grant)
     }
@@ -149,7 +148,6 @@ impl Tables {
         self.words.iter().filter(|word| word.is_of_a_grant)
     }
 
-    /// The names of the states.
     fn states(&self) -> impl Iterator<Item = &str> {
         self.of_grants().map(|word| &*word.word).filter(|word| *word != NO_GRANT)
     }

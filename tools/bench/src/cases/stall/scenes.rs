@@ -17,7 +17,6 @@ const LONG_MS: &str = "90000000";
 const HOLD_MS: u64 = 12_000;
 /// 11 minutes: longer than a fence is kept.
 const FENCE_MS: u64 = 11 * 60_000;
-/// Milliseconds from one round to the next.
 pub const PERIOD_MS: u64 = 60_000;
 /// How far the sale's time is ahead of the server's clock. So the server ends no round by itself.
 const AHEAD_MS: u64 = 30 * PERIOD_MS;
@@ -27,7 +26,6 @@ pub const CANCELLED: &str = "*4\r\n$9\r\nCANCELLED";
 
 /// Most numbers that one grant may have.
 pub const MOST: u64 = 100;
-/// GRABs in one write.
 const GRABS_AT_ONCE: usize = 500;
 
 /// The number of sales of an MGRAB, all in one slot.
