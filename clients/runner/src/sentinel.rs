@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use seckill_harness::cluster::{in_time, says};
+use seckill_harness::cluster::says;
 use seckill_harness::program::Server;
 use seckill_harness::sentinel::Sentinel;
+use seckill_harness::wait::until;
 
 use crate::place::{run, tell, On, Place};
 use crate::proxy::Troubles;
@@ -58,7 +59,7 @@ impl Place {
         }
         let Some(sentinel) = &self.sentinel else { return Ok(()) };
         let mut known = Vec::new();
-        let knows = in_time("the Sentinel knows a primary and its replica", || {
+        let knows = until("the Sentinel knows a primary and its replica", || {
             let ask = "SENTINEL REPLICAS mymaster";
             known = run::<Vec<Vec<String>>>(sentinel.port(), ask).unwrap_or_default();
             let is = |name: &str, value: &str| {
@@ -67,7 +68,7 @@ impl Place {
             };
             let wanted =
                 [("flags", "slave"), ("role-reported", "slave"), ("master-link-status", "ok")];
-            known.len() == 1 && wanted.iter().all(|(name, value)| is(name, value))
+            Ok(known.len() == 1 && wanted.iter().all(|(name, value)| is(name, value)))
         });
         knows.map_err(|why| format!("{why}: {known:?}"))?;
         let named = sentinel.named()?;
@@ -85,14 +86,12 @@ impl Place {
         tell(old, "CLIENT PAUSE 20000 WRITE")?;
         catches_up(old)?;
         tell(old, "CONFIG SET min-replicas-to-write 1")?;
-        in_time("the Sentinel agrees to a failover", || {
-            tell(sentinel.port(), "SENTINEL FAILOVER mymaster").is_ok()
+        until("the Sentinel agrees to a failover", || {
+            tell(sentinel.port(), "SENTINEL FAILOVER mymaster").map(|()| true)
         })?;
-        in_time("the Sentinel names the new primary", || {
-            sentinel.named().is_ok_and(|named| named == new)
-        })?;
+        until("the Sentinel names the new primary", || Ok(sentinel.named()? == new))?;
         tell(old, "CLIENT UNPAUSE")?;
-        in_time("the old primary is a replica", || says(old, "INFO replication", "role:slave"))?;
+        until("the old primary is a replica", || Ok(says(old, "INFO replication", "role:slave")))?;
         tell(old, "CONFIG SET min-replicas-to-write 0")?;
         self.settle()
     }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use seckill_harness::cluster::{self, in_time, says};
+use seckill_harness::cluster::{self, says};
 use seckill_harness::launch::free_port;
 use seckill_harness::program::Server;
+use seckill_harness::wait::until;
 
 use crate::place::{run, tell, Hanging, On, Place};
 use crate::proxy::Troubles;
@@ -16,12 +17,12 @@ const NOBODY: u16 = 0;
 
 /// Waits until the only replica of this server has all changes. No other client may write then.
 pub(crate) fn catches_up(port: u16) -> Result<(), String> {
-    in_time("the replica has all", || {
-        let info: String = run(port, "INFO replication").unwrap_or_default();
+    until("the replica has all", || {
+        let info: String = run(port, "INFO replication")?;
         let field = |name: &str| Some(info.lines().find_map(|line| line.split_once(name))?.1);
         let told = field("master_repl_offset:");
         let has = field(",offset=").and_then(|rest| rest.split(',').next());
-        told.is_some() && told == has
+        Ok(told.is_some() && told == has)
     })
 }
 
@@ -74,13 +75,13 @@ impl Place {
             cluster::is_up(server.port(), PRIMARIES)?;
         }
         // A moved slot has raised the epoch of one node; a promotion raises it again.
-        in_time("all nodes have one epoch", || {
+        until("all nodes have one epoch", || {
             let epochs = self.servers.iter().map(|server| {
                 let info: String = run(server.port(), "CLUSTER INFO").unwrap_or_default();
                 let line = info.lines().find(|line| line.starts_with("cluster_current_epoch"));
                 line.map(str::to_owned)
             });
-            epochs.collect::<std::collections::BTreeSet<_>>().len() == 1
+            Ok(epochs.collect::<std::collections::BTreeSet<_>>().len() == 1)
         })
     }
 
@@ -174,8 +175,8 @@ impl Place {
         let promoted = tell(self.servers[new].port(), "CLUSTER FAILOVER TAKEOVER");
         let others = || (0..self.servers.len()).filter(|node| *node != old);
         let known = promoted.and_then(|()| {
-            in_time("the other nodes know the new primary", || {
-                others().all(|node| names_owner(&self.servers[node], &id, slot))
+            until("the other nodes know the new primary", || {
+                Ok(others().all(|node| names_owner(&self.servers[node], &id, slot)))
             })
         });
         if known.is_err() {
@@ -197,9 +198,9 @@ impl Place {
         tell(old, "CLIENT PAUSE 20000 WRITE")?;
         catches_up(old)?;
         tell(port, "CLUSTER FAILOVER TAKEOVER")?;
-        in_time("it has the slot", || {
+        until("it has the slot", || {
             let is_replica = says(old, "INFO replication", "role:slave");
-            is_replica && self.owner(slot).is_ok_and(|now| self.servers[now].port() == port)
+            Ok(is_replica && self.servers[self.owner(slot)?].port() == port)
         })?;
         tell(old, "CLIENT UNPAUSE")?;
         self.settles()

@@ -30,14 +30,9 @@ impl Deref for Control {
 }
 
 impl Control {
-    /// Starts a server, with or without a module. The server's main thread has its own core if the
-    /// machine has two.
-    pub fn start(module: Option<&Path>, settings: &[&str]) -> Result<Control, String> {
-        Control::start_through(&[], module, settings)
-    }
-
-    /// Starts the server through another program, such as valgrind.
-    pub fn start_through(
+    /// Starts a server, with or without a module, `through` another program, such as valgrind, or
+    /// alone. The server's main thread has its own core if the machine has two.
+    pub fn start(
         through: &[&str],
         module: Option<&Path>,
         settings: &[&str],

@@ -46,12 +46,9 @@ struct Options {
     /// A short run to try the bench out
     #[arg(long)]
     quick: bool,
-    /// Run only the cases of these names; --list shows them
+    /// Run only these cases
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = CASES.map(|it| it.name))]
     only: Vec<String>,
-    /// List the cases
-    #[arg(long)]
-    list: bool,
     /// Write the results into docs/ and both READMEs, unless the run is quick
     #[arg(long)]
     docs: bool,
@@ -65,10 +62,6 @@ fn main() -> ExitCode {
 }
 
 fn run(options: &Options) -> Result<(), String> {
-    if options.list {
-        CASES.iter().for_each(|case| println!("{}", case.name));
-        return Ok(());
-    }
     if options.tables {
         return write_docs(&Runs::read(Path::new(RUNS))?);
     }
@@ -128,7 +121,7 @@ fn set_up(options: &Options) -> Result<Bench, String> {
     if !host::leave_the_servers_core() {
         eprintln!("One core: load and server share it, so the figures say little.");
     }
-    let server = Control::start(Some(&module), &[])?.title()?;
+    let server = Control::start(&[], Some(&module), &[])?.title()?;
     let plan = if options.quick { plan::QUICK } else { plan::FULL };
     Ok(Bench { module, noop, server, plan, figures: Figures::default(), start: Instant::now() })
 }

@@ -5,6 +5,8 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use seckill_harness::launch::connect;
+
 /// Name of the PINGs to a server that does nothing else.
 pub const IDLE: &str = "idle";
 const IDLE_PINGS: usize = 1_000;
@@ -39,10 +41,11 @@ impl Pings {
 
     /// Sends PINGs while `goes_on` returns true for their number.
     fn while_it(port: u16, goes_on: impl Fn(usize) -> bool) -> Result<Pings, String> {
-        let failed = |e: redis::RedisError| format!("PING failed: {e}");
-        let client = redis::Client::open(format!("redis://127.0.0.1:{port}/")).map_err(failed)?;
-        let mut connection = client.get_connection().map_err(failed)?;
-        let mut ping = || redis::cmd("PING").query::<String>(&mut connection).map_err(failed);
+        let mut connection = connect(port)?;
+        let mut ping = || {
+            let pong = redis::cmd("PING").query::<String>(&mut connection);
+            pong.map_err(|e| format!("PING failed: {e}"))
+        };
         ping()?;
         let mut took = Vec::new();
         while goes_on(took.len()) {

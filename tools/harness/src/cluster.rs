@@ -2,7 +2,7 @@
 
 use super::client::{words, Conn};
 use super::reply::Reply;
-use super::wait::holds_in_time;
+use super::wait::until;
 
 pub const SLOTS: usize = 16_384;
 
@@ -23,11 +23,11 @@ pub fn form(nodes: &[Node], primaries: usize) -> Result<(), String> {
     }
     let all = format!("cluster_known_nodes:{}", nodes.len());
     for (port, _) in nodes {
-        in_time("all nodes know each other", || says(*port, "CLUSTER INFO", &all))?;
+        until("all nodes know each other", || Ok(says(*port, "CLUSTER INFO", &all)))?;
     }
     for ((primary, _), (replica, _)) in nodes.iter().zip(&nodes[primaries..]) {
         let follow = format!("CLUSTER REPLICATE {}", ask(*primary, "CLUSTER MYID")?.text());
-        in_time("the replica is taken", || tell(*replica, &follow).is_ok())?;
+        until("the replica is taken", || tell(*replica, &follow).map(|()| true))?;
     }
     nodes.iter().try_for_each(|(port, _)| is_up(*port, nodes.len() - primaries))
 }
@@ -35,12 +35,12 @@ pub fn form(nodes: &[Node], primaries: usize) -> Result<(), String> {
 /// Waits until a node is up and has this many replicas. If it is a replica, it must be in sync.
 pub fn is_up(port: u16, replicas: usize) -> Result<(), String> {
     let nodes = || ask(port, "CLUSTER NODES").map_or_else(|error| error, |nodes| nodes.text());
-    let up = in_time("the cluster is up", || {
+    let up = until("the cluster is up", || {
         let known = nodes().lines().filter(|line| line.contains("slave")).count();
         let is_linked = ["role:master", "master_link_status:up"];
-        known == replicas
+        Ok(known == replicas
             && is_linked.iter().any(|link| says(port, "INFO replication", link))
-            && says(port, "CLUSTER INFO", "cluster_state:ok")
+            && says(port, "CLUSTER INFO", "cluster_state:ok"))
     });
     up.map_err(|why| format!("{why}: {}", nodes()))
 }
@@ -48,10 +48,6 @@ pub fn is_up(port: u16, replicas: usize) -> Result<(), String> {
 /// Whether the server's reply contains this text.
 pub fn says(port: u16, line: &str, text: &str) -> bool {
     ask(port, line).is_ok_and(|said| said.to_string().contains(text))
-}
-
-pub fn in_time(what: &str, condition: impl FnMut() -> bool) -> Result<(), String> {
-    holds_in_time(condition).then_some(()).ok_or_else(|| format!("waited in vain until {what}"))
 }
 
 fn ask(port: u16, line: &str) -> Result<Reply, String> {

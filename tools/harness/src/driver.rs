@@ -37,22 +37,18 @@ impl Driver {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(|e| format!("{program} does not start: {e}"))?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(orders), Some(out)) => {
-                let (tell, answers) = mpsc::channel();
-                thread::spawn(move || {
-                    BufReader::new(out)
-                        .lines()
-                        .map_while(Result::ok)
-                        .try_for_each(|line| tell.send(line))
-                });
-                let mut driver = Driver { child, orders, answers };
-                // The first call waits for the start of the process, which belongs to no test.
-                driver.ask(r#"{"call": "home", "key": "sale", "parts": 1, "user": "alice"}"#)?;
-                Ok(driver)
-            }
-            _ => Err(format!("{program} has no pipes")),
-        }
+        let (Some(orders), Some(out)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(format!("{program} has no pipes"));
+        };
+        let (tell, answers) = mpsc::channel();
+        thread::spawn(move || {
+            let mut lines = BufReader::new(out).lines().map_while(Result::ok);
+            lines.try_for_each(|line| tell.send(line))
+        });
+        let mut driver = Driver { child, orders, answers };
+        // The first call waits for the start of the process, which belongs to no test.
+        driver.ask(r#"{"call": "home", "key": "sale", "parts": 1, "user": "alice"}"#)?;
+        Ok(driver)
     }
 
     /// The answer to one order, which must be JSON.

@@ -42,13 +42,13 @@ impl Bench {
     }
 
     pub fn server(&self, settings: &[&str]) -> Result<Control, String> {
-        Control::start(Some(&self.module), settings)
+        Control::start(&[], Some(&self.module), settings)
     }
 
     pub fn server_with_noop(&self, through: &[&str], settings: &[&str]) -> Result<Control, String> {
         let noop = self.noop.to_string_lossy();
         let settings = [settings, &["--loadmodule", &noop]].concat();
-        Control::start_through(through, Some(&self.module), &settings)
+        Control::start(through, Some(&self.module), &settings)
     }
 
     /// Sends a load, and adds the server's time for a call, the calls a second, and how busy the

@@ -30,7 +30,7 @@ pub fn run(bench: &mut Bench) -> Result<(), String> {
         for who in order {
             let mut control = match who {
                 WITH => bench.server(&[])?,
-                _ => Control::start(None, &[])?,
+                _ => Control::start(&[], None, &[])?,
             };
             if who == WITH {
                 control.tell(&["SECKILL.INIT", SALE, "1000", "HOLD", "900000"])?;

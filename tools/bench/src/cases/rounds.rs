@@ -32,16 +32,16 @@ fn case(what: &str, rounds: u64) -> String {
 
 pub fn run(bench: &mut Bench) -> Result<(), String> {
     bench.step("rounds that are kept", 0);
-    let mut sales = [FEW, MANY].map(|rounds| (rounds, scenes::rounds(bench, rounds)));
-    for (_, control) in &mut sales {
-        let control = control.as_mut().map_err(|e| e.clone())?;
+    let mut sales = Vec::new();
+    for rounds in [FEW, MANY] {
+        let control = scenes::rounds(bench, rounds)?;
         send(control.port(), &request("GRAB", "more:000number000"), 0..GRANTS, PIPELINED)?;
+        sales.push((rounds, control));
     }
     for turn in 0..bench.plan.rounds as u64 {
         bench.step("rounds that are kept", turn as usize);
         for (what, command, calls) in ASKED {
             for (rounds, control) in &mut sales {
-                let control = control.as_mut().map_err(|e| e.clone())?;
                 let took = ask(control, (what, command), turn * calls..(turn + 1) * calls)?;
                 bench.figures.add(&case(what, *rounds), MODULE, US, took);
             }
