@@ -65,7 +65,7 @@ pub fn rush(rush: &Rush<'_>, plan: Plan, bar: &ProgressBar) -> Result<Experience
     let results: Vec<Result<Share, String>> = thread::scope(|scope| {
         let crowd: Vec<_> = shares
             .into_iter()
-            .map(|share| scope.spawn(|| Group::connect(rush, share).run(&gate, bar)))
+            .map(|queues| scope.spawn(|| part(rush, queues, &gate, bar)))
             .collect();
         crowd.into_iter().map(|part| part.join().map_err(|_| "A thread failed.")?).collect()
     });
@@ -110,69 +110,55 @@ struct Client {
     input: Vec<u8>,
 }
 
-/// The connections of one thread.
-struct Group<'a> {
-    rush: &'a Rush<'a>,
-    clients: Result<Vec<Client>, String>,
-}
-
-impl<'a> Group<'a> {
-    fn connect(rush: &'a Rush<'a>, share: Vec<VecDeque<Click>>) -> Group<'a> {
-        let clients = share
-            .into_iter()
-            .map(|queue| {
-                let stream = open(rush.server).map_err(|e| format!("A connection failed: {e}"))?;
-                Ok(Client {
-                    stream: mio::net::TcpStream::from_std(stream),
-                    queue,
-                    under_way: None,
-                    out: Vec::new(),
-                    sent: 0,
-                    input: Vec::new(),
-                })
-            })
-            .collect();
-        Group { rush, clients }
+/// The part of one thread. It waits at the barrier even if its own connections failed, because the
+/// other threads wait there.
+fn part(
+    rush: &Rush<'_>,
+    queues: Vec<VecDeque<Click>>,
+    gate: &Barrier,
+    bar: &ProgressBar,
+) -> Result<Share, String> {
+    let clients = queues.into_iter().map(|queue| Client::connect(rush.server, queue));
+    let clients: Result<Vec<Client>, String> = clients.collect();
+    gate.wait();
+    let mut clients = clients?;
+    thread::sleep(rush.from.saturating_duration_since(Instant::now()));
+    let failed = |e: io::Error| format!("The rush broke off: {e}");
+    let mut poll = Poll::new().map_err(failed)?;
+    let started = Instant::now();
+    let mut waiting = 0;
+    for (i, client) in clients.iter_mut().enumerate() {
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        poll.registry().register(&mut client.stream, Token(i), interest).map_err(failed)?;
+        waiting += usize::from(client.click(rush).map_err(failed)?);
     }
-
-    /// Waits at the barrier even if its own connections failed, because the other threads wait
-    /// there.
-    fn run(self, gate: &Barrier, bar: &ProgressBar) -> Result<Share, String> {
-        gate.wait();
-        let mut clients = self.clients?;
-        thread::sleep(self.rush.from.saturating_duration_since(Instant::now()));
-        let failed = |e: io::Error| format!("The rush broke off: {e}");
-        let mut poll = Poll::new().map_err(failed)?;
-        let started = Instant::now();
-        let mut waiting = 0;
-        for (i, client) in clients.iter_mut().enumerate() {
-            let interest = Interest::READABLE | Interest::WRITABLE;
-            poll.registry().register(&mut client.stream, Token(i), interest).map_err(failed)?;
-            waiting += usize::from(client.click(self.rush).map_err(failed)?);
+    let mut share = Share { answers: Vec::new(), latency: histogram()?, started, ended: started };
+    let mut events = Events::with_capacity(1024);
+    while waiting > 0 {
+        poll.poll(&mut events, Some(PATIENCE)).map_err(failed)?;
+        if events.is_empty() {
+            return Err(format!("No answer for {} seconds.", PATIENCE.as_secs()));
         }
-        let mut share =
-            Share { answers: Vec::new(), latency: histogram()?, started, ended: started };
-        let mut events = Events::with_capacity(1024);
-        while waiting > 0 {
-            poll.poll(&mut events, Some(PATIENCE)).map_err(failed)?;
-            if events.is_empty() {
-                return Err(format!("No answer for {} seconds.", PATIENCE.as_secs()));
-            }
-            let before = share.answers.len();
-            for event in &events {
-                let Some(client) = clients.get_mut(event.token().0) else { continue };
-                let was_busy = client.under_way.is_some();
-                client.serve(self.rush, &mut share).map_err(failed)?;
-                waiting -= usize::from(was_busy && client.under_way.is_none());
-            }
-            bar.inc((share.answers.len() - before) as u64);
+        let before = share.answers.len();
+        for event in &events {
+            let Some(client) = clients.get_mut(event.token().0) else { continue };
+            let was_busy = client.under_way.is_some();
+            client.serve(rush, &mut share).map_err(failed)?;
+            waiting -= usize::from(was_busy && client.under_way.is_none());
         }
-        share.ended = Instant::now();
-        Ok(share)
+        bar.inc((share.answers.len() - before) as u64);
     }
+    share.ended = Instant::now();
+    Ok(share)
 }
 
 impl Client {
+    fn connect(server: &ConnectionInfo, queue: VecDeque<Click>) -> Result<Client, String> {
+        let stream = open(server).map_err(|e| format!("A connection failed: {e}"))?;
+        let stream = mio::net::TcpStream::from_std(stream);
+        Ok(Client { stream, queue, under_way: None, out: Vec::new(), sent: 0, input: Vec::new() })
+    }
+
     /// Sends the next click; `false` if none is left.
     fn click(&mut self, rush: &Rush<'_>) -> io::Result<bool> {
         let Some(click) = self.queue.pop_front().filter(|_| !rush.is_over()) else {

@@ -15,8 +15,7 @@ pub struct Click {
     pub order: u8,
 }
 
-/// The kinds of users: user n has habit n modulo the number of habits.
-#[derive(Clone, Copy, Debug)]
+/// The kinds of users.
 enum Habit {
     /// Clicks once.
     Patient,
@@ -29,17 +28,6 @@ enum Habit {
     /// Sends another order after the sale has ended.
     ComesBack,
 }
-
-const HABITS: [Habit; 8] = [
-    Habit::SentTwice,
-    Habit::Patient,
-    Habit::DoubleClick,
-    Habit::Patient,
-    Habit::Retry,
-    Habit::Patient,
-    Habit::ComesBack,
-    Habit::Patient,
-];
 
 /// The clicks of every connection, one after the other.
 pub struct Plan {
@@ -92,7 +80,13 @@ impl Plan {
 }
 
 fn habit(user: u32) -> Habit {
-    HABITS[user as usize % HABITS.len()]
+    match user % 8 {
+        0 => Habit::SentTwice,
+        2 => Habit::DoubleClick,
+        4 => Habit::Retry,
+        6 => Habit::ComesBack,
+        _ => Habit::Patient,
+    }
 }
 
 /// The click that arrives at the same moment as the user's first one.
