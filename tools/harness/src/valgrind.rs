@@ -23,7 +23,7 @@ const TIMES_SLOWER: u32 = 10;
 /// How much longer a wait may be with a sanitizer.
 const TIMES_SLOWER_SANITIZED: u32 = 3;
 
-const WORDS: [&str; 9] = [
+const WORDS: [&str; 7] = [
     "valgrind",
     "--soname-synonyms=somalloc=libjemalloc.so.2",
     "--leak-check=full",
@@ -33,8 +33,6 @@ const WORDS: [&str; 9] = [
     "--fair-sched=try",
     // A killed server would leave valgrind's pipes behind.
     "--vgdb=no",
-    "--log-file",
-    "--suppressions",
 ];
 
 /// A known report about the server: its LZF compressor reads a table that it has not cleared.
@@ -105,12 +103,9 @@ impl Logs {
         let known = self.folder.join("known.supp");
         fs::write(&known, KNOWN).expect("a file of what is known");
         let log = self.folder.join(format!("{}%p", self.name));
-        let value = |word: &str| match word {
-            "--log-file" => format!("{word}={}", log.display()),
-            "--suppressions" => format!("{word}={}", known.display()),
-            _ => word.to_owned(),
-        };
-        WORDS.into_iter().map(value).collect()
+        let log = format!("--log-file={}", log.display());
+        let known = format!("--suppressions={}", known.display());
+        WORDS.map(str::to_owned).into_iter().chain([log, known]).collect()
     }
 
     pub fn reports(&self) -> Reports {
