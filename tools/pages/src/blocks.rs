@@ -12,6 +12,7 @@ use seckill_harness::page::between;
 
 use crate::language::Language;
 use crate::place;
+use crate::text::each;
 
 /// The marks around a block on a page, and in a program.
 const ON_A_PAGE: [&str; 2] = ["<!-- written by make docs -->\n", "<!-- end -->\n"];
@@ -36,17 +37,14 @@ pub fn files() -> Vec<(String, String)> {
 
 fn answers(language: Language) -> String {
     let head = language.of("| answer | meaning |", "| 返回 | 含义 |");
-    let mut text = format!("\n{head}\n| --- | --- |\n");
-    for row in &OUTCOMES {
+    let rows = each(&OUTCOMES, "\n", |row| {
         let elements = [&[row.word], row.fields].concat().join(", ");
         let about = language.of(row.about, row.about_zh);
         let (first, rest) = about.split_at(about.chars().next().map_or(0, char::len_utf8));
         let (first, end) = (first.to_uppercase(), language.of(".", "。"));
-        // Writing to a string can't fail.
-        let _ = writeln!(text, "| `[{elements}]` | {first}{rest}{end} |");
-    }
-    text.push('\n');
-    text
+        format!("| `[{elements}]` | {first}{rest}{end} |")
+    });
+    format!("\n{head}\n| --- | --- |\n{rows}\n\n")
 }
 
 fn keys(language: Language) -> String {

@@ -28,14 +28,11 @@ impl Language {
 
     /// Translates a sentence of the table. Text without a space, such as `O(1)`, is kept.
     pub fn sentence(self, english: &str) -> String {
-        let chinese = || pairs().find_map(|(of, chinese)| (of == english).then_some(chinese));
-        match self {
-            Language::Chinese if english.contains(' ') => match chinese() {
-                Some(chinese) => chinese,
-                None => format!("{MISSING}{english}"),
-            },
-            _ => english.to_owned(),
+        if self == Language::English || !english.contains(' ') {
+            return english.to_owned();
         }
+        let chinese = pairs().find_map(|(of, chinese)| (of == english).then_some(chinese));
+        chinese.unwrap_or_else(|| format!("{MISSING}{english}"))
     }
 
     /// Translates a line about a reply. The part between backticks is kept.
