@@ -104,6 +104,7 @@ func (c *Client) isMistake(refused *SaleError) bool {
 // One attempt. Returns the replies, the server's error as a SaleError, or another error if the
 // outcome is unknown. Closes connections that can't be used again.
 func (c *Client) attempt(ctx context.Context, key string, commands [][]any, within time.Duration) ([]any, error) {
+	dropped := c.dropped()
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	replies, err := c.send(ctx, key, commands)
@@ -116,10 +117,10 @@ func (c *Client) attempt(ctx context.Context, key string, commands [][]any, with
 		code, _, _ := strings.Cut(text, " ")
 		err = &SaleError{code, text}
 		if strings.Contains("READONLY LOADING MASTERDOWN CLUSTERDOWN", code) || strings.HasPrefix(text, full) {
-			c.drop()
+			c.drop(dropped)
 		}
-	} else if err != nil && c.isCluster() {
-		c.drop()
+	} else if err != nil && c.isCluster() && !errors.Is(err, context.Canceled) {
+		c.drop(dropped)
 	}
 	return replies, err
 }
@@ -129,10 +130,14 @@ func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, erro
 	lost, why := call.lost, errors.New("no time was left")
 	for made := 0; made < s.options.Attempts; made++ {
 		wait := time.Duration(made) * pause
-		if time.Until(call.ends) <= wait || ctx.Err() != nil {
+		if time.Until(call.ends) <= wait {
 			break
 		}
 		time.Sleep(wait)
+		if ended := ctx.Err(); ended != nil {
+			why = ended
+			break
+		}
 		begun, left := time.Now(), time.Until(call.ends)
 		if made+1 < s.options.Attempts {
 			left /= 2

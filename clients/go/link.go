@@ -22,18 +22,24 @@ const redirectsMax = 5
 type Client struct {
 	base   redis.UniversalClient
 	mutex  sync.Mutex
-	like   *redis.Options           // of a server
-	nodes  map[string]*redis.Client // by address; "" for a single server or Sentinel
-	known  []string                 // addresses of the cluster's nodes
-	owners map[string]string        // addresses, by hash tag
-	silent map[string]bool          // nodes that have not replied since they were sent something
+	like   *redis.Options     // of a server
+	nodes  map[string]*server // by address; "" for a single server or Sentinel
+	drops  int                // how often all nodes were left
+	known  []string           // addresses of the cluster's nodes
+	owners map[string]string  // addresses, by hash tag
+	silent map[string]bool    // nodes that have not replied since they were sent something
+}
+
+// The connections to a server, and the calls that use them now.
+type server struct {
+	*redis.Client
+	calls sync.WaitGroup
 }
 
 // New takes a *redis.Client (a single server, or NewFailoverClient's: Sentinel) or a
 // *redis.ClusterClient. It does not change that client's options.
 func New(base redis.UniversalClient) (*Client, error) {
-	c := &Client{base: base, silent: map[string]bool{}}
-	c.drop()
+	c := &Client{base: base, nodes: map[string]*server{}, owners: map[string]string{}, silent: map[string]bool{}}
 	single, isSingle := base.(*redis.Client)
 	cluster, isCluster := base.(*redis.ClusterClient)
 	if isSingle && single != nil {
@@ -46,8 +52,8 @@ func New(base redis.UniversalClient) (*Client, error) {
 	return nil, fmt.Errorf("seckill: %T is no client that this library knows", base)
 }
 
-// Close closes its own connections.
-func (c *Client) Close() { c.drop() }
+// Close closes its own connections, those in use after the calls that use them.
+func (c *Client) Close() { c.drop(c.dropped()) }
 
 func (c *Client) isCluster() bool {
 	_, is := c.base.(*redis.ClusterClient)
@@ -90,8 +96,8 @@ func address(named, by string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// The client for the server at this address.
-func (c *Client) node(addr string) *redis.Client {
+// The client for the server at this address. After its use comes calls.Done.
+func (c *Client) node(addr string) *server {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.nodes[addr] == nil {
@@ -104,8 +110,9 @@ func (c *Client) node(addr string) *redis.Client {
 		options.Protocol, options.PushNotificationProcessor = 2, nil
 		// Each call sets its own deadline.
 		options.ReadTimeout, options.WriteTimeout = -1, -1
-		c.nodes[addr] = redis.NewClient(&options)
+		c.nodes[addr] = &server{Client: redis.NewClient(&options)}
 	}
+	c.nodes[addr].calls.Add(1)
 	return c.nodes[addr]
 }
 
@@ -166,15 +173,17 @@ func (c *Client) owner(ctx context.Context, key string) (string, error) {
 // Asks a node for the owner of the key's slot, and for all nodes.
 func (c *Client) askNode(ctx context.Context, asked, key string) (string, error) {
 	c.hears(asked, false)
-	ranges, err := c.node(asked).ClusterSlots(ctx).Result()
+	node := c.node(asked)
+	ranges, err := node.ClusterSlots(ctx).Result()
+	node.calls.Done()
 	if err != nil {
 		return "", err
 	}
 	c.hears(asked, true)
 	owner, all, wanted := "", map[string]bool{}, slot(key)
 	for _, one := range ranges {
-		for at, node := range one.Nodes {
-			addr := address(node.Addr, asked)
+		for at, member := range one.Nodes {
+			addr := address(member.Addr, asked)
 			if at == 0 && one.Start <= wanted && wanted <= one.End {
 				owner = addr
 			}
@@ -237,7 +246,8 @@ func (c *Client) send(ctx context.Context, key string, commands [][]any) ([]any,
 	}
 }
 
-func exchange(ctx context.Context, node *redis.Client, commands [][]any, asking bool) ([]any, error) {
+func exchange(ctx context.Context, node *server, commands [][]any, asking bool) ([]any, error) {
+	defer node.calls.Done()
 	pipe := node.Pipeline()
 	all := make([]*redis.Cmd, len(commands))
 	for at, words := range commands {
@@ -277,13 +287,28 @@ func firstError(replies []any) string {
 	return ""
 }
 
-// Closes all idle connections.
-func (c *Client) drop() {
+// How often all nodes were left.
+func (c *Client) dropped() int {
 	c.mutex.Lock()
-	old := c.nodes
-	c.nodes, c.owners = map[string]*redis.Client{}, map[string]string{}
-	c.mutex.Unlock()
-	for _, node := range old {
-		_ = node.Close()
+	defer c.mutex.Unlock()
+	return c.drops
+}
+
+// Leaves all nodes, unless that was done since `dropped` was read: not each of many calls that fail at
+// once may close what the others have connected anew. go-redis closes connections in use as well, so
+// each node is closed after the calls that use it.
+func (c *Client) drop(dropped int) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.drops != dropped {
+		return
 	}
+	for _, node := range c.nodes {
+		go func(node *server) {
+			node.calls.Wait()
+			_ = node.Close()
+		}(node)
+	}
+	c.drops++
+	c.nodes, c.owners = map[string]*server{}, map[string]string{}
 }

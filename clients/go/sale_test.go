@@ -1,6 +1,13 @@
 package seckill
 
 import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -88,5 +95,110 @@ func TestSlots(t *testing.T) {
 		if slot(key) != wanted {
 			t.Errorf("%s: %d", key, slot(key))
 		}
+	}
+}
+
+// Plays a server: `reply` has the reply to each command. Returns its address.
+func serve(t *testing.T, reply func(words []string) string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				in := bufio.NewReader(conn)
+				for {
+					words, err := command(in)
+					if err != nil {
+						return
+					}
+					_, _ = io.WriteString(conn, reply(words))
+				}
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+func command(in *bufio.Reader) ([]string, error) {
+	number := func() (int, error) {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return 0, err
+		}
+		return strconv.Atoi(strings.TrimSpace(line[1:]))
+	}
+	count, err := number()
+	words := make([]string, count)
+	for at := range words {
+		var length int
+		if length, err = number(); err != nil {
+			return nil, err
+		}
+		word := make([]byte, length+2)
+		if _, err = io.ReadFull(in, word); err != nil {
+			return nil, err
+		}
+		words[at] = string(word[:length])
+	}
+	return words, err
+}
+
+func TestADroppedConnectionEndsNoOtherCall(t *testing.T) {
+	arrived, release := make(chan bool), make(chan bool)
+	addr := serve(t, func(words []string) string {
+		switch {
+		case words[0] != "SECKILL.GRAB":
+			return "-ERR unknown command\r\n"
+		case words[2] == "alice":
+			arrived <- true
+			<-release
+			return "*6\r\n$7\r\nGRANTED\r\n:1\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n:9\r\n"
+		}
+		return "-READONLY You can't write against a read only replica.\r\n"
+	})
+	client, err := New(redis.NewClient(&redis.Options{Addr: addr}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sale, err := NewSale(client, "sale:a", &Options{Timeout: 20 * time.Second, Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := make(chan error)
+	go func() {
+		_, err := sale.Grab(context.Background(), "alice", "o-1", One)
+		slow <- err
+	}()
+	<-arrived
+	var unanswered *Unanswered
+	if _, err := sale.Grab(context.Background(), "bob", "o-2", One); !errors.As(err, &unanswered) {
+		t.Errorf("%v", err)
+	}
+	close(release)
+	if err := <-slow; err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestACallThatWasCancelledIsNotLost(t *testing.T) {
+	sale, err := NewSale(client(t), "sale:a", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = sale.Grab(ctx, "alice", "o-1", One)
+	var unanswered *Unanswered
+	if !errors.As(err, &unanswered) || unanswered.Lost != 0 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
