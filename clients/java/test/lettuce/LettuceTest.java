@@ -2,10 +2,13 @@ import example.seckill.Answer;
 import example.seckill.LettuceLink;
 import example.seckill.Options;
 import example.seckill.Sale;
+import example.seckill.SaleError;
 import example.seckill.Unanswered;
 import io.lettuce.core.ClientOptions;
 import io.lettuce.core.RedisClient;
 import io.lettuce.core.RedisURI;
+import io.lettuce.core.cluster.ClusterClientOptions;
+import io.lettuce.core.cluster.RedisClusterClient;
 import io.lettuce.core.protocol.ProtocolVersion;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -45,6 +48,8 @@ public final class LettuceTest {
     public static void main(String[] args) throws Exception {
         aWaitHoldsUpNoOtherCall();
         aServerThatDoesNotAnswerIsConnectedToAgain();
+        aWrongPasswordIsAMistake();
+        aSeedThatDoesNotAnswerHoldsUpNoCall();
         System.exit(0);
     }
 
@@ -79,6 +84,25 @@ public final class LettuceTest {
         is(true, answer != null && answer.won());
     }
 
+    private static void aWrongPasswordIsAMistake() throws Exception {
+        var sale = new Sale(new LettuceTest().link(":wrong@"), "sale", Options.DEFAULT.withTimeout(LONG));
+        try {
+            throw new AssertionError(sale.grab("alice", "o-1").outcome());
+        } catch (SaleError expected) {
+            is("WRONGPASS", expected.code());
+        }
+    }
+
+    private static void aSeedThatDoesNotAnswerHoldsUpNoCall() throws Exception {
+        var deaf = new LettuceTest();
+        deaf.isDeaf = true;
+        List<RedisURI> seeds = List.of(deaf.uri(""), new LettuceTest().uri(""));
+        var client = RedisClusterClient.create(seeds);
+        client.setOptions(ClusterClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build());
+        var sale = new Sale(LettuceLink.of(client, seeds), "sale", Options.DEFAULT.withTimeout(LONG));
+        is(true, sale.grab("alice", "o-1").won());
+    }
+
     private static Answer answer(Sale sale) {
         try {
             return sale.grab("alice", "o-1");
@@ -88,7 +112,15 @@ public final class LettuceTest {
     }
 
     private LettuceLink link() {
-        var client = RedisClient.create(RedisURI.create("127.0.0.1", server.getLocalPort()));
+        return link("");
+    }
+
+    private RedisURI uri(String login) {
+        return RedisURI.create("redis://" + login + "127.0.0.1:" + server.getLocalPort());
+    }
+
+    private LettuceLink link(String login) {
+        var client = RedisClient.create(uri(login));
         client.setOptions(ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build());
         return LettuceLink.of(client);
     }
@@ -111,6 +143,9 @@ public final class LettuceTest {
                     : switch (words.get(0)) {
                         case "SECKILL.GRAB" -> GRANTED;
                         case "INCR", "WAIT" -> ":1\r\n";
+                        case "AUTH" -> "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+                        case "CLUSTER" -> "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:"
+                                + server.getLocalPort() + "\r\n";
                         default -> "+OK\r\n";
                     };
             if (!isSilent) {

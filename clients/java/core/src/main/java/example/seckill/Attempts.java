@@ -91,6 +91,9 @@ final class Attempts {
         List<Object> replies;
         try {
             replies = link.mayBlock() ? inTime(work, within) : work.call();
+        } catch (Link.ServerError refused) {
+            // Of a connection, or of the question who has the key: the call was not sent.
+            replies = List.of(refused);
         } catch (InterruptedException stopped) {
             Thread.currentThread().interrupt();
             throw stopped;

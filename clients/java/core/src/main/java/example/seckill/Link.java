@@ -14,6 +14,7 @@ public interface Link {
      * for an error of the server a {@link ServerError}.
      *
      * @param within time that the caller waits; a client with timeouts should use this one
+     * @throws ServerError if the server refused the connection, so that nothing was sent
      * @throws Exception if there is no complete reply
      */
     List<Object> send(byte[] key, List<byte[][]> commands, Duration within) throws Exception;

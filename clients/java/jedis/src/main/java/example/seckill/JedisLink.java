@@ -5,6 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Supplier;
 import redis.clients.jedis.Connection;
@@ -87,12 +88,27 @@ public final class JedisLink implements Link {
         return node;
     }
 
-    private List<Object> exchange(Supplier<Borrowed> from, List<byte[][]> commands, long ends) {
+    private static Borrowed borrow(Supplier<Borrowed> from) {
+        try {
+            return from.get();
+        } catch (JedisDataException refused) {
+            // The server's, such as WRONGPASS: the call was not sent.
+            throw new ServerError(refused.getMessage());
+        }
+    }
+
+    private List<Object> exchange(Supplier<Borrowed> from, List<byte[][]> commands, long ends)
+            throws TimeoutException {
         int dropsBefore = drops.get();
-        try (Borrowed borrowed = from.get()) {
+        try (Borrowed borrowed = borrow(from)) {
+            long left = ends - System.nanoTime();
+            if (left <= 0) {
+                // Nobody waits for the reply now, and the caller may have sent another call meanwhile.
+                throw new TimeoutException("no connection in time");
+            }
             Connection connection = borrowed.connection();
             int before = connection.getSoTimeout();
-            connection.setSoTimeout((int) Math.max(1, TimeUnit.NANOSECONDS.toMillis(ends - System.nanoTime())));
+            connection.setSoTimeout((int) Math.max(1, TimeUnit.NANOSECONDS.toMillis(left)));
             for (byte[][] words : commands) {
                 connection.sendCommand(() -> words[0], Arrays.copyOfRange(words, 1, words.length));
             }

@@ -7,7 +7,6 @@ import io.lettuce.core.TimeoutOptions;
 import io.lettuce.core.api.StatefulConnection;
 import io.lettuce.core.cluster.RedisClusterClient;
 import io.lettuce.core.cluster.models.partitions.Partitions;
-import io.lettuce.core.cluster.models.partitions.RedisClusterNode;
 import io.lettuce.core.codec.ByteArrayCodec;
 import java.time.Duration;
 import java.util.Collection;
@@ -28,6 +27,8 @@ public final class LettuceLink implements Link {
     private final RedisClient client;
     /** The application's; null if this is no cluster. */
     private final RedisClusterClient clusterClient;
+    /** Of the cluster, as the application gave them. */
+    private final List<RedisURI> seeds;
     private final Cluster cluster = new Cluster(this::known,
             (address, key, commands, ends) -> node(address).exchange(commands, ends));
     /** By host:port; a single server by an empty text. */
@@ -35,26 +36,34 @@ public final class LettuceLink implements Link {
     /** The nodes of the cluster, as the application's client knows them. */
     private CompletableFuture<Partitions> partitions;
 
-    private LettuceLink(RedisClient client, RedisClusterClient clusterClient) {
+    private LettuceLink(RedisClient client, RedisClusterClient clusterClient, Collection<RedisURI> seeds) {
         this.client = client;
         this.clusterClient = clusterClient;
+        this.seeds = List.copyOf(seeds);
     }
 
     /** A single server, or Sentinel if the client has a Sentinel's address. */
     public static LettuceLink of(RedisClient client) {
-        return new LettuceLink(client, null);
+        return new LettuceLink(client, null, List.of());
+    }
+
+    /** A cluster, by the nodes that Lettuce finds first. It asks all seeds, and a minute those that hang. */
+    public static LettuceLink of(RedisClusterClient client) {
+        return of(client, List.of());
     }
 
     /**
      * A cluster. The connections have the client's resources and options, but Lettuce's own way through
      * a cluster is not used: it finds no replica that has taken over while its old primary hangs.
+     *
+     * @param seeds those that the client was made with
      */
-    public static LettuceLink of(RedisClusterClient client) {
+    public static LettuceLink of(RedisClusterClient client, Collection<RedisURI> seeds) {
         RedisClient own = RedisClient.create(client.getResources());
         own.setOptions(client.getOptions().mutate().autoReconnect(false)
                 .disconnectedBehavior(ClientOptions.DisconnectedBehavior.REJECT_COMMANDS)
                 .timeoutOptions(TimeoutOptions.builder().timeoutCommands(false).build()).build());
-        return new LettuceLink(own, client);
+        return new LettuceLink(own, client, seeds);
     }
 
     @Override
@@ -75,18 +84,27 @@ public final class LettuceLink implements Link {
     /** The address of a node, with what it takes to log in there. */
     private RedisURI uri(String address) {
         int colon = address.lastIndexOf(':');
-        return RedisURI.builder(partitions().join().iterator().next().getUri())
+        RedisURI like = seeds.isEmpty() ? partitions().join().iterator().next().getUri() : seeds.get(0);
+        return RedisURI.builder(like)
                 .withHost(address.substring(0, colon)).withPort(Integer.parseInt(address.substring(colon + 1)))
                 .withTimeout(LettuceNode.CONNECT).build();
     }
 
     private Collection<String> known(long ends) throws Exception {
         Set<String> all = new HashSet<>(nodes.keySet());
-        long left = Math.max(1, ends - System.nanoTime());
-        for (RedisClusterNode node : partitions().get(left, TimeUnit.NANOSECONDS)) {
-            all.add(node.getUri().getHost() + ":" + node.getUri().getPort());
+        seeds.forEach(seed -> all.add(address(seed)));
+        CompletableFuture<Partitions> lettuce = partitions();
+        if (seeds.isEmpty()) {
+            lettuce.get(Math.max(1, ends - System.nanoTime()), TimeUnit.NANOSECONDS);
+        }
+        if (lettuce.isDone() && !lettuce.isCompletedExceptionally()) {
+            lettuce.join().forEach(node -> all.add(address(node.getUri())));
         }
         return all;
+    }
+
+    private static String address(RedisURI uri) {
+        return uri.getHost() + ":" + uri.getPort();
     }
 
     /** Lettuce connects for it the first time, which blocks. */

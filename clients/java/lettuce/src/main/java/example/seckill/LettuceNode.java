@@ -89,7 +89,7 @@ final class LettuceNode {
         // Late replies may still come over a connection of its own.
         boolean keeps = !isOwn;
         try {
-            var to = wire.connection.get(left(ends), TimeUnit.NANOSECONDS);
+            var to = connected(wire, ends);
             boolean mayMove = resends && commands.size() > 1;
             List<Object> replies = mayMove ? named(to, commands, ends) : send(to, commands, ends);
             wire.answered = System.nanoTime();
@@ -151,6 +151,20 @@ final class LettuceNode {
             close(wire);
         } else if (isOwn) {
             idle.push(wire);
+        }
+    }
+
+    private static StatefulConnection<byte[], byte[]> connected(Wire wire, long ends) throws Exception {
+        try {
+            return wire.connection.get(left(ends), TimeUnit.NANOSECONDS);
+        } catch (ExecutionException failed) {
+            // The server's own error, such as WRONGPASS, is one of the causes.
+            for (Throwable cause = failed; cause != null; cause = cause.getCause()) {
+                if (cause instanceof RedisCommandExecutionException refused) {
+                    throw new Link.ServerError(refused.getMessage());
+                }
+            }
+            throw failed;
         }
     }
 
