@@ -65,12 +65,14 @@ const IOREDIS = {
       autoResendUnfulfilledCommands: false, enableAutoPipelining: false, readOnly: false,
       enableOfflineQueue: true, commandTimeout: undefined, socketTimeout: undefined,
     });
-    link.on('error', () => {});
+    // The server's own error, such as WRONGPASS, is told to listeners only.
+    let refusal;
+    link.on('error', (error) => { if (codeOf(error)) refusal = error; });
     try {
       await link.connect();
     } catch (error) {
       link.disconnect();
-      throw error;
+      throw refusal ?? error;
     }
     link.stream.unref?.();
     return link;
@@ -129,6 +131,8 @@ class Links {
   #busy = new Map();
   #slots = new Map();
   #seeds = [];
+  /** The first seeds, while they are asked for: each question has listeners on the client. */
+  #asked;
 
   static of(client) {
     const kind = kindOf(client);
@@ -230,11 +234,17 @@ class Links {
   /** The node of a slot. If it is unknown, asks one node after the other. */
   async #node(slot, end) {
     if (this.#slots.has(slot)) return this.#slots.get(slot);
-    if (this.#seeds.length === 0) this.#seeds = await within(this.#kind.seeds(this.#client), end);
+    if (this.#seeds.length === 0) {
+      this.#asked ??= this.#kind.seeds(this.#client).finally(() => { this.#asked = undefined; });
+      this.#seeds = await within(this.#asked, end);
+    }
+    // A node that is cut off from the others still names the owner of yesterday: not always the same one.
+    const seeds = [...this.#seeds.slice(1), ...this.#seeds.slice(0, 1)];
+    this.#seeds = seeds;
     let why = new Error('no node of the cluster is known');
-    for (const [at, seed] of this.#seeds.entries()) {
+    for (const [at, seed] of seeds.entries()) {
       const now = performance.now();
-      const part = now + (end - now) / (this.#seeds.length - at);
+      const part = now + (end - now) / (seeds.length - at);
       try {
         const [ranges] = await this.#exchange(seed, [['CLUSTER', 'SLOTS']], false, part);
         if (ranges instanceof Error) throw ranges;
@@ -243,7 +253,7 @@ class Links {
           for (let one = first; one <= last; one++) this.#slots.set(one, place);
         }
         if (this.#slots.has(slot)) {
-          const known = new Map([...this.#slots.values(), ...this.#seeds].map((s) => [String(s), s]));
+          const known = new Map([...this.#seeds, ...this.#slots.values()].map((s) => [String(s), s]));
           this.#seeds = [...known.values()];
           return this.#slots.get(slot);
         }

@@ -1,12 +1,12 @@
 // What the table of cases can't ask, as its drivers make one call at a time: many durable calls at once, over
-// a server whose WAIT takes as long as its argument says, as it does without a replica.
+// a server whose WAIT takes as long as its argument says, as it does without a replica. And a wrong password.
 'use strict';
 
 const assert = require('node:assert/strict');
 const { createServer } = require('node:net');
 const { setTimeout: sleep } = require('node:timers/promises');
 
-const { Sale } = require('..');
+const { Sale, SaleError } = require('..');
 
 const BUYERS = 60;
 const WAIT_MS = 400;
@@ -39,6 +39,7 @@ const REPLIES = {
   'SECKILL.GRAB': '*6\r\n$7\r\nGRANTED\r\n:1\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n:9\r\n',
   INCR: ':1\r\n',
   WAIT: ':0\r\n',
+  AUTH: '-WRONGPASS invalid username-password pair or user is disabled.\r\n',
   PING: '+PONG\r\n',
   INFO: '$9\r\nloading:0\r\n',
   XREADGROUP: '*-1\r\n',
@@ -87,9 +88,23 @@ async function check(name, server) {
   assert.ok(performance.now() - begun < 2000 + WAIT_MS, `${name}: one WAIT after the other`);
 }
 
+const REFUSED = {
+  ioredis: (port) => new (require('ioredis').Redis)({ port, password: 'wrong', protocol: 2, lazyConnect: true }),
+  'node-redis': (port) => require('redis').createClient({ socket: { port }, password: 'wrong', RESP: 2 }),
+};
+
+async function refused(name, server) {
+  const sale = new Sale(REFUSED[name](server.address().port), 'sale');
+  await assert.rejects(sale.grab('alice', { req: 'o-1' }),
+    (error) => error instanceof SaleError && error.code === 'WRONGPASS', name);
+}
+
 async function main() {
   const server = await serve();
-  for (const name of Object.keys(CLIENTS)) await check(name, server);
+  for (const name of Object.keys(CLIENTS)) {
+    await check(name, server);
+    await refused(name, server);
+  }
   process.exit();
 }
 
