@@ -290,6 +290,8 @@ final class Cluster implements Connection
     {
         $found = fn () => current(array_filter($this->ranges, fn ($range) => $range[0] <= $slot && $slot <= $range[1]));
         $why = new \RuntimeException('no node of the cluster is known');
+        // A node that is cut off from the others still names the owner of yesterday: not always the same one.
+        shuffle($this->seeds);
         foreach ($found() ? [] : $this->seeds as $at => $seed) {
             try {
                 $part = microtime(true) + ($end - microtime(true)) / (count($this->seeds) - $at);
@@ -835,6 +837,8 @@ final class Sale implements SaleInterface
 {
     private const PAUSE_MS = 50;
     private ?Connection $connection = null;
+    /** The process that has made the connection. */
+    private int|false|null $process = null;
 
     /**
      * @param \Closure(): (\Redis|\RedisCluster|ClientInterface) $connect returns a client for this sale; called
@@ -1036,6 +1040,12 @@ final class Sale implements SaleInterface
 
     private function connection(): Connection
     {
+        $process = function_exists('getmypid') ? getmypid() : false;
+        if ($this->process !== $process) {
+            // After a fork both would read replies of one connection, each those of the other, too.
+            $this->drop();
+            $this->process = $process;
+        }
         if ($this->connection === null) {
             $client = ($this->connect)();
             $this->connection = Clients::of($client, $this->node);

@@ -70,6 +70,8 @@ final class Cluster implements Connection
     {
         $found = fn () => current(array_filter($this->ranges, fn ($range) => $range[0] <= $slot && $slot <= $range[1]));
         $why = new \RuntimeException('no node of the cluster is known');
+        // A node that is cut off from the others still names the owner of yesterday: not always the same one.
+        shuffle($this->seeds);
         foreach ($found() ? [] : $this->seeds as $at => $seed) {
             try {
                 $part = microtime(true) + ($end - microtime(true)) / (count($this->seeds) - $at);

@@ -11,6 +11,8 @@ final class Sale implements SaleInterface
 {
     private const PAUSE_MS = 50;
     private ?Connection $connection = null;
+    /** The process that has made the connection. */
+    private int|false|null $process = null;
 
     /**
      * @param \Closure(): (\Redis|\RedisCluster|ClientInterface) $connect returns a client for this sale; called
@@ -212,6 +214,12 @@ final class Sale implements SaleInterface
 
     private function connection(): Connection
     {
+        $process = function_exists('getmypid') ? getmypid() : false;
+        if ($this->process !== $process) {
+            // After a fork both would read replies of one connection, each those of the other, too.
+            $this->drop();
+            $this->process = $process;
+        }
         if ($this->connection === null) {
             $client = ($this->connect)();
             $this->connection = Clients::of($client, $this->node);

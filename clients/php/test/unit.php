@@ -1,7 +1,7 @@
 <?php
 
 // What the table of cases can't ask: a server that cannot be reached, and one that answers late, or breaks off where
-// PHP does not show the connection.
+// PHP does not show the connection; and a process that was forked.
 
 declare(strict_types=1);
 
@@ -115,12 +115,31 @@ function cut(string $kind): void
     }
 }
 
+/** A process that was forked does not use the connection of the other. */
+function forked(string $kind): void
+{
+    over(0, 0, function (int $port) use ($kind) {
+        $made = 0;
+        $sale = new Sale(function () use ($kind, $port, &$made) {
+            $made++;
+            return client($kind, $port);
+        }, 'sale');
+        $sale->grab('alice', 'order-1');
+        $sale->grab('alice', 'order-1');
+        same(1, $made, "$kind twice in a process");
+        (new ReflectionProperty($sale, 'process'))->setValue($sale, -1);
+        $sale->grab('alice', 'order-1');
+        same(2, $made, "$kind in a forked process");
+    });
+}
+
 if (($argv[1] ?? '') === 'serve') {
     serve((int) $argv[2], (int) $argv[3]);
 }
 $kinds = ['phpredis' => extension_loaded('redis'), 'Predis' => (@include_once 'Predis/autoload.php') !== false];
 foreach (array_keys(array_filter($kinds)) as $kind) {
     cut($kind);
+    forked($kind);
     if (function_exists('get_resources')) {
         unreachable($kind);
         late($kind);
