@@ -214,6 +214,8 @@ impl Link for Servers {
     fn drop_connections(&mut self) {
         self.connections.clear();
         self.owners.clear();
+        // A seed that is cut off from the others still names the primary of yesterday.
+        self.turn += 1;
     }
 
     fn is_cluster(&self) -> bool {

@@ -4,6 +4,7 @@ their own timeouts, retries and slot map, and the client is not changed."""
 import asyncio
 import inspect
 import os
+import random
 import time
 from collections import defaultdict
 from typing import Any, ClassVar
@@ -171,7 +172,10 @@ class Links:
     ) -> Any:
         # A forked process needs its own connections.
         idle = self.idle[os.getpid(), address]
-        connection = idle.pop() if idle else self._connection(address, deadline)
+        try:
+            connection = idle.pop()
+        except IndexError:  # (Another thread may take the last one after a look.)
+            connection = self._connection(address, deadline)
         try:
             self._limit(connection, deadline)
             await _wait(connection.connect())
@@ -232,9 +236,12 @@ class Links:
         if not self.is_cluster or slot in self.slots:
             return self.slots.get(slot)
         why: Exception = redis.ConnectionError("no node of the cluster is known")
-        for at, seed in enumerate(list(self.seeds)):
+        # A node that is cut off from the others still names the owner of yesterday: not always the
+        # same one.
+        seeds = random.sample(self.seeds, len(self.seeds))
+        for at, seed in enumerate(seeds):
             now = time.monotonic()
-            part = now + (deadline - now) / (len(self.seeds) - at)
+            part = now + (deadline - now) / (len(seeds) - at)
             try:
                 asked = self._exchange(seed, [("CLUSTER", "SLOTS")], False, part)
                 told = (await (asyncio.wait_for(asked, part - now) if self.is_async else asked))[0]
