@@ -26,6 +26,14 @@ public final class SpringLink implements Link {
 
     @Override
     public List<Object> send(byte[] key, List<byte[][]> commands, Duration within) {
+        try {
+            return exchange(key, commands);
+        } catch (DataAccessException error) {
+            return Collections.singletonList(refusal(error));
+        }
+    }
+
+    private List<Object> exchange(byte[] key, List<byte[][]> commands) {
         List<Object> replies = new ArrayList<>();
         RedisConnection connection = factory.getConnection();
         try {
@@ -37,8 +45,6 @@ public final class SpringLink implements Link {
                 replies.add(told == null || told.isEmpty() ? null : told.get(0));
             }
             return replies;
-        } catch (DataAccessException error) {
-            return Collections.singletonList(refusal(error));
         } finally {
             connection.close();
         }
