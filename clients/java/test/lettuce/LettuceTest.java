@@ -50,6 +50,7 @@ public final class LettuceTest {
         aServerThatDoesNotAnswerIsConnectedToAgain();
         aWrongPasswordIsAMistake();
         aSeedThatDoesNotAnswerHoldsUpNoCall();
+        aSentinelThatDoesNotAnswerIsPassed();
         System.exit(0);
     }
 
@@ -77,6 +78,11 @@ public final class LettuceTest {
         is(null, answer(sale));
         is(true, System.nanoTime() - begun < TimeUnit.SECONDS.toNanos(2));
         test.isDeaf = false;
+        isWonSoon(sale);
+    }
+
+    private static void isWonSoon(Sale sale) {
+        long begun = System.nanoTime();
         Answer answer = null;
         while (answer == null && System.nanoTime() - begun < LONG.toNanos()) {
             answer = answer(sale);
@@ -84,8 +90,18 @@ public final class LettuceTest {
         is(true, answer != null && answer.won());
     }
 
+    private static void aSentinelThatDoesNotAnswerIsPassed() throws Exception {
+        var deaf = new LettuceTest();
+        deaf.isDeaf = true;
+        var uri = new RedisURI();
+        uri.setSentinelMasterId("mymaster");
+        uri.getSentinels().addAll(List.of(deaf.uri(""), new LettuceTest().uri("")));
+        uri.getSentinels().forEach(sentinel -> sentinel.setTimeout(Duration.ofSeconds(4)));
+        isWonSoon(new Sale(link(uri), "sale", Options.DEFAULT.withTimeout(Duration.ofMillis(500))));
+    }
+
     private static void aWrongPasswordIsAMistake() throws Exception {
-        var sale = new Sale(new LettuceTest().link(":wrong@"), "sale", Options.DEFAULT.withTimeout(LONG));
+        var sale = new Sale(link(new LettuceTest().uri(":wrong@")), "sale", Options.DEFAULT.withTimeout(LONG));
         try {
             throw new AssertionError(sale.grab("alice", "o-1").outcome());
         } catch (SaleError expected) {
@@ -112,15 +128,15 @@ public final class LettuceTest {
     }
 
     private LettuceLink link() {
-        return link("");
+        return link(uri(""));
     }
 
     private RedisURI uri(String login) {
         return RedisURI.create("redis://" + login + "127.0.0.1:" + server.getLocalPort());
     }
 
-    private LettuceLink link(String login) {
-        var client = RedisClient.create(uri(login));
+    private static LettuceLink link(RedisURI uri) {
+        var client = RedisClient.create(uri);
         client.setOptions(ClientOptions.builder().protocolVersion(ProtocolVersion.RESP2).build());
         return LettuceLink.of(client);
     }
@@ -128,6 +144,7 @@ public final class LettuceTest {
     private void serve(Socket socket, boolean isSilent) throws Exception {
         var in = new BufferedReader(new InputStreamReader(socket.getInputStream(), StandardCharsets.UTF_8));
         String name = "";
+        String port = String.valueOf(server.getLocalPort());
         for (String line; (line = in.readLine()) != null;) {
             List<String> words = new ArrayList<>();
             for (int count = Integer.parseInt(line.substring(1)); count > 0; count--) {
@@ -144,8 +161,9 @@ public final class LettuceTest {
                         case "SECKILL.GRAB" -> GRANTED;
                         case "INCR", "WAIT" -> ":1\r\n";
                         case "AUTH" -> "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+                        case "SENTINEL" -> "*2\r\n$9\r\n127.0.0.1\r\n$" + port.length() + "\r\n" + port + "\r\n";
                         case "CLUSTER" -> "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:"
-                                + server.getLocalPort() + "\r\n";
+                                + port + "\r\n";
                         default -> "+OK\r\n";
                     };
             if (!isSilent) {

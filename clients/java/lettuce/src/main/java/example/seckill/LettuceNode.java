@@ -31,7 +31,7 @@ import java.util.function.Supplier;
  */
 final class LettuceNode {
     private static final int IDLE_MAX = 8;
-    /** A connect that takes longer has found a server that does not answer: another one is begun. */
+    /** After this time another connect is begun: the server may have been replaced. */
     static final Duration CONNECT = Duration.ofSeconds(2);
     private final Supplier<CompletableFuture<StatefulConnection<byte[], byte[]>>> connect;
     private final boolean resends;
@@ -47,16 +47,28 @@ final class LettuceNode {
 
     /** A connection, perhaps a pending one. */
     private static final class Wire {
-        private final CompletableFuture<StatefulConnection<byte[], byte[]>> connection;
-        private final long begun = System.nanoTime();
+        private final CompletableFuture<StatefulConnection<byte[], byte[]>> connection = new CompletableFuture<>();
+        /** Time of the last connect. */
+        private long begun;
         /** Time of the last complete reply. */
-        private volatile long answered = begun;
+        private volatile long answered = System.nanoTime();
         /** Number of calls that use it now. */
         private int calls;
         private boolean isOver;
 
-        Wire(CompletableFuture<StatefulConnection<byte[], byte[]>> connection) {
-            this.connection = connection;
+        /**
+         * Connects, perhaps once more. The first connection counts: an old connect may still come, as after a
+         * Sentinel without an answer, for which Lettuce waits long.
+         */
+        void connect(CompletableFuture<StatefulConnection<byte[], byte[]>> connect) {
+            begun = System.nanoTime();
+            connect.whenComplete((made, failed) -> {
+                if (failed != null) {
+                    connection.completeExceptionally(failed);
+                } else if (!connection.complete(made)) {
+                    made.closeAsync();
+                }
+            });
         }
     }
 
@@ -127,20 +139,20 @@ final class LettuceNode {
             close(wire);
             wire = isOwn ? idle.poll() : null;
         }
-        if (wire == null) {
-            wire = new Wire(connect.get());
-            wires.add(wire);
+        boolean isNew = wire == null;
+        wire = isNew ? new Wire() : wire;
+        if (isNew || !wire.connection.isDone() && System.nanoTime() - wire.begun >= CONNECT.toNanos()) {
+            wire.connect(connect.get());
         }
+        wires.add(wire);
         shared = isOwn ? shared : wire;
         wire.calls++;
         return wire;
     }
 
     private boolean isUsable(Wire wire) {
-        if (!wire.connection.isDone()) {
-            return System.nanoTime() - wire.begun < CONNECT.toNanos();
-        }
-        return !wire.connection.isCompletedExceptionally() && (resends || wire.connection.join().isOpen());
+        return !wire.connection.isDone()
+                || !wire.connection.isCompletedExceptionally() && (resends || wire.connection.join().isOpen());
     }
 
     private synchronized void giveBack(Wire wire, boolean isOwn, boolean keeps) {
