@@ -10,6 +10,10 @@ const SLOTS = 16384;
 // Connections to a node for commands that block. The server answers a connection's commands one after
 // the other, so each exchange has one of its own, until there are so many.
 const BLOCKING = 100;
+// A connect goes on after the attempt that began it, but for no longer: the server may have been replaced.
+const CONNECT_MS = 3000;
+// ioredis asks Sentinels in their order, and waits 10 s for a host that is gone, for ever for one that hangs.
+const SENTINEL_MS = 1000;
 // Codes of a server that is not the primary, or not ready yet.
 const DROPPING = ['READONLY', 'LOADING', 'MASTERDOWN'];
 // Classes of error replies in both clients.
@@ -64,6 +68,7 @@ const IOREDIS = {
       keyPrefix: '', lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: null,
       autoResendUnfulfilledCommands: false, enableAutoPipelining: false, readOnly: false,
       enableOfflineQueue: true, commandTimeout: undefined, socketTimeout: undefined,
+      sentinelCommandTimeout: model.options.sentinelCommandTimeout ?? SENTINEL_MS,
     });
     // The server's own error, such as WRONGPASS, is told to listeners only.
     let refusal;
@@ -212,7 +217,9 @@ class Links {
     } catch (error) {
       this.#slots.clear();
       // If other calls got replies over this connection, only this call is slow.
-      if (!(error instanceof OutOfTime) || link.answered < begun) this.#drop(name, link);
+      const isConnecting = !link.isOpen && performance.now() - link.begun < CONNECT_MS;
+      const isGood = isConnecting || link.answered >= begun;
+      if (!(error instanceof OutOfTime) || !isGood) this.#drop(name, link);
       throw error;
     }
   }
@@ -220,8 +227,9 @@ class Links {
   #link(name, address) {
     if (!this.#open.has(name)) {
       const connected = this.#kind.connect(this.#client, address);
-      connected.catch(() => {});
-      this.#open.set(name, { connected, answered: 0 });
+      const link = { connected, isOpen: false, begun: performance.now(), answered: 0 };
+      connected.then(() => { link.isOpen = true; }, () => {});
+      this.#open.set(name, link);
     }
     return this.#open.get(name);
   }

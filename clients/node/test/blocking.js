@@ -1,5 +1,6 @@
 // What the table of cases can't ask, as its drivers make one call at a time: many durable calls at once, over
-// a server whose WAIT takes as long as its argument says, as it does without a replica. And a wrong password.
+// a server whose WAIT takes as long as its argument says, as it does without a replica. And a wrong password, and
+// a Sentinel that hangs.
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -59,7 +60,10 @@ async function serve() {
         const name = words[0].toUpperCase();
         const block = words.findIndex((word) => word === 'BLOCK');
         const ms = name === 'WAIT' ? Number(words[2]) : block < 0 ? 0 : Number(words[block + 1]);
-        last = last.then(() => ms && sleep(ms)).then(() => socket.write(REPLIES[name] ?? '+OK\r\n'));
+        const port = String(server.address().port);
+        const primary = `*2\r\n$9\r\n127.0.0.1\r\n$${port.length}\r\n${port}\r\n`;
+        const reply = name === 'SENTINEL' ? primary : REPLIES[name] ?? '+OK\r\n';
+        last = last.then(() => ms && sleep(ms)).then(() => socket.write(reply));
       }
     });
   });
@@ -99,8 +103,19 @@ async function refused(name, server) {
     (error) => error instanceof SaleError && error.code === 'WRONGPASS', name);
 }
 
+/** Its first Sentinel takes connections, and answers nothing. */
+async function passed(server) {
+  const deaf = createServer((socket) => socket.on('error', () => {}));
+  await new Promise((resolve) => deaf.listen(0, '127.0.0.1', resolve));
+  const sentinels = [deaf, server].map((each) => ({ host: '127.0.0.1', port: each.address().port }));
+  const client = new (require('ioredis').Redis)({ sentinels, name: 'mymaster', lazyConnect: true });
+  const answer = await new Sale(client, 'sale').grab('alice', { req: 'o-1' });
+  assert.ok(answer.won, 'a Sentinel that hangs is not passed');
+}
+
 async function main() {
   const server = await serve();
+  await passed(server);
   for (const name of Object.keys(CLIENTS)) {
     await check(name, server);
     await refused(name, server);
