@@ -28,7 +28,7 @@ public final class LettuceLinks {
         if (on.equals("cluster")) {
             var client = RedisClusterClient.create(uri);
             client.setOptions(ClusterClientOptions.builder().protocolVersion(protocol).build());
-            return LettuceLink.of(client);
+            return LettuceLink.of(client, List.of(uri));
         }
         var client = RedisClient.create(uri);
         client.setOptions(ClientOptions.builder().protocolVersion(protocol).build());
