@@ -1,5 +1,5 @@
-"""What the table of cases can't ask: a server that sends a byte at a time, and a connection that
-was opened by a call with less time."""
+"""What the table of cases can't ask: a server that sends a byte at a time, a connection that was
+opened by a call with less time, and a Sentinel that does not answer."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,18 @@ import redis.asyncio
 import seckill
 
 GRANTED = b"*6\r\n$7\r\nGRANTED\r\n:1\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n:9\r\n"
+DEAF: list[socket.socket] = []
 REPLIES = {b"SECKILL.GRAB": GRANTED, b"INCR": b":1\r\n", b"WAIT": b":0\r\n"}
 
 
 def serve(drip_s: float) -> int:
     """A server that answers; WAIT takes its time, and a byte of GRAB's reply `drip_s`."""
     server = socket.create_server(("127.0.0.1", 0))
+    port = str(server.getsockname()[1])
+    state = ["name", "mymaster", "ip", "127.0.0.1", "port", port, "flags", "master"]
+    state += ["num-other-sentinels", "1"]
+    masters = f"*1\r\n*{len(state)}\r\n" + "".join(f"${len(word)}\r\n{word}\r\n" for word in state)
+    replies = {**REPLIES, b"SENTINEL": masters.encode()}
 
     def answer(client: socket.socket) -> None:
         with contextlib.suppress(OSError), client, client.makefile("rb") as file:
@@ -29,7 +35,7 @@ def serve(drip_s: float) -> int:
                     words.append(file.read(int(file.readline()[1:]) + 2)[:-2])
                 if words[0] == b"WAIT":
                     time.sleep(int(words[2]) / 1000)
-                reply = REPLIES.get(words[0], b"+OK\r\n")
+                reply = replies.get(words[0], b"+OK\r\n")
                 if not drip_s or words[0] != b"SECKILL.GRAB":
                     client.sendall(reply)
                     continue
@@ -42,7 +48,7 @@ def serve(drip_s: float) -> int:
             threading.Thread(target=answer, args=(server.accept()[0],), daemon=True).start()
 
     threading.Thread(target=accept, daemon=True).start()
-    return int(server.getsockname()[1])
+    return int(port)
 
 
 def drips() -> None:
@@ -69,5 +75,27 @@ async def blocks() -> None:
     assert (answer.durable, answer.lost, told) == (False, 0, ["GRANTED"] * 2), (answer, told)
 
 
+def sentinels() -> dict[str, Any]:
+    """The first one takes connections, and answers nothing."""
+    deaf = socket.create_server(("127.0.0.1", 0))
+    nodes = [("127.0.0.1", deaf.getsockname()[1]), ("127.0.0.1", serve(0))]
+    DEAF.append(deaf)
+    return {"sentinels": nodes, "sentinel_kwargs": {"protocol": 2}, "protocol": 2}
+
+
+def passes() -> None:
+    asked: Any = redis.Sentinel
+    sale = seckill.Sale(asked(**sentinels()).master_for("mymaster"), "sale")
+    assert sale.grab("alice", "order-1").won
+
+
+async def passes_too() -> None:
+    asked: Any = redis.asyncio.Sentinel
+    sale = seckill.AsyncSale(asked(**sentinels()).master_for("mymaster"), "sale")
+    assert (await sale.grab("alice", "order-1")).won
+
+
 drips()
 asyncio.run(blocks())
+passes()
+asyncio.run(passes_too())

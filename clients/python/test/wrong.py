@@ -115,10 +115,9 @@ class Stays(seckill.Sale):
         super().__init__(*args, **options)
         found = links.Links.of(args[0])
         found.slots = Kept(found.slots)
-        pool: Any = getattr(args[0], "connection_pool", None)
-        if proxy := getattr(pool, "proxy", None):
-            named = proxy.get_master_address()
-            proxy.get_master_address = lambda: named
+        if pool := found.options.get("connection_pool"):
+            named = pool.get_master_address()
+            pool.get_master_address = lambda: named
 
 
 def told_as(answer: Any, **fields: Any) -> Any:

@@ -2,6 +2,7 @@
 their own timeouts, retries and slot map, and the client is not changed."""
 
 import asyncio
+import copy
 import inspect
 import os
 import random
@@ -23,6 +24,8 @@ SINGLE, CLUSTER = redis.Redis, redis.RedisCluster
 ASYNC_SINGLE, ASYNC_CLUSTER = redis.asyncio.Redis, redis.asyncio.RedisCluster
 PIPELINES = (redis.client.Pipeline, redis.asyncio.client.Pipeline)
 REDIRECTS = 5
+# Time of one Sentinel to answer.
+SENTINEL_S = 0.3
 # Codes of a server that is not the primary, or not ready yet.
 DROPPING = ("READONLY", "LOADING", "MASTERDOWN")
 # A server without a free connection says this to a new one, and executes nothing.
@@ -74,6 +77,19 @@ async def _wait(value: Any) -> Any:
     return await value if inspect.isawaitable(value) else value
 
 
+def _hurried(pool: Any) -> Any:
+    """A pool like this one of Sentinel, to ask for the primary's address. redis-py 8 repeats the
+    question to a Sentinel that is gone for a minute, longer than a call may take."""
+    hurry = {"socket_timeout": SENTINEL_S, "socket_connect_timeout": SENTINEL_S, "retry": None}
+    manager = copy.copy(pool.sentinel_manager)
+    manager.sentinels = []
+    for one in pool.sentinel_manager.sentinels:
+        known = one.connection_pool.connection_kwargs
+        place = {"host": known["host"], "port": known["port"]}
+        manager.sentinels.append(type(one)(**{**manager.sentinel_kwargs, **hurry, **place}))
+    return type(pool)(pool.service_name, manager, is_master=pool.is_master)
+
+
 class _Timed:
     """A socket whose every read ends at the deadline, so also a reply that comes in many parts."""
 
@@ -122,7 +138,9 @@ class Links:
             options["redis_connect_func"] = None
         else:
             pool = client.connection_pool
-            self.kind, options = pool.connection_class, pool.connection_kwargs
+            self.kind, options = pool.connection_class, {**pool.connection_kwargs}
+            if hasattr(pool, "sentinel_manager"):
+                options["connection_pool"] = _hurried(pool)
         self.options = {
             name: value for name, value in options.items() if not name.startswith(NOT_OURS)
         }
