@@ -5,18 +5,23 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::support::{wait_until, Conn, Reply, Server};
+
+/// Sessions that run at once: each waits for its server most of the time.
+const AT_ONCE: usize = 4;
 
 #[test]
 fn every_session_is_answered_as_it_is_written() {
     let mut files = Vec::new();
     collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions"), &mut files);
     assert!(files.len() > 20, "they are found");
-    for file in files {
-        let text = fs::read_to_string(&file).expect("text");
-        play(&file.display().to_string(), &text);
-    }
+    thread::scope(|scope| {
+        for some in files.chunks(files.len().div_ceil(AT_ONCE)) {
+            scope.spawn(move || some.iter().for_each(|file| play(file)));
+        }
+    });
 }
 
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
@@ -29,7 +34,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-fn play(name: &str, text: &str) {
+fn play(file: &Path) {
+    let (name, text) = (file.display(), fs::read_to_string(file).expect("text"));
     let (server, mut conn) = Server::start().with_conn();
     for (at, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
         let place = format!("{name}:{}: {line}", at + 1);
