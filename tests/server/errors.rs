@@ -307,36 +307,3 @@ fn out_of_memory_refuses_grants_but_not_what_was_promised() {
         assert!(!conn.cmd(line).is_error(), "{line}");
     }
 }
-
-#[test]
-fn a_replica_refuses_changes() {
-    let primary = Server::start();
-    let replica = Server::start();
-    assert_eq!(primary.call("SECKILL.INIT k 10"), "+OK");
-    replica.follow(&primary);
-    let mut conn = replica.conn();
-    let readonly = "-READONLY You can't write against a read only replica.";
-    conn.check(&[
-        ("SECKILL.GRAB k a", readonly),
-        ("SECKILL.INIT l 1", readonly),
-        ("SECKILL.RESTOCK k 1 REQ r", readonly),
-        ("SECKILL.PAUSE k", readonly),
-        ("SECKILL.RESUME k", readonly),
-        ("SECKILL.ALTER k LIMIT 2", readonly),
-        ("SECKILL.CONFIRM k a", readonly),
-        ("SECKILL.CANCEL k a", readonly),
-        ("SECKILL.EXTEND k a 5", readonly),
-        ("SECKILL.REFUND k a", readonly),
-        ("SECKILL.IMPORT k a 1 REQ r", readonly),
-        ("SECKILL.MGRAB a 1 k", readonly),
-        ("SECKILL.ALLOW k ADD a", readonly),
-        ("SECKILL.DENY k ADD a", readonly),
-        ("SECKILL.APPLY k 1 gu", readonly),
-        ("SECKILL.WINNERS k 0", "[0 []]"),
-        ("SECKILL.ROUNDS k", "[]"),
-        ("SECKILL.USER k a", "[1 'OK' []]"),
-    ]);
-    for line in ["SECKILL.STATUS k", "SECKILL.AUDIT k", "SECKILL.HELP"] {
-        assert!(!conn.cmd(line).is_error(), "{line}");
-    }
-}

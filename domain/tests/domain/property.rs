@@ -109,6 +109,7 @@ fn live(supply: u64, rules: Rules, plans: &[Plan]) -> Result<Vec<&'static str>, 
     Ok(met)
 }
 
+// Rules: 3faf 9768 a227 fc19 7adc
 #[test]
 fn long_random_sequences() {
     let sales = (sale(), vec(plan(), 1..150));
@@ -213,6 +214,7 @@ fn what_was_done_is_not_done_again() {
     }
 }
 
+// Rules: 329a
 #[test]
 fn a_restock_id_is_known_for_1024_restocks() {
     let mut world = World::open(5, Rules::default(), START, 500).unwrap().unwrap();
