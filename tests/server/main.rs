@@ -65,7 +65,6 @@ mod sessions;
 mod soak;
 mod sweeper;
 mod units;
-mod units_kept;
 mod waitlist;
 mod waitlist_copies;
 mod waitlist_parts;

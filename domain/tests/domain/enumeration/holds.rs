@@ -92,6 +92,7 @@ fn two_units_behind_fences() {
 }
 
 /// Units promised beyond the supply, and all ways of paying the deficit off.
+// Rules: abd1 3f97
 #[test]
 fn one_unit_and_a_deficit() {
     let no_deficit = Op::Import {
