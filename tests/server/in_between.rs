@@ -381,7 +381,7 @@ fn while_writes_are_paused_a_module_changes_nothing() {
     assert_same(&server, &replica, "a pause");
 }
 
-/// A refused call creates no stream and raises no last id of a stream.
+/// A refused call changes no sale, creates no stream and raises no last id of a stream.
 #[test]
 fn a_refused_grab_of_several_leaves_no_stream() {
     let (server, mut conn) = Server::start().with_conn();
@@ -391,6 +391,8 @@ fn a_refused_grab_of_several_leaves_no_stream() {
         ("SECKILL.INIT z 5 LIMIT 2 OUTBOX ox", "+OK"),
         ("DEL oy", "1"),
     ]);
+    let digests = || ["x", "y", "z"].map(|key| server.digest(key));
+    let sales = digests();
     let last = "XADD oy 18446744073709551615-18446744073709551615 f v";
     for spoil in ["SET oy text", last] {
         conn.cmd("DEL oy");
@@ -400,10 +402,13 @@ fn a_refused_grab_of_several_leaves_no_stream() {
             assert_eq!(conn.call(&format!("SECKILL.MGRAB u {keys}")), REFUSED);
         }
         assert_eq!(conn.call("XINFO STREAM ox"), before, "after {spoil}");
+        assert_eq!(digests(), sales, "after {spoil}");
+        assert_eq!(number(&mut conn, "y", "outbox_error"), 1);
     }
     conn.check(&[("DEL ox", "1"), ("SECKILL.MGRAB u 2 x y", REFUSED), ("EXISTS ox", "0")]);
     let granted = "['GRANTED' [1 1 'SOLD' 0 4] [1 1 'SOLD' 0 4]]";
     conn.check(&[("DEL oy", "1"), ("SECKILL.MGRAB u 2 x y", granted)]);
+    assert_eq!(number(&mut conn, "y", "outbox_error"), 0);
     for key in ["x", "y", "z"] {
         server.assert_sound(key);
     }
