@@ -65,31 +65,3 @@ fn a_replica_that_is_promoted_between_offers_goes_on() {
     replica.assert_took_all();
     replica.assert_sound("k");
 }
-
-/// A failover lost the last changes: a user who has paid is imported and leaves the list.
-#[test]
-fn who_has_paid_on_a_lost_primary_is_imported() {
-    let (mut primary, replica) = (Server::start(), Server::start());
-    replica.follow(&primary);
-    let mut conn = primary.conn();
-    filled(&mut conn);
-    replica.wait_in_sync(&primary);
-    assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
-    conn.check(&[
-        ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
-        ("SECKILL.CONFIRM k big REQ b", "['SOLD' 4 2 0]"),
-    ]);
-    primary.kill9();
-    let mut far = replica.conn();
-    far.check(&[
-        ("SECKILL.PLACE k big", "['WAITING' 1 0 0]"),
-        ("SECKILL.IMPORT k big 2 REQ b", "['GRANTED' 4 2 'SOLD' 0 0]"),
-        ("SECKILL.PLACE k big", "['NONE']"),
-        ("SECKILL.PLACE k bob", "['WAITING' 3 0 0]"),
-        // Returned units reduce the deficit of the import, and then go to waiters.
-        ("SECKILL.CANCEL k w", "['CANCELLED' 1 3 0]"),
-        ("SECKILL.PLACE k bob", "['NONE']"),
-    ]);
-    assert_eq!(number(&mut far, "k", "deficit"), 0);
-    replica.assert_sound("k");
-}

@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::waitlist::{sold_out, told};
-use crate::support::shop::{assert_whole, counter, entries, number, state_of, wait_for_clock};
+use super::waitlist::sold_out;
+use crate::support::shop::{assert_whole, counter, entries, number, state_of};
 use crate::support::valgrind::slowed;
 use crate::support::{wait_until, ReplicationStream, Server};
 
@@ -24,40 +24,6 @@ fn a_unit_that_nobody_pays_is_one_offer_to_each_in_turn() {
     assert_eq!(counter(&mut conn, "k", "offers"), 5);
     assert_eq!((number(&mut conn, "k", "supply"), number(&mut conn, "k", "waiting")), (1, 0));
     server.assert_sound("k");
-}
-
-/// "Offers after the last day of payment."
-// Rules: 8ccc
-#[test]
-fn no_offer_is_made_after_until_or_close() {
-    let (_server, mut conn) = sold_out(Server::sleeping(), "HOLD 900000 WAITLIST 9 OUTBOX s");
-    let soon = conn.clock_ms() + 1500;
-    conn.check(&[
-        (&format!("SECKILL.GRAB k ann REQ a WAIT UNTIL {soon}"), "['WAITING' 1 0 0]"),
-        ("SECKILL.GRAB k bob REQ b WAIT", "['WAITING' 2 1 1]"),
-        ("SECKILL.GRAB k cy REQ c WAIT", "['WAITING' 3 2 2]"),
-    ]);
-    let skipped = entries(&mut conn, "s").len();
-    wait_for_clock(&mut conn, soon);
-    conn.check(&[
-        ("SECKILL.CANCEL k winner", "['CANCELLED' 1 1 0]"),
-        ("SECKILL.PLACE k bob", "['NONE']"),
-        ("SECKILL.PLACE k cy", "['WAITING' 3 0 0]"),
-    ]);
-    let close_at = conn.clock_ms() + 1000;
-    assert_eq!(conn.call(&format!("SECKILL.ALTER k CLOSEAT {close_at}")), "+OK");
-    wait_for_clock(&mut conn, close_at);
-    assert_eq!(conn.call("SECKILL.GRAB k cy REQ c WAIT"), "['CLOSED']");
-    assert_eq!(conn.call("SECKILL.CANCEL k bob REQ b"), "['CANCELLED' 2 1 0]");
-    let said = told(&mut conn, skipped);
-    let event = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
-    let said_events: Vec<String> = said.iter().map(event).collect();
-    assert_eq!(
-        said_events,
-        ["CANCEL", "DROPPED", "OFFER", "ALTER", "CANCEL", "DROPPED", "AVAILABLE"]
-    );
-    assert!(said[1].contains("ticket:1,qty:1,until:T,reason:until} user=ann req=a"), "{said:?}");
-    assert!(said[5].contains("ticket:3,qty:1,reason:closed} user=cy req=c"), "{said:?}");
 }
 
 /// No offers while the sale is paused or not open; background expiry makes them later.
