@@ -29,7 +29,7 @@ fn wait_for_round(conn: &mut Conn, first: i64, round: i64) {
     wait_for_clock(conn, start_of(first, round));
 }
 
-// Rules: 87f1 2333 3fdf a9ab db37
+// Rules: 4c72 87f1 2333 3fdf a9ab db37
 #[test]
 fn each_round_starts_anew() {
     let (server, mut conn) = Server::start().with_conn();
@@ -100,95 +100,6 @@ fn the_sweeper_begins_rounds() {
     assert_eq!(number(&mut conn, "k", "available"), 5);
     server.assert_sound("k");
     replica.assert_sound("k");
-}
-
-// Rules: 9da1
-#[test]
-fn what_is_left_is_carried_or_dropped() {
-    let (server, mut conn) = Server::start().with_conn();
-    let (terms, first) = terms(&mut conn);
-    conn.check(&[
-        (&format!("SECKILL.INIT c 10 {terms} CARRY"), "+OK"),
-        (&format!("SECKILL.INIT d 10 {terms}"), "+OK"),
-    ]);
-    wait_for_round(&mut conn, first, 1000);
-    conn.check(&[
-        ("SECKILL.RESTOCK d 5 REQ r", "[5 15]"),
-        ("SECKILL.GRAB d a", "['GRANTED' 1 1 'SOLD' 0 14]"),
-        // The sale did not exist in round 999, so nothing is carried from it.
-        ("SECKILL.GRAB c a", "['GRANTED' 1 1 'SOLD' 0 9]"),
-    ]);
-    wait_for_round(&mut conn, first, 1001);
-    conn.check(&[
-        ("SECKILL.GRAB c a", "['GRANTED' 2 1 'SOLD' 0 18]"),
-        ("SECKILL.GRAB d a", "['GRANTED' 2 1 'SOLD' 0 14]"),
-        ("SECKILL.ROUNDS c", "[[1001 19 1 1] [1000 10 1 1] [999 10 0 0]]"),
-        ("SECKILL.ROUNDS d", "[[1001 15 1 1] [1000 15 1 1] [999 10 0 0]]"),
-    ]);
-    server.assert_sound("c");
-    server.assert_sound("d");
-}
-
-/// A hold of an older round is settled in that round.
-// Rules: 4c72
-#[test]
-fn an_order_of_an_older_round_is_settled_there() {
-    let (server, mut conn) = Server::start().with_conn();
-    let (terms, first) = terms(&mut conn);
-    assert_eq!(conn.call(&format!("SECKILL.INIT k 5 HOLD 900000 {terms}")), "+OK");
-    wait_for_round(&mut conn, first, 1000);
-    conn.check(&[
-        ("SECKILL.GRAB k a REQ o", "['GRANTED' 1 1 'HELD' T 4]"),
-        ("SECKILL.GRAB k b REQ o", "['GRANTED' 2 1 'HELD' T 3]"),
-        ("SECKILL.GRAB k c REQ o", "['GRANTED' 3 1 'HELD' T 2]"),
-        ("SECKILL.CONFIRM k c", "['SOLD' 3 1 0]"),
-    ]);
-    wait_for_round(&mut conn, first, 1002);
-    conn.check(&[
-        ("SECKILL.GRAB k d", "['GRANTED' 4 1 'HELD' T 4]"),
-        ("SECKILL.CONFIRM k a", "['SOLD' 1 1 0]"),
-        ("SECKILL.CANCEL k b", "['CANCELLED' 2 1 0]"),
-        ("SECKILL.ROUNDS k", "[[1002 5 0 1] [1001 5 0 0] [1000 5 2 2] [999 5 0 0]]"),
-        ("SECKILL.GRAB k a", "['GRANTED' 5 1 'HELD' T 3]"),
-        ("SECKILL.CONFIRM k c", "['NOGRANT' 0 0 0]"),
-    ]);
-    let shown = ["supply", "available", "held", "sold"].map(|name| number(&mut conn, "k", name));
-    assert_eq!(shown, [5, 3, 2, 0]);
-    server.assert_sound("k");
-}
-
-#[test]
-fn the_series_as_a_whole_has_a_window() {
-    let (_server, mut conn) = Server::start().with_conn();
-    let (terms, first) = terms(&mut conn);
-    let close = first + period_ms();
-    let init = format!("SECKILL.INIT k 5 OPENAT {} CLOSEAT {close} {terms}", first + 100);
-    assert_eq!(conn.call(&init), "+OK");
-    wait_for_clock(&mut conn, first + 100);
-    conn.check(&[("SECKILL.GRAB k a", "['GRANTED' 1 1 'SOLD' 0 4]")]);
-    assert_eq!(number(&mut conn, "k", "next_round_at"), 0);
-    wait_for_clock(&mut conn, close);
-    conn.check(&[
-        ("SECKILL.GRAB k b", "['CLOSED']"),
-        ("SECKILL.GRAB k a", "['ALREADY' 1 1 'SOLD' 0]"),
-    ]);
-    assert_eq!(number(&mut conn, "k", "round"), 1000, "the last round stays");
-}
-
-/// Each round has new packets.
-#[test]
-fn rounds_of_packets() {
-    let (server, mut conn) = Server::start().with_conn();
-    let (terms, first) = terms(&mut conn);
-    conn.check(&[(&format!("SECKILL.INIT k 100 DRAW PACKETS 4 {terms}"), "+OK")]);
-    for round in 1000..1002 {
-        wait_for_round(&mut conn, first, round);
-        let amounts = ["a", "b", "c", "d"]
-            .map(|user| conn.cmd(&format!("SECKILL.GRAB k {user}")).items()[2].int());
-        assert_eq!(amounts.iter().sum::<i64>(), 100, "{amounts:?}");
-        assert_eq!(conn.call("SECKILL.GRAB k e"), "['SOLDOUT' 0]");
-    }
-    server.assert_sound("k");
 }
 
 /// Every kind of file has older rounds, also very old ones with a hold.

@@ -204,7 +204,7 @@ fn huge_ranges_are_uniform_too() {
 
 /// Every packet is at least `min`, their number is as promised, and their sum is the total. The
 /// test includes the smallest possible total, and the largest numbers.
-// Rules: 7999
+// Rules: 6785 7999
 #[test]
 fn packets_are_exactly_the_total() {
     for count in [1, 2, 3, 7, 10, 64, 500] {

@@ -47,6 +47,7 @@ fn two_equal_parts() {
 }
 
 /// The only draw that takes RESTOCK, and that can have a deficit.
+// Rules: 3601
 #[test]
 fn uniform_amounts_of_a_small_budget() {
     let more = [import("b", 2, "r"), import("c", 2, "s"), restock(2, "m"), restock(-2, "n")];

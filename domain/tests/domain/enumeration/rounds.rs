@@ -56,6 +56,7 @@ fn a_part_of_an_older_round() {
 }
 
 /// Unsold units go on to the next round, also from rounds in which no call came.
+// Rules: 9da1
 #[test]
 fn one_unit_that_is_carried() {
     let alphabet = vec![
