@@ -4,8 +4,7 @@
 use crate::support::shop::{
     assert_whole, counter, entries, events, number, state_of, wait_for_clock,
 };
-use crate::support::valgrind::slowed;
-use crate::support::{wait_until, ReplicationStream, Server};
+use crate::support::{ReplicationStream, Server};
 
 const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
 
@@ -62,23 +61,6 @@ fn a_hold_that_is_due_is_not_settled_without_its_entry() {
     assert_eq!(events(&mut conn, "s"), [&sold[..], &after[..]].concat());
     assert_whole(&entries(&mut conn, "s"));
     assert_same(&server, &replica);
-}
-
-/// Background expiry retries without a call.
-#[test]
-fn the_sweeper_tries_again_until_the_entry_is_written() {
-    let (server, mut conn) = Server::start().with_conn();
-    conn.check(&[
-        (&format!("SECKILL.INIT k 1 HOLD {} OUTBOX s", slowed(50)), "+OK"),
-        ("SECKILL.GRAB k a", "['GRANTED' 1 1 'HELD' T 0]"),
-        ("RENAME s kept", "+OK"),
-        ("SET s text", "+OK"),
-    ]);
-    wait_until("the sweeper is refused", || number(&mut conn, "k", "outbox_error") == 1);
-    assert_eq!(server.info("seckill", "seckill_expired"), "0");
-    assert_eq!(conn.call("RENAME kept s"), "+OK");
-    wait_until("the hold is over", || server.info("seckill", "seckill_expired") == "1");
-    assert_eq!(number(&mut conn, "k", "outbox_error"), 0);
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use crate::support::client::{encode, words};
-use crate::support::{Conn, Random, Reply, Server};
+use crate::support::{Conn, Reply, Server};
 
 const CLIENTS: u64 = 16;
 
@@ -66,46 +65,6 @@ fn every_unit_is_sold_once() {
     server.assert_sound("k");
 }
 
-#[test]
-fn pipelines_with_quantities_are_exact() {
-    let server = Server::start();
-    assert_eq!(server.call("SECKILL.INIT k 10000 LIMIT 12"), "+OK");
-    let sold: i64 = thread::scope(|scope| {
-        let client = |number: u64| {
-            let mut conn = server.conn();
-            move || {
-                let mut random = Random(number);
-                let grab = |random: &mut Random| {
-                    let (user, qty) = (random.below(1500), 1 + random.below(5));
-                    let how = if random.below(2) == 0 { "QTY" } else { "UPTO" };
-                    encode(&words(&format!("SECKILL.GRAB k u{user} {how} {qty}")))
-                };
-                let mut sold = 0;
-                for _ in 0..10 {
-                    let batch: Vec<Vec<u8>> = (0..100).map(|_| grab(&mut random)).collect();
-                    let replies = conn.pipeline(&batch).expect("the server lives");
-                    let granted = replies.iter().filter(|reply| outcome(reply) == "GRANTED");
-                    sold += granted.map(|reply| reply.items()[2].int()).sum::<i64>();
-                }
-                sold
-            }
-        };
-        let threads: Vec<_> = (0..CLIENTS).map(|number| scope.spawn(client(number))).collect();
-        threads.into_iter().map(|one| one.join().expect("a client")).sum()
-    });
-    let status = server.cmd("SECKILL.STATUS k");
-    assert_eq!(status.field("sold"), Reply::Int(sold));
-    assert_eq!(status.field("available"), Reply::Int(10_000 - sold));
-    let mut by_user: HashMap<String, i64> = HashMap::new();
-    for (_, user, qty) in winners(&server, "k") {
-        *by_user.entry(user).or_default() += qty;
-    }
-    assert_eq!(by_user.values().sum::<i64>(), sold);
-    assert!(by_user.values().all(|units| *units <= 12), "nobody is over the limit");
-    assert_eq!(status.field("winners"), Reply::Int(by_user.len() as i64));
-    server.assert_sound("k");
-}
-
 /// Several clients send one order at once. The order is granted once, and all clients get its seq.
 #[test]
 fn a_request_sent_many_times_is_granted_once() {
@@ -136,50 +95,6 @@ fn a_request_sent_many_times_is_granted_once() {
     assert_eq!(granted.into_inner(), 300);
     assert!(seqs.iter().all(|one| *one == seqs[0]), "all clients learn the same seqs");
     assert_eq!(server.cmd("SECKILL.STATUS k").field("sold"), Reply::Int(600));
-}
-
-#[test]
-fn stock_moves_under_load() {
-    let server = Server::start();
-    assert_eq!(server.call("SECKILL.INIT k 100 LIMIT 0"), "+OK");
-    let (sold, net): (i64, i64) = thread::scope(|scope| {
-        let buyer = |number: u64| {
-            let mut conn = server.conn();
-            move || {
-                let mut random = Random(number);
-                let grabs = (0..600).map(|_| {
-                    let upto = 1 + random.below(9);
-                    let reply = conn.cmd(&format!("SECKILL.GRAB k u{number} UPTO {upto}"));
-                    match outcome(&reply).as_str() {
-                        "GRANTED" => reply.items()[2].int(),
-                        _ => 0,
-                    }
-                });
-                grabs.sum::<i64>()
-            }
-        };
-        let mut operator = server.conn();
-        let buyers: Vec<_> = (0..8).map(|number| scope.spawn(buyer(number))).collect();
-        let operator = scope.spawn(move || {
-            let mut random = Random(99);
-            let moves = (0..600).map(|number| {
-                let delta = random.below(81) as i64 - 30;
-                let delta = if delta == 0 { 1 } else { delta };
-                let line = format!("SECKILL.RESTOCK k {delta} REQ r{number}");
-                let first = operator.cmd(&line);
-                assert_eq!(operator.cmd(&line), first, "a repeat replays");
-                first.items()[0].int()
-            });
-            moves.sum::<i64>()
-        });
-        let sold = buyers.into_iter().map(|one| one.join().expect("a buyer")).sum();
-        (sold, operator.join().expect("the operator"))
-    });
-    let status = server.cmd("SECKILL.STATUS k");
-    assert_eq!(status.field("sold"), Reply::Int(sold));
-    assert_eq!(status.field("supply"), Reply::Int(100 + net));
-    assert_eq!(status.field("available"), Reply::Int(100 + net - sold));
-    server.assert_sound("k");
 }
 
 fn eval(conn: &mut Conn, script: &str) -> String {

@@ -71,34 +71,6 @@ fn a_copy_has_epochs_of_its_own_after_a_restart() {
     }
 }
 
-/// A primary whose clock was an hour ahead, and two replicas that are promoted later.
-#[test]
-fn nodes_behind_the_last_epoch_begin_different_ones() {
-    let ahead = Options::new().with_own_clock().start();
-    ahead.step_clock(3_600_000);
-    let mut conn = ahead.conn();
-    let real = Server::start();
-    // A promotion begins an epoch by the clock that is ahead, once the server has read it.
-    wait_until("a run begins an hour ahead", || {
-        conn.check(&[("REPLICAOF 127.0.0.1 1", "+OK"), ("REPLICAOF NO ONE", "+OK")]);
-        conn.cmd("DEL k");
-        conn.check(&[("SECKILL.INIT k 9 LIMIT 0", "+OK")]);
-        number(&mut conn, "k", "epoch") > real.clock_ms() + 3_000_000
-    });
-    let replicas = [Server::start(), Server::start()];
-    replicas.iter().for_each(|replica| replica.follow(&ahead));
-    let last = number(&mut conn, "k", "epoch");
-    let mut epochs = BTreeSet::new();
-    for replica in &replicas {
-        replica.wait_in_sync(&ahead);
-        assert_eq!(replica.call("REPLICAOF NO ONE"), "+OK");
-        assert!(!replica.cmd("SECKILL.GRAB k u").is_error());
-        let epoch = number(&mut replica.conn(), "k", "epoch");
-        assert!(epoch > last && last > replica.clock_ms() + 3_000_000, "{epoch} after {last}");
-        assert!(epochs.insert(epoch), "two nodes began {epoch}");
-    }
-}
-
 /// A node that was a primary before is promoted again. Another module, which the server tells
 /// first, sells before this module is told. The primary in between goes on in its own epoch.
 #[test]

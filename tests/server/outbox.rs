@@ -5,7 +5,7 @@ mod streams;
 
 use crate::support::shop::{assert_whole, entries, events, number, wait_for_no_holds};
 use crate::support::valgrind::slowed;
-use crate::support::{Options, ReplicationStream, Reply, Server};
+use crate::support::{Options, ReplicationStream, Server};
 
 /// Commands with their entries: event, supply, available, held and sold, then the other data, and
 /// after a bar the raw fields.
@@ -135,22 +135,6 @@ fn the_data_of_an_entry_is_json() {
     assert_eq!(grant.fields, fields.map(|(name, value)| (name.to_owned(), value.to_owned())));
 }
 
-/// Times in entries are those in the replies.
-#[test]
-fn entries_tell_the_times_of_the_grant() {
-    let (_server, mut conn) = Server::start().with_conn();
-    assert_eq!(conn.call("SECKILL.INIT k 5 HOLD 900000 OUTBOX s"), "+OK");
-    let deadline = conn.cmd("SECKILL.GRAB k a").items()[4].int();
-    let row = conn.cmd("SECKILL.USER k a").items()[2].items()[0].clone();
-    let grant = entries(&mut conn, "s")[1].clone();
-    assert_eq!(grant.number("deadline"), deadline);
-    assert_eq!(grant.number("at"), row.items()[4].int());
-    assert_eq!(grant.number("t"), row.items()[4].int());
-    assert_eq!(grant.number("born"), row.items()[7].int());
-    let later = conn.cmd("SECKILL.EXTEND k a 1000000").items()[3].int();
-    assert_eq!(entries(&mut conn, "s")[2].number("deadline"), later);
-}
-
 /// Ids and users are bytes, which the stream keeps unchanged.
 // Rules: 0a12
 #[test]
@@ -258,25 +242,6 @@ fn replicas_and_logs_have_the_same_stream() {
     assert_eq!(all.len(), last + 1);
     assert!(all[last].number("epoch") > all[last - 1].number("epoch"));
     assert_whole(&all);
-}
-
-/// A grab that expires holds of others has entries of all of them, in order, in one command.
-#[test]
-fn a_grab_that_expires_others_tells_of_them_first() {
-    let (server, mut conn) = Server::sleeping().with_conn();
-    assert_eq!(conn.call("SECKILL.INIT k 3 HOLD 20 LIMIT 0 OUTBOX s"), "+OK");
-    for user in ["a", "b", "c"] {
-        conn.cmd(&format!("SECKILL.GRAB k {user}"));
-    }
-    let due = number(&mut conn, "k", "next_deadline") + 20;
-    crate::support::shop::wait_for_clock(&mut conn, due);
-    conn.check(&[("XTRIM s MAXLEN 0", "5")]);
-    let mut stream = ReplicationStream::attach(&server);
-    assert_eq!(conn.cmd("SECKILL.GRAB k d QTY 2").items()[5], Reply::Int(0));
-    let wanted = ["EXPIRE", "AVAILABLE", "EXPIRE", "GRANT", "ALLHELD"];
-    assert_eq!(events(&mut conn, "s"), wanted);
-    assert_one_command(&server, &mut stream, "4", &wanted);
-    assert_whole(&entries(&mut conn, "s"));
 }
 
 /// Entries have the current key of the sale.

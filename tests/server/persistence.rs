@@ -1,6 +1,6 @@
 //! A server that was stopped, killed or reloaded has all acknowledged changes.
 
-use crate::support::{wait_until, Options, Reply, Server};
+use crate::support::{wait_until, Reply, Server};
 
 /// Fills a sale with every kind of grant: with and without request ids, one and several units,
 /// users with one and with many grants, long and unusual ids. Also restocks and refusals.
@@ -124,23 +124,4 @@ fn a_restored_copy_begins_a_new_epoch() {
     }
     let [first, others @ ..] = &epochs[..] else { panic!("an epoch") };
     assert!(others.iter().all(|epoch| epoch > first) && others[0] != others[1], "{epochs:?}");
-}
-
-/// An AOF that ends in the middle of a command is loaded up to the last complete one.
-#[test]
-fn a_log_cut_off_loads_what_is_whole() {
-    let mut server = Options::new().line("appendonly yes").line("appendfsync always").start();
-    fill(&server, "k", 50);
-    let before = state(&server, "k").0;
-    let mut conn = server.conn();
-    conn.cmd("SECKILL.RESUME k");
-    server.kill9();
-    let folder = server.folder().join("appendonlydir");
-    let log = std::fs::read_dir(folder).expect("the folder of the log").flatten();
-    let log = log.map(|file| file.path()).find(|path| path.to_string_lossy().contains(".incr."));
-    let log = log.expect("the log");
-    let bytes = std::fs::read(&log).expect("a readable log");
-    std::fs::write(&log, &bytes[..bytes.len() - 3]).expect("a writable log");
-    server.start_again();
-    assert_eq!(server.digest("k"), before, "the last change is lost, the rest is there");
 }

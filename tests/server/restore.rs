@@ -1,8 +1,6 @@
 //! Payloads that were truncated or altered. The server does not crash: it refuses them, or has a
 //! sale that obeys the law.
 
-use seckill_model::rebuild;
-
 use super::persistence::fill;
 use crate::support::payload::{assembled, pieces, restore, TRAILER_BYTES};
 use crate::support::{payload, Conn, Options, Random, Reply, Server};
@@ -61,37 +59,6 @@ fn every_truncation_is_refused() {
     let whole = conn.pipeline(&[cut(body)]).expect("the server lives").remove(0);
     assert_eq!(whole.to_string(), "+OK", "the checksum was not what refused them");
     server.wait_for_log("a sale was not loaded: its data is cut off");
-}
-
-/// A payload with valid bytes whose pieces are not those that its base announces.
-#[test]
-fn pieces_that_lack_or_repeat_are_refused() {
-    let server = start();
-    fill(&server, "k", 2500);
-    let payload = server.cmd("DUMP k").bytes().to_vec();
-    let whole = pieces(&payload);
-    let letters = rebuild::letters(&whole);
-    assert_eq!(letters, "BKLLLC.");
-    let mut conn = server.conn();
-    let mut told = |pieces: &[Vec<u8>]| {
-        let restore = restore("x", &assembled(&payload, pieces));
-        conn.pipeline(&[restore]).expect("the server lives").remove(0).to_string()
-    };
-    assert_eq!(told(&whole), "+OK", "put together again it is the same");
-    for (place, name) in letters.chars().enumerate() {
-        let mut repeated = whole.clone();
-        repeated.insert(place, whole[place].clone());
-        // Counters of one node may be repeated or missing. Pieces after the end are not read.
-        if name != 'C' {
-            let mut lacking = whole.clone();
-            lacking.remove(place);
-            assert_eq!(told(&lacking), REFUSED, "without {name} at {place}");
-            assert_eq!(told(&repeated), REFUSED, "with {name} twice at {place}");
-        }
-    }
-    let mut swapped = whole;
-    swapped.swap(2, 3);
-    assert_eq!(told(&swapped), REFUSED, "with rows in another order");
 }
 
 /// A base whose numbers do not match its grants is refused, never corrected silently.

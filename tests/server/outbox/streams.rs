@@ -5,7 +5,7 @@ use crate::support::shop::{
     assert_whole, entries, entry, events, number, state_of, wait_for_no_holds,
 };
 use crate::support::valgrind::slowed;
-use crate::support::{wait_until, Conn, ReplicationStream, Reply, Server};
+use crate::support::{wait_until, Conn, ReplicationStream, Server};
 
 const REFUSED: &str = "-ERR outbox must be a stream that takes more entries";
 const LAST_ID: &str = "18446744073709551615-18446744073709551615";
@@ -144,52 +144,6 @@ fn a_missing_stream_is_made_by_the_same_command() {
     assert_eq!(kinds(&mut stream), ["SECKILL.APPLY l", "SECKILL.APPLY l"]);
 }
 
-#[test]
-fn a_late_payment_is_told_either_way() {
-    let (server, mut conn) = Server::start().with_conn();
-    assert_eq!(conn.call("SECKILL.INIT k 1 HOLD 30 OUTBOX s"), "+OK");
-    for user in ["a", "b"] {
-        conn.cmd(&format!("SECKILL.GRAB k {user}"));
-        wait_for_no_holds(&server, "k");
-    }
-    conn.check(&[
-        ("DEL s", "1"),
-        ("SECKILL.CONFIRM k a SEQ 1 RECLAIM", "['SOLD' 1 1 0]"),
-        ("SECKILL.CONFIRM k b SEQ 2 RECLAIM", "['EXPIRED' 2 1 0]"),
-        ("SECKILL.CONFIRM k b SEQ 2 RECLAIM", "['EXPIRED' 2 1 0]"),
-    ]);
-    assert_eq!(events(&mut conn, "s"), ["RECLAIM", "SOLDOUT", "RECLAIM-REFUSED"]);
-    let all = entries(&mut conn, "s");
-    assert_eq!((all[0].text("state"), all[2].text("state")), ("SOLD", "EXPIRED"));
-}
-
-/// A sale can't be the stream of an outbox.
-#[test]
-fn a_sale_is_not_its_own_outbox() {
-    let (_server, mut conn) = Server::start().with_conn();
-    conn.check(&[
-        ("SECKILL.INIT k 5 OUTBOX k", REFUSED),
-        ("EXISTS k", "0"),
-        ("SECKILL.INIT k 5", "+OK"),
-        ("SECKILL.ALTER k OUTBOX k", REFUSED),
-        ("SECKILL.INIT l 5 OUTBOX k", REFUSED),
-        ("EXISTS l", "0"),
-        ("SET text t", "+OK"),
-        ("SECKILL.INIT l 5 OUTBOX text", REFUSED),
-        ("SECKILL.ALTER k OUTBOX text", REFUSED),
-    ]);
-    let status = conn.cmd("SECKILL.STATUS k");
-    assert_eq!((status.field("outbox"), status.field("outbox_error")), (Reply::Nil, Reply::Int(0)));
-    conn.check(&[
-        ("SECKILL.ALTER k OUTBOX s", "+OK"),
-        ("SECKILL.ALTER k OUTBOX s", "+OK"),
-        ("SECKILL.ALTER k OUTBOX t", "-ERR OUTBOX can be set only while the sale has none"),
-    ]);
-    assert_eq!(events(&mut conn, "s"), ["ALTER"]);
-    assert_eq!(entries(&mut conn, "s")[0].text("outbox"), "s");
-    assert_eq!(entries(&mut conn, "s")[0].number("rev"), 1);
-}
-
 /// Blocked readers of the stream are woken on primary and replica, by commands and by expiry.
 #[test]
 fn readers_that_wait_are_woken() {
@@ -221,42 +175,4 @@ fn readers_that_wait_are_woken() {
             assert_eq!(entry.text("event"), event);
         }
     }
-}
-
-/// INIT needs the permission to write the stream; buyers do not.
-#[test]
-fn the_stream_needs_permission_at_init_alone() {
-    let (server, mut conn) = Server::start().with_conn();
-    conn.check(&[
-        ("ACL SETUSER op on >pw ~sale:* -@all +seckill.init +seckill.alter", "+OK"),
-        ("ACL SETUSER reader on >pw ~sale:* %R~out:* -@all +seckill.init +seckill.alter", "+OK"),
-        ("ACL SETUSER chief on >pw ~sale:* ~out:* -@all +seckill.init +seckill.alter", "+OK"),
-        ("ACL SETUSER shop on >pw ~sale:* -@all +seckill.grab +seckill.confirm", "+OK"),
-        ("SECKILL.INIT sale:0 5", "+OK"),
-    ]);
-    let login = |user: &str| {
-        let mut conn = server.conn();
-        assert_eq!(conn.call(&format!("AUTH {user} pw")), "+OK");
-        conn
-    };
-    for user in ["op", "reader"] {
-        let mut operator = login(user);
-        for line in
-            ["SECKILL.INIT sale:1 5 OUTBOX out:1", "SECKILL.ALTER sale:0 LIMIT 2 OUTBOX out:1"]
-        {
-            let reply = operator.call(line);
-            assert!(reply.starts_with("-NOPERM"), "{user} {line}: {reply}");
-        }
-        assert_eq!(operator.call("SECKILL.INIT sale:9 5 LIMIT 2"), "+OK");
-    }
-    assert_eq!(conn.call("EXISTS sale:1 out:1"), "0");
-    let mut chief = login("chief");
-    chief.check(&[
-        ("SECKILL.INIT sale:1 5 HOLD 900000 OUTBOX out:1", "+OK"),
-        ("SECKILL.ALTER sale:0 OUTBOX out:0", "+OK"),
-    ]);
-    let mut shop = login("shop");
-    assert_eq!(shop.cmd("SECKILL.GRAB sale:1 a").items()[0].text(), "GRANTED");
-    assert_eq!(shop.call("SECKILL.CONFIRM sale:1 a"), "['SOLD' 1 1 0]");
-    assert_eq!(events(&mut conn, "out:1"), ["INIT", "GRANT", "CONFIRM"]);
 }
