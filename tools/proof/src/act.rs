@@ -26,7 +26,7 @@ pub fn act(config: &Config, state: &State, action: Action) -> State {
         Action::Renew => renew(config, &mut next),
         Action::Read(number) => {
             let seen = [Part::default(); PARTS];
-            let (split, began) = (next.split, next.returns);
+            let (split, began) = (next.split, next.came_back());
             *balancer(&mut next, number) = Balancer::Reading { split, began, next: 0, seen };
         }
         Action::Begin(number, message) => {
@@ -226,5 +226,5 @@ fn read(
     }
     let readings: Vec<_> = seen.iter().map(Part::reading).collect();
     let told = tell(&readings).into_iter();
-    Balancer::telling(split, told.map(|one| Tell::of(&one, began, state.returns)).collect())
+    Balancer::telling(split, told.map(|one| Tell::of(&one, began, state.came_back())).collect())
 }

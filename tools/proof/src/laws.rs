@@ -53,13 +53,31 @@ impl Model for Config {
     }
 }
 
-/// SOLDOUT 0 must be true if nothing was lost or returned. The only exception is a unit that was
-/// returned since the pass began.
+/// SOLDOUT 0 must be true. The only exception is a unit that came back since the pass began, by a
+/// return or a loss: it excuses a part until a later pass has told it.
 fn all_sold(_: &Config, state: &State) -> bool {
     let here: u8 = state.parts.iter().flatten().map(|part| part.available).sum();
     let left = here + state.under_way() > 0;
     let mut parts = state.parts.iter().flatten();
-    let is_true =
-        parts.all(|part| !part.says_all_sold() || !left || state.returns > part.sold_began);
-    is_true || state.lossy
+    parts.all(|part| !part.says_all_sold() || !left || state.came_back() > part.sold_began)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{part::Part, QUIET};
+    use super::*;
+
+    #[test]
+    fn a_loss_excuses_no_later_pass() {
+        let config = QUIET;
+        let mut state = State::first(&config);
+        let mut is_lawful = |failovers, sold_began| {
+            state.parts[0] = Some(Part { sold_began, ..Part::default() });
+            state.failovers = failovers;
+            all_sold(&config, &state)
+        };
+        assert!(!is_lawful(0, 0), "part 1 has a unit");
+        assert!(is_lawful(1, 0), "the pass began before the failover");
+        assert!(!is_lawful(1, 1), "the pass began after it");
+    }
 }

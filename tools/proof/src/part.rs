@@ -16,15 +16,15 @@ pub struct Part {
     pub elsewhere: u8,
     pub pass: u8,
     pub paused: bool,
-    /// Number of returned units when the pass that reported 0 began, and when it ended. Only the
-    /// laws use these.
+    /// Number of times that units had come back when the pass that reported 0 began, and when it
+    /// ended. Only the laws use these.
     pub sold_began: u8,
     pub sold_ended: u8,
     /// Begin of the last pass that reported units on other parts.
     pub raised_as_of: u8,
 }
 
-/// An ELSEWHERE, with the number of returned units when its pass began and ended.
+/// An ELSEWHERE, with the number of times that units had come back when its pass began and ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tell {
     pub part: u8,
@@ -35,7 +35,7 @@ pub struct Tell {
 }
 
 impl Tell {
-    /// What the balancer tells, with the number of returned units.
+    /// What the balancer tells, with the number of times that units had come back.
     pub fn of(told: &seckill_balance::Told, began: u8, ended: u8) -> Tell {
         let (part, elsewhere, pass) = (told.part as u8, told.elsewhere as u8, told.pass as u8);
         Tell { part, elsewhere, pass, began, ended }

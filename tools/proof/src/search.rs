@@ -42,6 +42,8 @@ pub const SMALL: &[(&str, Config)] = &[
     ("a failover, with WAIT", Config { moves: 1, balancers: 2, failovers: 1, ..QUIET }),
     ("a failover, without WAIT", Config { moves: 1, failovers: 1, broken: Some(NoWait), ..QUIET }),
     ("a part is lost", Config { moves: 1, losses: 1, ..QUIET }),
+    ("told after a failover", Config { total: 1, moves: 1, passes: 2, failovers: 1, ..QUIET }),
+    ("told after a part is lost", Config { moves: 1, passes: 1, losses: 1, ..QUIET }),
     ("made anew", Config { moves: 1, late: 1, renewals: 1, ..QUIET }),
 ];
 
@@ -53,6 +55,7 @@ pub const LARGE: &[(&str, Config)] = &[
     ("two failovers, with WAIT", Config { moves: 2, balancers: 2, failovers: 2, ..QUIET }),
     ("two, without WAIT", Config { moves: 2, failovers: 2, broken: Some(NoWait), ..QUIET }),
     ("a part is lost, two balancers", Config { moves: 2, balancers: 2, losses: 1, ..QUIET }),
+    ("told after a failover, WAIT", Config { moves: 1, passes: 2, failovers: 1, ..QUIET }),
     ("made anew by two", Config { moves: 2, balancers: 2, late: 2, renewals: 1, ..QUIET }),
 ];
 

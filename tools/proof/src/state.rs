@@ -131,6 +131,13 @@ impl State {
         self.parts.iter().flatten().map(|part| part.sold).sum::<u8>() + lost
     }
 
+    /// Number of times that units may have come back: by a return, by a loss and its repair, or by
+    /// being made twice.
+    pub fn came_back(&self) -> u8 {
+        let repaired = self.repair.map_or(0, |repair| repair.step);
+        self.returns + self.failovers + self.losses + repaired + self.made_twice
+    }
+
     /// All sent units that the parts know of.
     pub fn moved(&self) -> u8 {
         self.parts.iter().flatten().flat_map(|part| part.sent).sum()
