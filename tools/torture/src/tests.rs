@@ -7,8 +7,14 @@ mod slow;
 mod text;
 mod waiting;
 
+use clap::Parser;
+
+use crate::check::Verdict;
 use crate::history::{Crowning, Evidence, Kind, Limits, Promise, Row, State, Terms};
 use crate::order::{Change, Order};
+use crate::report::Tally;
+use crate::setting::Setting;
+use crate::{ends_well, Options};
 use text::{assert_finds, History};
 
 const EPOCH: u64 = 500;
@@ -262,4 +268,15 @@ fn a_call_saw_nothing_older_than_what_was_answered_before_it() {
     assert_eq!(order.between(7, 10), (4, 8));
     assert_eq!(order.between(7, 21), (4, u64::MAX));
     assert_eq!(order.between(26, 30), (9, u64::MAX));
+}
+
+#[test]
+fn a_long_run_against_advice_must_lose_something() {
+    let ends = |seconds, granted_lost| {
+        let words = ["torture", "--only", "against-advice", "--seconds", seconds];
+        let verdict = Verdict { granted_lost, ..Verdict::default() };
+        let tally = Tally { verdict, ..Tally::default() };
+        ends_well(&Options::parse_from(words), &[(Setting::AgainstAdvice, tally)])
+    };
+    assert_eq!([ends("60", 0), ends("60", 1), ends("30", 0)], [false, true, true]);
 }
