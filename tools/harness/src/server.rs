@@ -210,6 +210,17 @@ impl Server {
         });
     }
 
+    /// Waits until this replica is in sync. Checks that these of its keys equal the primary's, and
+    /// that it has refused nothing.
+    #[track_caller]
+    pub fn assert_follows(&self, primary: &Server, keys: &[&str]) {
+        self.wait_in_sync(primary);
+        for key in keys {
+            assert_eq!(self.digest(key), primary.digest(key), "{key}");
+        }
+        self.assert_took_all();
+    }
+
     #[track_caller]
     pub fn kill9(&mut self) {
         self.kill().expect("the server runs");
