@@ -47,31 +47,6 @@ fn a_sale_can_be_renamed_moved_and_swapped() {
     assert_eq!(sales(&server), "2");
 }
 
-/// RENAME and MOVE replicate, and the replica's sale works under its new name.
-#[test]
-fn a_replica_renames_and_moves_too() {
-    let (primary, replica) = Server::pair();
-    let mut conn = primary.conn();
-    for line in [
-        "SECKILL.INIT k 9",
-        "SECKILL.GRAB k a",
-        "RENAME k l",
-        "SECKILL.GRAB l b",
-        "MOVE l 2",
-        "SELECT 2",
-        "SECKILL.GRAB l c",
-        "SWAPDB 0 2",
-        "SELECT 0",
-        "SECKILL.GRAB l d",
-    ] {
-        assert!(!conn.cmd(line).is_error(), "{line}");
-    }
-    replica.wait_in_sync(&primary);
-    assert_eq!(replica.digest("l"), primary.digest("l"));
-    assert_eq!(replica.picture("l"), primary.picture("l"));
-    assert_eq!(replica.info("seckill", "seckill_apply_refused"), "0");
-}
-
 #[test]
 fn a_sale_is_never_copied() {
     let (server, mut conn) = Server::start().with_conn();

@@ -11,7 +11,7 @@ use seckill_domain::Sale;
 
 use super::oracle::{Op, Rules};
 use super::rebuild;
-use super::shorthand::{change, effect};
+use super::shorthand::effect;
 use super::world::{encoded, World};
 
 const CLOCK: u64 = 10_000;
@@ -190,17 +190,4 @@ fn a_replica_refuses_an_epoch_that_does_not_rise() {
             assert_eq!(rebuild::pieces(&replica), rebuild::pieces(&sale));
         }
     }
-}
-
-/// The largest possible epoch: a change that can't be recorded is refused, not answered GRANTED.
-#[test]
-fn a_sale_whose_epochs_are_used_up_refuses() {
-    let mut sale = opened(500);
-    let last = change(b"Pe9007199254740991");
-    let version = sale.balances().version;
-    sale.apply(version, [last]).unwrap();
-    let decision =
-        sale.decide(&Request::Resume, &Now { clock_ms: CLOCK, node_epoch: 600 }).unwrap();
-    assert_eq!(super::replies::reply(&decision.outcome), "ERR exhausted");
-    assert!(decision.changes().is_empty());
 }

@@ -28,5 +28,5 @@ mod property;
 mod simulation;
 mod waiting;
 
-use seckill_model::{compare, oracle, rebuild, replies, requests, shorthand, sim, sound, world};
+use seckill_model::{compare, oracle, rebuild, requests, shorthand, sim, sound, world};
 use seckill_random as random;

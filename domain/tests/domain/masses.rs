@@ -10,7 +10,6 @@ use seckill_domain::effect::{self, Change, Effect};
 use seckill_domain::ledger::Block;
 use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
 use seckill_domain::outcome::{GrantView, Outcome, State};
-use seckill_domain::plan::Position;
 use seckill_domain::request::{
     Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Terms, Which,
 };
@@ -415,42 +414,6 @@ fn a_user_who_comes_twice_among_different_ones_is_refused() {
         let mixed = [different[0].clone(), twice[1].clone(), twice[2].clone()];
         assert!(rebuild::load(&mixed, 0).is_err(), "{prefix}{suffix}");
     }
-}
-
-/// The effects of `tests/golden/v1.commands` are as old as the file and stay readable.
-#[test]
-fn effects_of_the_first_version_apply() {
-    let session = include_str!("../../../tests/golden/v1.commands");
-    let mut sale: Option<Sale> = None;
-    let applied = session.lines().filter_map(|line| line.strip_prefix("SECKILL.APPLY full "));
-    for (count, line) in applied.enumerate() {
-        let (version, effect) = line.split_once(' ').unwrap();
-        let version = Position::decode(version.as_bytes()).unwrap().version;
-        let effect = unescaped(effect);
-        let change = Change::decode(&effect).unwrap();
-        match &mut sale {
-            None => sale = Some(Sale::create(change, [1, 2]).unwrap().0),
-            Some(sale) => drop(sale.apply(version, [change]).unwrap()),
-        }
-        assert_eq!(sale.as_ref().unwrap().balances().version, count as u64 + 1);
-    }
-    let sale = sale.unwrap();
-    let balances = sale.balances();
-    assert_eq!((balances.version, balances.grants, balances.rev), (13, 7, 0));
-    assert_eq!(sale.audit().differences, []);
-    rebuild::check(&sale).unwrap();
-}
-
-/// A text with `\xNN` for some bytes.
-fn unescaped(text: &str) -> Vec<u8> {
-    let mut parts = text.split("\\x");
-    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
-    for part in parts {
-        let (digits, rest) = part.split_at(2);
-        bytes.push(u8::from_str_radix(digits, 16).unwrap());
-        bytes.extend(rest.as_bytes());
-    }
-    bytes
 }
 
 /// More of a user's own holds are due than one call may expire: each call expires a part.

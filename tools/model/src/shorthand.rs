@@ -39,7 +39,7 @@ pub fn effect(text: &(impl AsRef<[u8]> + ?Sized)) -> Vec<u8> {
 }
 
 /// The change of this text. Panics if the text is invalid.
-pub fn change(text: &[u8]) -> Change<'_> {
+fn change(text: &[u8]) -> Change<'_> {
     let shown = text.escape_ascii();
     let (letter, rest) = text.split_first().expect("a letter");
     if *letter == b'g' {
