@@ -18,8 +18,6 @@ const FULL: &str = "-ERR a sale has at most 4294967295 grants";
 /// A round that lasts longer than the test.
 const PERIOD_MS: u64 = 1_000_000_000_000;
 
-/// Offset of the numbers in a base: after its form, its kind, an id of one byte and the secret.
-const NUMBERS: usize = 1 + 1 + 1 + 16;
 const VERSION: usize = 0;
 const REV: usize = 1;
 const GRANTS: usize = 11;
@@ -31,38 +29,16 @@ fn begun(clock_ms: u64, supply: u64, terms: Terms, others: &[(usize, u64)]) -> V
     let (_, sale) =
         decide_new(&init, &Now { clock_ms, node_epoch: clock_ms }, [1, 2]).expect("a sale");
     let base = rebuild::dump(&sale).swap_remove(0);
-    let (head, rest) = base.split_at(NUMBERS);
-    let mut numbers = varints(rest);
+    let (head, mut numbers) = rebuild::numbers_of(&base);
     for (place, other) in others {
         assert_eq!(numbers[*place], u64::from(*place <= REV), "at {place}");
         numbers[*place] = *other;
     }
-    let mut altered = head.to_vec();
-    numbers.iter().for_each(|number| put_varint(&mut altered, *number));
+    let altered = rebuild::base_with(&head, &numbers);
     let piece = Piece::decode(&altered).expect("a base");
     let mut effect = Vec::new();
     Change::untimed(piece).encode(&mut effect);
     effect
-}
-
-fn varints(mut bytes: &[u8]) -> Vec<u64> {
-    let mut numbers = Vec::new();
-    while !bytes.is_empty() {
-        let len = 1 + bytes.iter().take_while(|byte| **byte >= 0x80).count();
-        let (varint, rest) = bytes.split_at(len);
-        let add = |sum: u64, byte: &u8| sum << 7 | u64::from(byte & 0x7f);
-        numbers.push(varint.iter().rev().fold(0, add));
-        bytes = rest;
-    }
-    numbers
-}
-
-fn put_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
 }
 
 #[test]

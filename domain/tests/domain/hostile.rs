@@ -17,7 +17,7 @@ use seckill_domain::Sale;
 use self::altering::*;
 use super::oracle::{Ask, Op, Patch, Rules};
 use super::random::Random;
-use super::rebuild;
+use super::rebuild::{self, base_with, numbers_of, put_varint, take_varint};
 use super::requests::request;
 use super::shorthand::effect;
 use super::sound::{assert_sound, scramble, try_apply, try_follow, try_load};
@@ -116,23 +116,6 @@ fn flipped_bytes_are_refused_or_leave_a_sound_sale() {
         let loaded = load_altered(&rebuild::dump(&sale), 1, 8, 15_000, kind);
         assert!(loaded > 100, "{kind}: some alterations make another sale: {loaded}");
     }
-}
-
-/// The numbers of a base, and the bytes before them. After version, kind, id and secret there are
-/// only numbers, if the sale's id is small and it has no outbox.
-fn numbers_of(base: &[u8]) -> (Vec<u8>, Vec<u64>) {
-    let (head, mut rest) = base.split_at(1 + 1 + 1 + 16);
-    let mut numbers = Vec::new();
-    while !rest.is_empty() {
-        numbers.push(take_varint(&mut rest));
-    }
-    (head.to_vec(), numbers)
-}
-
-fn base_with(head: &[u8], numbers: &[u64]) -> Vec<u8> {
-    let mut base = head.to_vec();
-    numbers.iter().for_each(|number| put_varint(&mut base, *number));
-    base
 }
 
 #[test]

@@ -71,6 +71,42 @@ pub fn dump(sale: &Sale) -> Vec<Vec<u8>> {
     sale.pieces().chain([sale.refusals_piece()]).map(|piece| bytes(&piece)).collect()
 }
 
+/// The numbers of a base, and the bytes before them. After version, kind, id and secret there are
+/// only numbers, if the sale's id is small and it has no outbox.
+pub fn numbers_of(base: &[u8]) -> (Vec<u8>, Vec<u64>) {
+    let (head, mut rest) = base.split_at(1 + 1 + 1 + 16);
+    let mut numbers = Vec::new();
+    while !rest.is_empty() {
+        numbers.push(take_varint(&mut rest));
+    }
+    (head.to_vec(), numbers)
+}
+
+/// A base with these bytes before its numbers.
+pub fn base_with(head: &[u8], numbers: &[u64]) -> Vec<u8> {
+    let mut base = head.to_vec();
+    numbers.iter().for_each(|number| put_varint(&mut base, *number));
+    base
+}
+
+/// Appends a number as a varint, which every encoding uses.
+pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Removes a varint from the front.
+pub fn take_varint(bytes: &mut &[u8]) -> u64 {
+    let len = 1 + bytes.iter().take_while(|byte| **byte >= 0x80).count();
+    let (varint, rest) = bytes.split_at(len);
+    *bytes = rest;
+    let add = |sum: u64, byte: &u8| sum << 7 | u64::from(byte & 0x7f);
+    varint.iter().rev().fold(0, add)
+}
+
 /// Loads a dump. `seed` stands for the server's random seed.
 pub fn load(dump: &[Vec<u8>], seed: u64) -> Result<Sale, Refused> {
     let (base, rest) = dump.split_first().ok_or(Refused::Unknown)?;

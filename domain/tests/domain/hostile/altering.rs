@@ -75,30 +75,6 @@ pub fn apply_altered(
     applied
 }
 
-/// Appends a number as a varint, which every encoding uses.
-pub fn put_varint(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Removes a varint from the front.
-pub fn take_varint(bytes: &mut &[u8]) -> u64 {
-    let (number, mut shift) = (0, 0);
-    let mut number = number;
-    loop {
-        let (first, rest) = bytes.split_first().unwrap();
-        *bytes = rest;
-        number |= u64::from(first & 0x7f) << shift;
-        shift += 7;
-        if *first < 0x80 {
-            return number;
-        }
-    }
-}
-
 /// The effect that brings a piece of a dump: the piece has the version of the effect.
 pub fn as_effect(piece: &[u8]) -> Vec<u8> {
     let effect = encoded(&Change::untimed(Effect::Piece(Piece::Amounts(Vec::new()))));
