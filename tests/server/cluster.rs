@@ -9,7 +9,7 @@ use crate::support::{wait_until, Conn, Options, Server};
 const NOT_HERE: &str = "-TRYAGAIN outbox stream is not here";
 
 /// A cluster of one node that owns every slot.
-fn start() -> (Server, Conn) {
+pub fn start() -> (Server, Conn) {
     start_with(Options::new())
 }
 

@@ -1,15 +1,14 @@
 //! MGRAB: all of its sales grant, or none.
 
+use super::cluster;
 use crate::support::shop::{counter, number, wait_for_clock};
-use crate::support::{wait_until, Options, Server};
+use crate::support::Server;
 
 const CROSSED: &str = "-CROSSSLOT Keys in request don't hash to the same slot";
 
 #[test]
 fn keys_of_a_cluster_share_a_slot() {
-    let (server, mut conn) = Options::new().line("cluster-enabled yes").start().with_conn();
-    assert_eq!(conn.call("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
-    wait_until("the cluster is up", || server.call("CLUSTER INFO").contains("cluster_state:ok"));
+    let (_server, mut conn) = cluster::start();
     conn.check(&[
         ("SECKILL.INIT {t}x 5", "+OK"),
         ("SECKILL.INIT {t}y 5", "+OK"),

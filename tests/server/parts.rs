@@ -1,10 +1,11 @@
 //! Parts of a split: their users, how units move between them, and what survives a restart.
 
+use super::cluster;
 use super::promotion::signal;
 use crate::support::logs::assert_same_everywhere;
 use crate::support::payload::restore;
 use crate::support::shop::{events, number};
-use crate::support::{wait_until, Conn, Options, ReplicationStream, Server};
+use crate::support::{Conn, ReplicationStream, Server};
 
 const WRONG_PART: &str = "-WRONGPART user belongs to another part";
 const NOT_THIS: &str = "-ERR not this split";
@@ -120,9 +121,7 @@ fn parts_are_the_same_everywhere() {
 
 #[test]
 fn parts_of_several_sales_lie_together_in_a_cluster() {
-    let (server, mut conn) = Options::new().line("cluster-enabled yes").start().with_conn();
-    assert_eq!(conn.call("CLUSTER ADDSLOTSRANGE 0 16383"), "+OK");
-    wait_until("the cluster is up", || server.call("CLUSTER INFO").contains("cluster_state:ok"));
+    let (_server, mut conn) = cluster::start();
     for (sale, part) in [("phone", 0), ("phone", 1), ("case", 0), ("case", 1)] {
         let line = format!(
             "SECKILL.INIT sale:{sale}:{{p{part}}} 5 PART {part} OF 2 SPLIT {sale} TOTAL 10 \
