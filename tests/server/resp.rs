@@ -14,7 +14,35 @@ fn both(server: &Server) -> [(&'static str, Conn); 2] {
 /// `true`.
 #[test]
 fn replies_of_buyer_commands_are_the_same_in_both() {
-    assert_replies_of_buyers(&Server::start());
+    let server = Server::start();
+    for (protocol, mut conn) in both(&server) {
+        let mut expect = |line: &str, bytes: &str| {
+            assert_eq!(conn.raw(line), bytes, "{line} in {protocol}");
+        };
+        expect("FLUSHALL", "+OK\r\n");
+        expect("SECKILL.INIT k 5 LIMIT 2", "+OK\r\n");
+        expect(
+            "SECKILL.GRAB k a REQ o",
+            "*6\r\n$7\r\nGRANTED\r\n:1\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n:4\r\n",
+        );
+        expect("SECKILL.GRAB k a REQ o", "*5\r\n$6\r\nREPLAY\r\n:1\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n");
+        expect("SECKILL.GRAB k a QTY 2", "*2\r\n$9\r\nOVERLIMIT\r\n:1\r\n");
+        expect("SECKILL.RESTOCK k -1 REQ r", "*2\r\n:-1\r\n:3\r\n");
+        expect("SECKILL.PAUSE k", "+OK\r\n");
+        expect("SECKILL.GRAB k d", "*1\r\n$6\r\nPAUSED\r\n");
+        expect("SECKILL.INIT most 9007199254740991 LIMIT 0", "+OK\r\n");
+        expect(
+            "SECKILL.GRAB most a QTY 1000000000",
+            "*6\r\n$7\r\nGRANTED\r\n:1\r\n:1000000000\r\n$4\r\nSOLD\r\n:0\r\n:9007198254740991\r\n",
+        );
+        expect("SECKILL.CONFIRM most b", "*4\r\n$7\r\nNOGRANT\r\n:0\r\n:0\r\n:0\r\n");
+        expect(
+            "SECKILL.GRAB nokey d",
+            "-NOSALE no sale at this key (the key is the first argument)\r\n",
+        );
+        expect("SECKILL.USER k d", "*3\r\n:2\r\n$2\r\nOK\r\n*0\r\n");
+        expect("SECKILL.WINNERS k 1", "*2\r\n:0\r\n*0\r\n");
+    }
 }
 
 /// Replies in a pipeline, a transaction or a script do not mix.
@@ -44,61 +72,6 @@ fn replies_in_a_long_pipeline_keep_apart() {
         local b = redis.call('SECKILL.GRAB', KEYS[1], 'd'); return {a[2], b[2]}";
     let made = conn.ask(&["EVAL", script, "1", "k"]);
     assert_eq!(made.to_string(), "[10003 10004]");
-}
-
-fn assert_replies_of_buyers(server: &Server) {
-    for (protocol, mut conn) in both(server) {
-        let mut expect = |line: &str, bytes: &str| {
-            assert_eq!(conn.raw(line), bytes, "{line} in {protocol}");
-        };
-        expect("FLUSHALL", "+OK\r\n");
-        expect("SECKILL.INIT k 5 LIMIT 2", "+OK\r\n");
-        expect(
-            "SECKILL.GRAB k a REQ o",
-            "*6\r\n$7\r\nGRANTED\r\n:1\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n:4\r\n",
-        );
-        expect("SECKILL.GRAB k a REQ o", "*5\r\n$6\r\nREPLAY\r\n:1\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n");
-        expect("SECKILL.GRAB k a QTY 2", "*2\r\n$9\r\nOVERLIMIT\r\n:1\r\n");
-        expect(
-            "SECKILL.GRAB k b QTY 2",
-            "*6\r\n$7\r\nGRANTED\r\n:2\r\n:2\r\n$4\r\nSOLD\r\n:0\r\n:2\r\n",
-        );
-        expect("SECKILL.GRAB k b", "*5\r\n$7\r\nALREADY\r\n:2\r\n:2\r\n$4\r\nSOLD\r\n:0\r\n");
-        expect("SECKILL.RESTOCK k -1 REQ r", "*2\r\n:-1\r\n:1\r\n");
-        expect("SECKILL.GRAB k c QTY 2", "*2\r\n$5\r\nSHORT\r\n:1\r\n");
-        expect(
-            "SECKILL.GRAB k c UPTO 2",
-            "*6\r\n$7\r\nGRANTED\r\n:3\r\n:1\r\n$4\r\nSOLD\r\n:0\r\n:0\r\n",
-        );
-        expect("SECKILL.GRAB k d", "*2\r\n$7\r\nSOLDOUT\r\n:0\r\n");
-        expect("SECKILL.PAUSE k", "+OK\r\n");
-        expect("SECKILL.GRAB k d", "*1\r\n$6\r\nPAUSED\r\n");
-        expect("SECKILL.RESUME k", "+OK\r\n");
-        expect("SECKILL.ALTER k CLOSEAT 100000000000", "+OK\r\n");
-        expect("SECKILL.GRAB k d", "*1\r\n$6\r\nCLOSED\r\n");
-        expect("SECKILL.INIT h 1 HOLD 900000", "+OK\r\n");
-        expect("SECKILL.CONFIRM h a", "*4\r\n$7\r\nNOGRANT\r\n:0\r\n:0\r\n:0\r\n");
-        expect("SECKILL.INIT most 9007199254740991 LIMIT 0", "+OK\r\n");
-        expect(
-            "SECKILL.GRAB most a QTY 1000000000",
-            "*6\r\n$7\r\nGRANTED\r\n:1\r\n:1000000000\r\n$4\r\nSOLD\r\n:0\r\n:9007198254740991\r\n",
-        );
-        expect(
-            "SECKILL.GRAB most a QTY 9007198254740900",
-            "*6\r\n$7\r\nGRANTED\r\n:2\r\n:9007198254740900\r\n$4\r\nSOLD\r\n:0\r\n:91\r\n",
-        );
-        expect("SECKILL.GRAB most b QTY 92", "*2\r\n$5\r\nSHORT\r\n:91\r\n");
-        expect("SECKILL.INIT i 0", "+OK\r\n");
-        expect("SECKILL.GRAB i a", "*2\r\n$7\r\nSOLDOUT\r\n:0\r\n");
-        assert_eq!(server.cmd("SECKILL.GRAB h a").items()[3].to_string(), "'HELD'");
-        expect("SECKILL.GRAB h b", "*2\r\n$7\r\nSOLDOUT\r\n:1\r\n");
-        expect(
-            "SECKILL.GRAB nokey d",
-            "-NOSALE no sale at this key (the key is the first argument)\r\n",
-        );
-        expect("SECKILL.USER k d", "*3\r\n:2\r\n$2\r\nOK\r\n*0\r\n");
-        expect("SECKILL.WINNERS k 3", "*2\r\n:0\r\n*0\r\n");
-    }
 }
 
 // Rules: 4295
