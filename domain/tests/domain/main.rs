@@ -12,7 +12,7 @@
 //! * `due` checks the state of a sale between calls: its next due time, and the round of a grant.
 //! * `waiting` checks which waiters the list serves and which it drops.
 //! * `simulation` is a short piece of `make sim`: nodes, logs and faults around the oracle.
-//! * `masses` has sales with the most holds and fences, and loads files of older builds.
+//! * `masses` has sales with the most holds and fences.
 
 // A test that can't go on says so and fails.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable)]
