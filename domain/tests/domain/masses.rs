@@ -1,6 +1,6 @@
 //! Many holds and many fences at once: bounds, batches, order, pieces.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use seckill_domain::admission::List;
 use seckill_domain::decide::decide_new;
@@ -8,11 +8,13 @@ use seckill_domain::decide::mgrab::{decide_multi_grab, MultiOutcome};
 use seckill_domain::draw::Draw;
 use seckill_domain::effect::{self, Change, Effect};
 use seckill_domain::ledger::Block;
-use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX};
+use seckill_domain::limits::{EFFECTS_PER_APPLY_MAX, FENCES_KEPT_MAX, TRIMS_PER_PIECE};
 use seckill_domain::outcome::{GrantView, Outcome, State};
 use seckill_domain::request::{
-    Amount, Deed, Grab, Import, Init, ListChange, Now, Request, Restock, Settle, Terms, Which,
+    Amount, Deed, Grab, Import, Init, Keeper, Kept, ListChange, Now, Request, Restock, Settle,
+    Terms, Which,
 };
+use seckill_domain::snapshot::Piece;
 use seckill_domain::Sale;
 
 use super::oracle::{self, Ask, Every, Op, Pick, Rules, FENCE_MS};
@@ -594,6 +596,36 @@ fn rounds_that_are_kept_are_not_walked() {
         println!("{what}: {few:?} with 10 rounds, {many:?} with 10,000");
         assert!(many < most * few, "{what}: {few:?} with 10 rounds, {many:?} with 10,000");
     }
+}
+
+/// Saving takes time for each trimmed grant, not for all before it again with each piece. The
+/// shortest of nine times is compared.
+#[test]
+fn the_last_trimmed_grants_are_saved_as_fast_as_the_first() {
+    const PIECES: usize = 16;
+    let count = (PIECES * TRIMS_PER_PIECE) as u64;
+    let mut sale = opened(2 * count);
+    for seq in 1..=count {
+        let user = seq.to_be_bytes();
+        let grab = Grab { user: &user, amount: Amount::Exactly(2), req: Some(b"o") };
+        made(&mut sale, &Request::Grab(grab), START);
+        let deed = Deed::Keep { by: Keeper::Cancel, kept: Kept::AtMost(1) };
+        let settle = Settle { user: &user, which: Which::Seq(seq), deed };
+        made(&mut sale, &Request::Settle(settle), START);
+    }
+    let mut shortest = [Duration::MAX; PIECES];
+    for _ in 0..9 {
+        let mut pieces = sale.pieces();
+        assert!(matches!(pieces.next(), Some(Piece::Base(_))));
+        for time in &mut shortest {
+            let began = Instant::now();
+            assert!(matches!(pieces.next(), Some(Piece::Trims(_))));
+            *time = began.elapsed().min(*time);
+        }
+    }
+    let (first, last) = (shortest[0], shortest[PIECES - 1]);
+    println!("{first:?} for the first piece, {last:?} for the last");
+    assert!(last < 3 * first, "{first:?} for the first piece, {last:?} for the last");
 }
 
 /// A kept round is dropped when its last hold ends, whatever its position. In rounds before the
