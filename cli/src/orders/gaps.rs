@@ -28,6 +28,10 @@ pub struct Gaps {
 /// Sales that are asked at the beginning of a session, which waits for it.
 const SALES_MAX: usize = 1_000;
 
+/// Sales whose last rev is remembered. Where each red packet is a sale, more of them come without
+/// end; a sale that was forgotten costs one question to the database.
+const KNOWN_MAX: usize = 100_000;
+
 /// The first number of the ids in `open` that are none. The other is the place in `ends`.
 const NO_ID: u64 = u64::MAX;
 
@@ -55,7 +59,8 @@ impl Gaps {
         self.open.retain(|at, _| at.0 != NO_ID);
     }
 
-    /// Asks sales of the stream for their last entry.
+    /// Asks sales of the stream for their last entry. A sale of which the database has no entry at
+    /// all was removed there on purpose: its row and its first entry were one transaction.
     ///
     /// # Errors
     /// The error of the database, or of a Redis that does not answer.
@@ -66,7 +71,10 @@ impl Gaps {
         stream: &str,
     ) -> Result<(), Failure> {
         let place = (database.dialect().place)(1);
-        let asked = format!("SELECT id, name FROM @sales WHERE stream = {place} LIMIT {SALES_MAX}");
+        let asked = format!(
+            "SELECT s.id, s.name FROM @sales AS s WHERE s.stream = {place}
+            AND EXISTS (SELECT 1 FROM @entries AS e WHERE e.id = s.id) LIMIT {SALES_MAX}"
+        );
         for row in database.rows(&asked, &[bytes(stream.as_bytes())])? {
             let Ok([known, sale]) = <[Value; 2]>::try_from(row) else { continue };
             let (known, sale) = (known.into_bytes(), sale.into_bytes());
@@ -94,6 +102,9 @@ impl Gaps {
 
     /// Notes entries that were written.
     pub fn note(&mut self, messages: &[&Message], entries: &[Entry]) {
+        if self.last.len() >= KNOWN_MAX {
+            self.last.clear();
+        }
         for (message, Entry { id, sale, epoch, rev, .. }) in messages.iter().zip(entries) {
             let last = self.last.insert(id.clone(), *rev).unwrap_or_default();
             if last.checked_add(1) == Some(*rev) {
@@ -147,13 +158,19 @@ impl Gap {
     fn before(&self, database: &mut dyn Database) -> Result<u64, Failure> {
         let place = database.dialect().place;
         let [id, epoch, rev] = [1, 2, 3].map(place);
-        // The order is that of the primary key, so that one row is read.
-        let asked = format!(
-            "SELECT rev FROM @entries WHERE id = {id} AND epoch <= {epoch} AND rev < {rev}
-            ORDER BY epoch DESC, rev DESC LIMIT 1"
-        );
-        let rows = database.rows(&asked, &[text(&self.id), int(self.epoch), int(self.rev)])?;
-        Ok(rows.first().and_then(|row| row.first()).map_or(0, Value::number))
+        // First in its own epoch. Each question has the order of the primary key and reads one row,
+        // however many newer entries the other readers have written.
+        for is in ["=", "<"] {
+            let asked = format!(
+                "SELECT rev FROM @entries WHERE id = {id} AND epoch {is} {epoch} AND rev < {rev}
+                ORDER BY epoch DESC, rev DESC LIMIT 1"
+            );
+            let rows = database.rows(&asked, &[text(&self.id), int(self.epoch), int(self.rev)])?;
+            if let Some(before) = rows.first().and_then(|row| row.first()) {
+                return Ok(before.number());
+            }
+        }
+        Ok(0)
     }
 }
 
@@ -183,9 +200,11 @@ mod tests {
             Ok(0)
         }
 
-        fn rows(&mut self, _: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, Failure> {
+        fn rows(&mut self, asked: &str, values: &[Value]) -> Result<Vec<Vec<Value>>, Failure> {
             let [epoch, rev] = [1, 2].map(|at: usize| values[at].number());
-            let before = self.0.iter().filter(|has| has.0 <= epoch && has.1 < rev).max();
+            let is_own = asked.contains("epoch = ?");
+            let is_asked = |of: u64| if is_own { of == epoch } else { of < epoch };
+            let before = self.0.iter().filter(|has| is_asked(has.0) && has.1 < rev).max();
             Ok(before.map(|has| vec![int(has.1)]).into_iter().collect())
         }
     }
@@ -220,6 +239,14 @@ mod tests {
         assert_eq!(missing(&mut Gaps::default(), None, &[(1, 4)], &[3]), 0, "another reader's");
         assert_eq!(missing(&mut Gaps::default(), None, &[(2, 3)], &[1, 2, 3, 4]), 0, "a failover");
         assert_eq!(missing(&mut Gaps::default(), None, &[(1, 0)], &[]), 0, "a hand wrote it");
+    }
+
+    #[test]
+    fn sales_without_end_take_no_memory_without_end() {
+        let mut gaps = Gaps::default();
+        gaps.last.extend((0..KNOWN_MAX).map(|sale| (sale.to_string(), 1)));
+        assert_eq!(missing(&mut gaps, None, &[(1, 5)], &[1, 2, 3, 4]), 0);
+        assert_eq!(gaps.last.len(), 1);
     }
 
     /// The last entries were trimmed, or the database lost them.
