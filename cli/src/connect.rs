@@ -386,7 +386,7 @@ pub fn words(error: &RedisError) -> String {
         None if error.is_connection_refusal() => "nothing listens there".into(),
         None if error.is_timeout() => "no answer in time".into(),
         None if error.is_connection_dropped() => {
-            "it closed the connection (a port with TLS takes rediss://)".into()
+            "it closed the connection (each time? A port with TLS takes rediss://)".into()
         }
         None => text,
     }

@@ -146,7 +146,12 @@ pub(super) fn answers_of_info(info: &BTreeMap<String, String>) -> Vec<&str> {
 }
 
 fn of_server(snapshot: &Snapshot, server: &[(Labels, &Snapshot)]) -> Vec<Family> {
-    let number = |all: &Snapshot, field: &str| all.info.get(field)?.parse().ok();
+    // A backup by `redis-cli --rdb` is among the replicas while it runs. It has no port.
+    let backups = snapshot.replicas().iter().filter(|(_, port)| *port == 0).count();
+    let number = |all: &Snapshot, field: &str| {
+        let number: f64 = all.info.get(field)?.parse().ok()?;
+        Some(if field == "connected_slaves" { number - backups as f64 } else { number })
+    };
     let mut all = fields(SERVER, OF_INFO, server, number);
     for &(field, word, name, help) in WELL {
         let is_well = |all: &Snapshot| all.info.get(field).map(|said| flag(said == word));

@@ -1,6 +1,6 @@
 //! Dashboards, alerts and docs name exactly the metrics of the exporter.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -91,6 +91,21 @@ fn what_is_named_is_shown() {
     let missing: Vec<_> =
         names.iter().filter(|name| !named(&page).contains(name.as_str())).collect();
     assert_eq!(missing, Vec::<&String>::new(), "missing in docs/watch.md");
+}
+
+/// Otherwise each backup would be a replica that is missed for a day.
+#[test]
+fn a_backup_is_no_replica() {
+    let mut snapshot = everything();
+    let lines = [
+        ("connected_slaves", "2"),
+        ("slave0", "ip=10.0.0.2,port=6379,state=online,offset=9,lag=0"),
+        ("slave1", "ip=10.0.0.9,port=0,state=send_bulk,offset=0,lag=0"),
+    ];
+    snapshot.info.extend(lines.map(|(name, text)| (name.to_owned(), text.to_owned())));
+    let all = all(Some(&snapshot), true, &BTreeMap::new());
+    let replicas = all.iter().find(|family| family.name == "seckill_server_replicas");
+    assert_eq!(replicas.map(|family| family.rows[0].1), Some(1.0));
 }
 
 /// Each alert has a case in the file that promtool runs in `make watch-test`.

@@ -132,7 +132,7 @@ fn the_wrong_kind_of_port_is_said() {
     let plain = format!("rediss://127.0.0.1:{}/", tls.server.port());
     for (url, said) in [
         (plain, "(does this port speak TLS?)"),
-        (tls.url("redis"), "(a port with TLS takes rediss://)"),
+        (tls.url("redis"), "(each time? A port with TLS takes rediss://)"),
     ] {
         let exporter = Running::start(seckill(&["exporter", "--sale", "s", "--redis", &url]));
         let (status, told) = exporter.get("/health");
