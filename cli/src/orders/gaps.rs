@@ -23,6 +23,9 @@ pub struct Gaps {
     open: BTreeMap<Id, Gap>,
     /// The next entries of sales whose stream has not been read to its end.
     ends: Vec<Gap>,
+    /// What was told of each sale: the first rev that is missing, and the next one that is not.
+    /// The end of a sale is compared in each session, and told once.
+    told: HashMap<String, (u64, u64)>,
 }
 
 /// Sales that are asked at the beginning of a session, which waits for it.
@@ -139,7 +142,7 @@ impl Gaps {
             let before = first.get().before(database)?;
             let Gap { id, sale, rev, .. } = first.remove();
             let (from, lacks) = (before + 1, rev.saturating_sub(before + 1));
-            if lacks > 0 {
+            if lacks > 0 && self.told.insert(id.clone(), (from, rev)) != Some((from, rev)) {
                 missing += lacks;
                 tell!(
                     "{stream}: of sale {} ({id}) the database lacks rev {from} to {}, which no \
@@ -253,13 +256,19 @@ mod tests {
     #[test]
     fn the_end_of_a_sale_is_compared_when_all_is_read() {
         let mut gaps = Gaps::default();
-        let (id, sale) = ("00ab".to_owned(), b"s".to_vec());
-        gaps.ends.push(Gap { id, sale, epoch: 1, rev: 8 });
+        let end = || Gap { id: "00ab".into(), sale: b"s".to_vec(), epoch: 1, rev: 8 };
+        gaps.ends.push(end());
         assert_eq!(missing(&mut gaps, None, &[(1, 1)], &[]), 0, "there may be more to read");
         gaps.drained();
         assert_eq!(missing(&mut gaps, Some(6), &[(1, 2)], &[1]), 0, "6 may be pending");
         assert_eq!(missing(&mut gaps, None, &[(1, 3)], &[1, 2]), 4);
         assert!(gaps.are_none());
+        for (others, more) in [(&[1, 2, 3][..], 0), (&[1, 2][..], 5)] {
+            gaps.begin();
+            gaps.ends.push(end());
+            gaps.drained();
+            assert_eq!(missing(&mut gaps, None, &[], others), more, "each loss is told once");
+        }
     }
 
     #[test]
