@@ -3,6 +3,7 @@
 //! no gaps, so a later entry shows it, and so does the sale.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 use redis::{cmd, Connection, RedisError};
 use serde::Deserialize;
@@ -34,6 +35,13 @@ const SALES_MAX: usize = 1_000;
 /// Sales whose last rev is remembered. Where each red packet is a sale, more of them come without
 /// end; a sale that was forgotten costs one question to the database.
 const KNOWN_MAX: usize = 100_000;
+
+/// Entries that are compared later at most. With many sales and several readers most entries don't
+/// follow one of the same reader; then a part of them is compared, and reading goes on.
+const OPEN_MAX: usize = 100_000;
+
+/// How long the questions to the database may keep a reader from new entries.
+const SETTLE_WITHIN: Duration = Duration::from_millis(500);
 
 /// The first number of the ids in `open` that are none. The other is the place in `ends`.
 const NO_ID: u64 = u64::MAX;
@@ -110,7 +118,7 @@ impl Gaps {
         }
         for (message, Entry { id, sale, epoch, rev, .. }) in messages.iter().zip(entries) {
             let last = self.last.insert(id.clone(), *rev).unwrap_or_default();
-            if last.checked_add(1) == Some(*rev) {
+            if last.checked_add(1) == Some(*rev) || self.open.len() >= OPEN_MAX {
                 continue;
             }
             let gap = Gap { id: id.clone(), sale: sale.clone(), epoch: *epoch, rev: *rev };
@@ -122,9 +130,9 @@ impl Gaps {
         self.open.is_empty()
     }
 
-    /// Reports entries that the database will never get, and returns their number. `pending` is the
-    /// first entry that a reader of the group has and has not acknowledged: all entries before it
-    /// are written, or nobody has them.
+    /// Reports entries that the database will never get, and returns their number. What takes too
+    /// long is left for the next call. `pending` is the first entry that a reader of the group has
+    /// and has not acknowledged: all entries before it are written, or nobody has them.
     ///
     /// # Errors
     /// The error of the database.
@@ -134,9 +142,10 @@ impl Gaps {
         database: &mut dyn Database,
         stream: &str,
     ) -> Result<u64, Failure> {
-        let mut missing = 0;
+        let (mut missing, began) = (0, Instant::now());
         while let Some(first) = self.open.first_entry() {
-            if pending.is_some_and(|pending| pending < *first.key()) {
+            let is_next = pending.is_none_or(|pending| pending >= *first.key());
+            if !is_next || began.elapsed() > SETTLE_WITHIN {
                 break;
             }
             let before = first.get().before(database)?;
