@@ -256,7 +256,8 @@ class Links:
         why: Exception = redis.ConnectionError("no node of the cluster is known")
         # A node that is cut off from the others still names the owner of yesterday: not always the
         # same one.
-        seeds = random.sample(self.seeds, len(self.seeds))
+        seeds = list(self.seeds)
+        random.shuffle(seeds)
         for at, seed in enumerate(seeds):
             now = time.monotonic()
             part = now + (deadline - now) / (len(seeds) - at)
