@@ -133,7 +133,10 @@ func ask[T any](ctx context.Context, s *Sale, call call, read func(any) (T, erro
 		if time.Until(call.ends) <= wait {
 			break
 		}
-		time.Sleep(wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
 		if ended := ctx.Err(); ended != nil {
 			why = ended
 			break
