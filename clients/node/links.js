@@ -63,12 +63,15 @@ const IOREDIS = {
   },
   async connect(client, address) {
     const model = client.isCluster ? client.nodes('all')[0] : client;
+    const begun = performance.now();
     const link = model.duplicate({
       ...(address && { host: address[0], port: address[1] }),
       keyPrefix: '', lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: null,
       autoResendUnfulfilledCommands: false, enableAutoPipelining: false, readOnly: false,
       enableOfflineQueue: true, commandTimeout: undefined, socketTimeout: undefined,
       sentinelCommandTimeout: model.options.sentinelCommandTimeout ?? SENTINEL_MS,
+      // Otherwise ioredis asks Sentinels that are gone for ever, also after this link was given up.
+      sentinelRetryStrategy: (times) => (performance.now() - begun < CONNECT_MS ? Math.min(times * 10, 1000) : null),
     });
     // The server's own error, such as WRONGPASS, is told to listeners only.
     let refusal;
