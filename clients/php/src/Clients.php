@@ -11,11 +11,16 @@ final class Clients
 {
     /** @var ?\WeakMap<object, Cluster> shared by all sales of a process */
     private static ?\WeakMap $clusters = null;
+    /** The process that has made them. */
+    private static int|false|null $process = null;
 
     /** @param ?\Closure(string, int): \Redis $node a connection to a node of a \RedisCluster */
     public static function of(mixed $client, ?\Closure $node): Connection
     {
-        self::$clusters ??= new \WeakMap();
+        if (self::$process !== self::process()) {
+            // Also a sale that is made after a fork must not use the connections of the other process.
+            [self::$clusters, self::$process] = [new \WeakMap(), self::process()];
+        }
         if ($client instanceof \Redis) {
             return new PhpRedis($client);
         }
@@ -34,6 +39,12 @@ final class Clients
         // Otherwise the current primary would be kept forever.
         $forget = method_exists($connection, 'getSentinelConnection') ? $connection->remove(...) : null;
         return new PredisNode($single, $prefix, $forget);
+    }
+
+    /** The number of this process; false where PHP does not tell it. */
+    public static function process(): int|false
+    {
+        return function_exists('getmypid') ? getmypid() : false;
     }
 
     /** A \RedisCluster does not show its login, and can't send an unknown command to the node of an ASK reply. */

@@ -214,7 +214,7 @@ final class Sale implements SaleInterface
 
     private function connection(): Connection
     {
-        $process = function_exists('getmypid') ? getmypid() : false;
+        $process = Clients::process();
         if ($this->process !== $process) {
             // After a fork both would read replies of one connection, each those of the other, too.
             $this->drop();
