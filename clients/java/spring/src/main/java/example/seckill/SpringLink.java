@@ -1,5 +1,6 @@
 package example.seckill;
 
+import java.io.IOException;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -53,7 +54,9 @@ public final class SpringLink implements Link {
     /** The server's error, which is the message of one of the causes. */
     private static ServerError refusal(DataAccessException error) {
         for (Throwable cause = error; cause != null; cause = cause.getCause()) {
-            if (String.valueOf(cause.getMessage()).matches("(?s)[A-Z]+ .*")) {
+            // TLS begins its messages with a word in capitals, too.
+            boolean isReply = !(cause instanceof IOException);
+            if (isReply && String.valueOf(cause.getMessage()).matches("(?s)[A-Z]+ .*")) {
                 return new ServerError(cause.getMessage());
             }
         }
