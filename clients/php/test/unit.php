@@ -7,6 +7,7 @@ declare(strict_types=1);
 
 require __DIR__ . '/../autoload.php';
 
+use Seckill\Clients;
 use Seckill\Durable;
 use Seckill\Sale;
 use Seckill\Unanswered;
@@ -133,10 +134,22 @@ function forked(string $kind): void
     });
 }
 
+/** Nor does a sale that it makes use the nodes of a cluster that the other has made. */
+function forkedCluster(): void
+{
+    $client = new Predis\Client([['port' => 1, 'slots' => '0-16383']], ['cluster' => 'redis']);
+    $client->getConnection()->useClusterSlots(false);
+    $first = Clients::of($client, null);
+    same(true, $first === Clients::of($client, null), 'the nodes of a cluster are known in a process');
+    (new ReflectionProperty(Clients::class, 'process'))->setValue(null, -1);
+    same(false, $first === Clients::of($client, null), 'the nodes of a cluster are known in a forked process');
+}
+
 if (($argv[1] ?? '') === 'serve') {
     serve((int) $argv[2], (int) $argv[3]);
 }
 $kinds = ['phpredis' => extension_loaded('redis'), 'Predis' => (@include_once 'Predis/autoload.php') !== false];
+!$kinds['Predis'] || forkedCluster();
 foreach (array_keys(array_filter($kinds)) as $kind) {
     cut($kind);
     forked($kind);
