@@ -231,7 +231,7 @@ class Links {
     if (!this.#open.has(name)) {
       const connected = this.#kind.connect(this.#client, address);
       const link = { connected, isOpen: false, begun: performance.now(), answered: 0 };
-      connected.then(() => { link.isOpen = true; }, () => {});
+      connected.then(() => { link.isOpen = true; }, () => this.#drop(name, link));
       this.#open.set(name, link);
     }
     return this.#open.get(name);
