@@ -3,7 +3,7 @@
 
 mod streams;
 
-use crate::support::shop::{assert_whole, entries, events, number, wait_for_no_holds};
+use crate::support::shop::{assert_whole, entries, number, wait_for_no_holds};
 use crate::support::valgrind::slowed;
 use crate::support::{Options, ReplicationStream, Server};
 
