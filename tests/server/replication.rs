@@ -4,8 +4,8 @@
 use std::thread;
 
 use seckill_domain::effect::{Change, Effect};
+use seckill_model::rebuild::encoded;
 use seckill_model::shorthand;
-use seckill_model::world::encoded;
 
 use super::persistence::fill;
 use crate::support::{logs, wait_until, Options, Random, ReplicationStream, Reply, Server};

@@ -10,9 +10,9 @@ use seckill_domain::request::{Amount, Grab, Now, Request};
 use seckill_domain::Sale;
 
 use super::oracle::{Op, Rules};
-use super::rebuild;
+use super::rebuild::{self, encoded};
 use super::shorthand::effect;
-use super::world::{encoded, World};
+use super::world::World;
 
 const CLOCK: u64 = 10_000;
 

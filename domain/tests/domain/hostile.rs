@@ -17,11 +17,11 @@ use seckill_domain::Sale;
 use self::altering::*;
 use super::oracle::{Ask, Op, Patch, Rules};
 use super::random::Random;
-use super::rebuild::{self, base_with, numbers_of, put_varint, take_varint};
+use super::rebuild::{self, base_with, encoded, numbers_of, put_varint, take_varint};
 use super::requests::request;
 use super::shorthand::effect;
 use super::sound::{assert_sound, scramble, try_apply, try_follow, try_load};
-use super::world::{commit, encoded, World};
+use super::world::{commit, World};
 
 const START: u64 = 1_000_000;
 

@@ -18,8 +18,8 @@ use seckill_domain::snapshot::Piece;
 use seckill_domain::Sale;
 
 use super::oracle::{self, Ask, Every, Op, Pick, Rules, FENCE_MS};
-use super::rebuild;
-use super::world::{after_rounds, commit, encoded, World};
+use super::rebuild::{self, encoded};
+use super::world::{after_rounds, commit, World};
 
 const START: u64 = 1_000_000;
 const NODE_EPOCH: u64 = 500;

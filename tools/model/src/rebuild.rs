@@ -7,7 +7,6 @@ use seckill_domain::snapshot::Piece;
 use seckill_domain::Sale;
 
 use super::oracle::Fence;
-use super::world::encoded;
 
 /// All replicated state in the form that the digest uses, each piece with its letter.
 pub fn pieces(sale: &Sale) -> Vec<(char, Vec<u8>)> {
@@ -172,4 +171,11 @@ pub fn check(sale: &Sale) -> Result<(), String> {
         return Err("a dump keeps the refusal counters".into());
     }
     Ok(())
+}
+
+/// The encoded change.
+pub fn encoded(change: &Change<'_>) -> Vec<u8> {
+    let mut text = Vec::new();
+    change.encode(&mut text);
+    text
 }

@@ -31,7 +31,7 @@ use seckill_domain::outcome::State;
 use seckill_domain::record::{Asked, ReqTag};
 use seckill_domain::request::{Terms, TermsChange};
 
-use super::world::encoded;
+use super::rebuild::encoded;
 
 /// The encoded effect of this text.
 pub fn effect(text: &(impl AsRef<[u8]> + ?Sized)) -> Vec<u8> {

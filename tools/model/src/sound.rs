@@ -17,9 +17,8 @@ use seckill_domain::Sale;
 
 use super::oracle::Rules;
 use super::random::Random;
-use super::rebuild;
+use super::rebuild::{self, encoded};
 use super::requests::init;
-use super::world::encoded;
 
 const START: u64 = 1_000_000;
 

@@ -11,7 +11,7 @@ use seckill_domain::Sale;
 
 use super::compare::{self, Check};
 use super::oracle::{Epochs, Op, Oracle, Rules};
-use super::rebuild;
+use super::rebuild::{self, encoded};
 use super::replies::{reply, with_units};
 use super::requests::{amount, init, request};
 use super::stored_entry::{texts, StoredEntry};
@@ -331,11 +331,4 @@ pub fn after_rounds<'a>(sale: &mut Sale, request: &Request<'a>, now: &Now) -> De
 
 fn loaded(sale: &Sale, seed: u64) -> Result<Sale, String> {
     rebuild::load(&rebuild::dump(sale), seed).map_err(|why| format!("the dump is refused: {why:?}"))
-}
-
-/// The encoded change.
-pub fn encoded(change: &Change<'_>) -> Vec<u8> {
-    let mut text = Vec::new();
-    change.encode(&mut text);
-    text
 }

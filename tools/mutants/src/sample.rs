@@ -3,11 +3,11 @@
 use std::fmt;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use seckill_random::Random;
 
 use crate::find::{self, Place};
-use crate::tree::listed;
 
 /// One mutant: a place with one replacement.
 #[derive(Clone, Debug)]
@@ -72,4 +72,18 @@ fn of_file(file: &Path, path: &str) -> Result<Vec<Mutant>, String> {
         place.breaks.iter().map(of).collect::<Vec<_>>()
     });
     Ok(mutants.collect())
+}
+
+/// The files of the repository at `root`, in order.
+pub fn listed(root: &Path) -> Result<Vec<String>, String> {
+    let listed = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root)
+        .output()
+        .map_err(|error| format!("git does not start: {error}"))?;
+    let listed = String::from_utf8_lossy(&listed.stdout);
+    let names = listed.split_terminator('\0').filter(|name| root.join(name).is_file());
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_unstable();
+    Ok(names)
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use crate::sample::Mutant;
+use crate::sample::{listed, Mutant};
 use crate::write::{self, Switch, FUNCTION};
 
 /// A copy of the sources.
@@ -143,20 +143,6 @@ impl Tree {
         }
         broken
     }
-}
-
-/// The files of the repository at `root`, in order.
-pub fn listed(root: &Path) -> Result<Vec<String>, String> {
-    let listed = Command::new("git")
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("git does not start: {error}"))?;
-    let listed = String::from_utf8_lossy(&listed.stdout);
-    let names = listed.split_terminator('\0').filter(|name| root.join(name).is_file());
-    let mut names: Vec<String> = names.map(str::to_owned).collect();
-    names.sort_unstable();
-    Ok(names)
 }
 
 /// The mutants between two lines.

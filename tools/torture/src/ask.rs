@@ -17,6 +17,9 @@ const PASSING: [&str; 6] =
 const TAKES_MEMORY: [&str; 4] =
     ["SECKILL.GRAB", "SECKILL.MGRAB", "SECKILL.IMPORT", "SECKILL.RESTOCK"];
 
+/// How long an answer may wait for a replica to have its change.
+pub const WAIT_MS: u64 = 400;
+
 /// The way of a call to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {

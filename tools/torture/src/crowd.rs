@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use redis::Connection;
 
-use crate::ask::{ask, command, connect, Reply, Way};
+use crate::ask::{ask, command, connect, Reply, Way, WAIT_MS};
 use crate::draws::Draw;
 use crate::history::{Answer, Answered, Deed, Kind, Limits, List, Op, Terms, Try};
 use crate::library::{Flavour, Library};
@@ -27,7 +27,6 @@ use seckill_random::Random;
 
 /// Timeout of a reply; then the client retries.
 const PATIENCE: Duration = Duration::from_millis(700);
-pub const WAIT_MS: u64 = 400;
 const NO_SERVER_PAUSE: Duration = Duration::from_millis(4);
 /// After all faults, a client gives up after this time.
 pub const GIVE_UP_AFTER: Duration = Duration::from_secs(30);

@@ -10,8 +10,7 @@ use seckill_harness::driver::Driver;
 use seckill_harness::process::command;
 use serde_json::{json, Value};
 
-use crate::ask;
-use crate::crowd::WAIT_MS;
+use crate::ask::{self, WAIT_MS};
 use crate::history::{Answer, Answered, State, Try};
 use crate::shared::Shared;
 

@@ -17,9 +17,8 @@ use super::tally::Tally;
 use super::versions::{self, Versions};
 use crate::compare::{same, Check};
 use crate::oracle::{Op, Oracle};
-use crate::rebuild;
+use crate::rebuild::{self, encoded};
 use crate::requests::init;
-use crate::world::encoded;
 
 /// Transactions between two saved copies of the models.
 const CHECKPOINT_EVERY: usize = 24;

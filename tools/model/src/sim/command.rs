@@ -21,10 +21,11 @@ use super::step::Step;
 use super::versions;
 use crate::compare::{same, Check};
 use crate::oracle::{Ask, Bytes, Epochs, Op};
+use crate::rebuild::encoded;
 use crate::replies::{reply, with_units};
 use crate::requests::{amount, grab, request};
 use crate::stored_entry::{texts, StoredEntry};
-use crate::world::{encoded, epoch_of, words};
+use crate::world::{epoch_of, words};
 
 /// The changes of a command: its transaction, its entries, and its kinds of events.
 struct Made {

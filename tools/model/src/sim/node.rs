@@ -13,9 +13,8 @@ use super::follower::Follower;
 use super::model::{Heard, Way};
 use super::versions;
 use crate::compare::{same, Check};
-use crate::rebuild;
+use crate::rebuild::{self, encoded};
 use crate::stored_entry::StoredEntry;
-use crate::world::encoded;
 
 /// A sale on one node.
 #[derive(Clone, Debug)]
