@@ -146,12 +146,7 @@ pub(super) fn answers_of_info(info: &BTreeMap<String, String>) -> Vec<&str> {
 }
 
 fn of_server(snapshot: &Snapshot, server: &[(Labels, &Snapshot)]) -> Vec<Family> {
-    // A backup by `redis-cli --rdb` is among the replicas while it runs. It has no port.
-    let backups = snapshot.replicas().iter().filter(|(_, port)| *port == 0).count();
-    let number = |all: &Snapshot, field: &str| {
-        let number: f64 = all.info.get(field)?.parse().ok()?;
-        Some(if field == "connected_slaves" { number - backups as f64 } else { number })
-    };
+    let number = |all: &Snapshot, field: &str| all.info.get(field)?.parse().ok();
     let mut all = fields(SERVER, OF_INFO, server, number);
     for &(field, word, name, help) in WELL {
         let is_well = |all: &Snapshot| all.info.get(field).map(|said| flag(said == word));
@@ -165,6 +160,9 @@ fn of_server(snapshot: &Snapshot, server: &[(Labels, &Snapshot)]) -> Vec<Family>
     let help = "1 if the server may remove a sale when memory is short, else 0.";
     let evicts = |all: &Snapshot| Some(flag(all.evicts()));
     all.push(Family::of("seckill_server_evicts_sales", Gauge, help, server, evicts));
+    let help = "Replicas that are connected to this server, without backups.";
+    let replicas = |all: &Snapshot| Some(all.replicas().len() as f64);
+    all.push(Family::of("seckill_server_replicas", Gauge, help, server, replicas));
     let said = |field: &str| snapshot.info.get(field).cloned().unwrap_or_default();
     let labels = vec![
         ("module_version", said("seckill_version")),

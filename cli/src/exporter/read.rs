@@ -60,7 +60,8 @@ impl Snapshot {
         }
     }
 
-    /// Host and port of each replica: `slave0:ip=10.0.0.2,port=6379,state=online,...`.
+    /// Host and port of each replica: `slave0:ip=10.0.0.2,port=6379,state=online,...`. A backup by
+    /// `redis-cli --rdb` is among them while it runs; it has no port, and is left out.
     pub fn replicas(&self) -> Vec<(String, u16)> {
         let is_replica = |name: &str| {
             let number = name.strip_prefix("slave");
@@ -71,7 +72,7 @@ impl Snapshot {
             Some((field("ip=")?.to_owned(), field("port=")?.parse().ok()?))
         };
         let rows = self.info.iter().filter(|(name, _)| is_replica(name));
-        rows.filter_map(replica).collect()
+        rows.filter_map(replica).filter(|(_, port)| *port != 0).collect()
     }
 }
 

@@ -222,12 +222,6 @@ pub(super) const OF_INFO: &[Row] = &[
         "Times the disk was too slow for appendfsync everysec.",
     ),
     (
-        "connected_slaves",
-        "replicas",
-        Number,
-        "Replicas that are connected to this server, without backups.",
-    ),
-    (
         "master_last_io_seconds_ago",
         "primary_silent_seconds",
         Number,

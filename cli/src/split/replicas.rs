@@ -73,12 +73,12 @@ impl Replicas {
 }
 
 /// Number of replicas by CLUSTER NODES, dead ones included; for a single server by INFO, which
-/// lists connected replicas only.
+/// lists connected replicas only, and backups by `redis-cli --rdb`, which have no port.
 fn number_of(info: &str, nodes: &str) -> usize {
     let me = nodes.lines().find(|line| line.contains("myself"));
     let Some(id) = me.and_then(|line| line.split(' ').next()) else {
-        let count = info.lines().find_map(|line| line.strip_prefix("connected_slaves:"));
-        return count.and_then(|count| count.trim().parse().ok()).unwrap_or_default();
+        let is_replica = |line: &&str| line.contains(",port=") && !line.contains(",port=0,");
+        return info.lines().filter(is_replica).count();
     };
     nodes.lines().filter(|line| line.split(' ').nth(3) == Some(id)).count()
 }
@@ -99,7 +99,7 @@ fn in_touch(info: &str) -> usize {
 mod tests {
     use super::*;
 
-    const INFO: &str = "role:master\r\nconnected_slaves:2\r\n\
+    const INFO: &str = "role:master\r\nconnected_slaves:3\r\n\
         slave0:ip=127.0.0.1,port=1,state=online,offset=9,lag=1\r\n\
         slave1:ip=127.0.0.1,port=2,state=online,offset=9,lag=3,type=replica\r\n\
         slave2:ip=127.0.0.1,port=3,state=wait_bgsave,offset=0,lag=0\r\n";
@@ -113,7 +113,9 @@ mod tests {
             dd 127.0.0.1:7@8 slave aa 0 0 1 connected\n\
             ee 127.0.0.1:9@10 slave bb 0 0 2 connected\n";
         assert_eq!(number_of("connected_slaves:1\r\n", nodes), 2);
-        assert_eq!(number_of("role:master\r\nconnected_slaves:1\r\n", ""), 1);
+        assert_eq!(number_of(INFO, ""), 3);
+        let backup = "slave3:ip=127.0.0.1,port=0,state=send_bulk,offset=0,lag=0\r\n";
+        assert_eq!(number_of(&format!("{INFO}{backup}"), ""), 3);
     }
 
     #[test]
